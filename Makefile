@@ -3,7 +3,7 @@
 
 VENV := .venv
 BIN := $(VENV)/bin
-MARKET := src/laissez/market
+PACKAGES := $(addprefix src/laissez/,market exchange wire)
 SAMPLE := laissez-sample
 LOCKS := requirements
 TOOLING := build/tooling
@@ -101,7 +101,7 @@ audit: $(TOOLING) ## look all locked packages up in a database of known vulnerab
 	@$(TOOLING)/bin/python $(LOCKS)/audit.py
 
 clean: ## remove everything that make has made, except the sample market
-	rm -rf $(VENV) build dist htmlcov .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache src/*.egg-info $(MARKET)/*.so
+	rm -rf $(VENV) build dist htmlcov .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache src/*.egg-info src/laissez/*.so $(addsuffix /*.so,$(PACKAGES))
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The virtual environment, with the package in it as an editable install and nothing that only developers need. What others made comes as the
@@ -135,12 +135,12 @@ $(TOOLING): $(LOCKS)/tools.lock
 	@$@/bin/$(PIP_INSTALL) $(LOCKED) $(LOCKS)/tools.lock
 
 # No stamp is left where there is no compiler, so that one installed later is noticed.
-$(BUILT): $(TOOLS) $(wildcard $(MARKET)/*.py)
+$(BUILT): $(TOOLS) $(wildcard src/laissez/units.py $(addsuffix /*.py,$(PACKAGES)))
 	@rm -f $@
 	@if $(BIN)/python -B -c 'import setup, sys; sys.exit(not setup.compiler_works())'; then \
 		echo "== compiling the market"; \
 		LAISSEZ_BUILD=compiled $(BIN)/python setup.py --quiet build_ext --inplace && touch $@; \
 	else \
 		echo "no C compiler: the market runs interpreted"; \
-		rm -f $(MARKET)/*.so; \
+		rm -f src/laissez/*.so $(addsuffix /*.so,$(PACKAGES)); \
 	fi

@@ -22,20 +22,29 @@ from typing import cast
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
-MARKET = Path("src", "laissez", "market")
-INTERPRETED = (
-    "__init__",
-    "answers",
-    "commands",
-    "events",
-    "explanations",
-    "reasons",
-    "snapshot",
-    "spec",
-)  # msgspec structs and enums: mypyc cannot compile these; and what is never hot
-COMPILED = tuple(sorted(str(path) for path in MARKET.glob("*.py") if path.stem not in INTERPRETED))
+PACKAGE = Path("src", "laissez")
+# msgspec structs and enums: mypyc cannot compile these; and what is never hot
+INTERPRETED = ("__init__", "answers", "commands", "events", "reasons", "snapshot", "spec")
+# of what is around the market, that which every command passes through
+AROUND = (
+    "exchange/caps",
+    "exchange/codec",
+    "exchange/exchange",
+    "exchange/names",
+    "units",
+    "wire/decoding",
+    "wire/ids",
+    "wire/rendering",
+)
+COMPILED = tuple(
+    sorted(
+        str(path)
+        for path in (*PACKAGE.glob("market/*.py"), *(PACKAGE / f"{name}.py" for name in AROUND))
+        if path.stem not in INTERPRETED and path.exists()
+    )
+)
 # mypyc adds `__mypyc`; one library holds all modules. `laissez._form` looks for it.
-LIBRARY = "laissez.market.compiled"
+LIBRARY = "laissez.compiled"
 
 BUILDS = ("auto", "compiled", "interpreted")
 # metadata must not cost a compile
@@ -133,11 +142,11 @@ class BuildMarket(build_ext):
 
     def run(self) -> None:
         if self.inplace:
-            for old in MARKET.glob(f"*{sysconfig.get_config_var('EXT_SUFFIX')}"):
+            for old in PACKAGE.rglob(f"*{sysconfig.get_config_var('EXT_SUFFIX')}"):
                 old.unlink()
         super().run()
         if self.inplace:
-            for new in MARKET.glob(f"*{sysconfig.get_config_var('EXT_SUFFIX')}"):
+            for new in PACKAGE.rglob(f"*{sysconfig.get_config_var('EXT_SUFFIX')}"):
                 # unchanged C code is not compiled again, yet it is up to date: `laissez._form`
                 # compares times
                 new.touch()

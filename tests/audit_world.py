@@ -6,15 +6,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from laissez.exchange.commands import OPERATOR, SERVICE, Request
 from laissez.journal import Entry, Journal
 from laissez.market import Market, Topology
 from laissez.market.commands import SetFloor
-from laissez.server.audit.collecting import Noted
 from laissez.server.audit.digests import DigestFile
 from laissez.server.audit.log import DAY_US, FOLDER, RefusalFiles, day_of, start
-from laissez.server.commands import OPERATOR, SERVICE, Request
-from laissez.server.exchange import Exchange
-from laissez.server.outcomes import pack
+from laissez.server.audit.refusals import Noted
+from laissez.server.data_folder import Replaying
 
 BEGAN = 20_000 * DAY_US
 DAYS = [day_of(BEGAN + day * DAY_US) for day in range(4)]
@@ -25,15 +24,16 @@ def noted(at: int) -> Noted:
     return Noted(at, "forbidden", 403, "listTenants", "ann", "key_1", address="10.0.0.1")
 
 
-def entries(first_floor: int = 1, by: str = SERVICE) -> list[Entry]:
-    """Two of each day, carried out one after the other: floors that rise. `by` is who asked for the
+def entries(first_floor: int = 1, key: str = SERVICE) -> list[Entry]:
+    """Two of each day, carried out one after the other: floors that rise. `key` is that of the
     last two."""
-    exchange, made = Exchange.begin(GENESIS), []
+    replaying, made = Replaying.begin(GENESIS), []
     for number in range(8):
         at = BEGAN + number // 2 * DAY_US + number % 2 * 5
         floor = SetFloor("h100", first_floor if number == 0 else 10 + number)
-        request = pack(Request(OPERATOR, by if number >= 6 else SERVICE, "", b"", floor))
-        outcome, _ = exchange.replay(at, request)
+        asked = Request(OPERATOR, key if number >= 6 else SERVICE, "", b"", floor)
+        request = replaying.codec.pack_request(asked)
+        outcome, _ = replaying.apply(at, request)
         made.append(Entry(at, request, outcome))
     return made
 

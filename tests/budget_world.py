@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import msgspec
+
+from laissez.exchange.commands import (
+    OPERATOR,
+    SERVICE,
+    Action,
+    Caps,
+    Command,
+    CreateTenant,
+    Request,
+    SetBudget,
+)
+from laissez.exchange.events import Applied, tenant_of
+from laissez.exchange.exchange import Exchange
 from laissez.market import Alternative, Market, Topology
-from laissez.market.commands import AdvanceTime, SetControls
+from laissez.market.commands import AdvanceTime, PlaceOrder, SetControls
+from laissez.market.events import LeaseStarted
 from laissez.market.exposure import committed
-from laissez.market.money import CHARGE_PER_MICRO_DOLLAR
-from laissez.server.commands import OPERATOR, Command, CreateTenant, PlaceOrder, Request, SetBudget
-from laissez.server.exchange import Exchange
-from laissez.server.outcomes import Outcome, Told
-from laissez.wire import events as wire
-from laissez.wire.requests import Caps
-from laissez.wire.times import parse_time
+from laissez.units import CHARGE_PER_MICRO_DOLLAR
+from laissez.wire.rendering import rendered
+from laissez.wire.texts import code_of, explain
 
 HOUR_US = 3_600_000_000
 SECOND_US = 1_000_000
@@ -23,37 +36,42 @@ class Thrifty:
     def __init__(self, *leaves: str, tenants: tuple[str, ...] = ("ann", "bob")) -> None:
         self.exchange = Exchange(Market(Topology.of(leaves or ("a/1", "a/2"))))
         self.at = HOUR_US
-        self.told: list[Told] = []  # everything, to anybody
+        self.rendered: list[Any] = []  # every event, as the operator reads it
         for tenant in tenants:
             self.say(OPERATOR, CreateTenant(tenant, Caps()))
 
-    def say(self, who: str, command: Command, after_us: int = 1) -> Outcome:
+    def say(self, who: str, command: Command, after_us: int = 1) -> Applied:
         self.at += after_us
-        outcome = self.exchange.apply(self.at, Request(who, "", "", b"", command)).outcome
-        self.told += outcome.told
-        return outcome
+        applied = self.exchange.apply(self.at, Request(who, SERVICE, "", b"", command))
+        self.rendered += [msgspec.to_builtins(one) for one in rendered(applied, OPERATOR)]
+        return applied
 
-    def place(self, who: str, scope: str, bid: int, limit: int | None = None) -> Outcome:
+    def place(self, who: str, scope: str, bid: int, limit: int | None = None) -> Applied:
         return self.say(
-            who, PlaceOrder((Alternative(scope, bid, bid if limit is None else limit),))
+            who, PlaceOrder(who, (Alternative(scope, bid, bid if limit is None else limit),))
         )
 
-    def budget(self, who: str, amount: int, action: str, keep: bool | None = None) -> Outcome:
+    def placed(self, who: str, scope: str, bid: int, limit: int | None = None) -> int:
+        """Place an order; says its number."""
+        applied = self.place(who, scope, bid, limit)
+        assert applied.refusal is None, applied.refusal
+        return self.exchange.market.counts(who).orders_placed
+
+    def budget(self, who: str, amount: int, action: Action, keep: bool = False) -> Applied:
         done = self.say(who, SetBudget(amount, action, keep), 0)
-        assert done.refused is None, done.refused
+        assert done.refusal is None, done.refusal
         return done
 
-    def wait(self, us: int) -> Outcome:
+    def wait(self, us: int) -> Applied:
         """The server sleeps, and then time is up."""
         return self.say(OPERATOR, AdvanceTime(), us)
 
-    def leased_at(self, rate: int, limit: int | None = None) -> str:
-        """Ann leases a leaf at this rate, with which bob presses; says the lease's id."""
-        placed = self.place("ann", "a/1", rate, limit)
+    def leased_at(self, rate: int, limit: int | None = None) -> int:
+        """Ann leases a leaf at this rate, with which bob presses; says the lease's number."""
+        (started,) = told(self.place("ann", "a/1", rate, limit), "ann", LeaseStarted)
         self.place("bob", "a/1", rate, rate)
-        return next(
-            told.event.lease for told in placed.told if isinstance(told.event, wire.LeaseStarted)
-        )
+        assert isinstance(started, LeaseStarted)
+        return started.lease
 
     def spent(self, who: str) -> int:
         """Exactly, in the market's units, with every fee whole."""
@@ -70,20 +88,29 @@ class Thrifty:
         return len(self.exchange.market.leases(who))
 
     def open_orders(self, who: str) -> int:
-        assert len(self.exchange.market.orders(who)) == self.exchange.accounts[who].open_orders
-        return self.exchange.accounts[who].open_orders
+        found = len(self.exchange.market.orders(who))
+        assert found == self.exchange.market.counts(who).orders_open
+        return found
 
 
-def told(outcome: Outcome, who: str, kind: type) -> list[wire.Event]:
-    return [one.event for one in outcome.told if one.tenant == who and type(one.event) is kind]
+def told(applied: Applied, who: str, kind: type | None = None) -> list[Any]:
+    """The events of one tenant, of one kind or all."""
+    return [
+        event for event in applied.events if tenant_of(event) == who and kind in (None, type(event))
+    ]
 
 
-def times(outcome: Outcome) -> list[int]:
-    return [parse_time(one.event.at) for one in outcome.told]
+def times(applied: Applied) -> list[int]:
+    return [event.at for event in applied.events]
 
 
-def code(outcome: Outcome) -> str | None:
-    return None if outcome.refused is None else outcome.refused.code
+def code(applied: Applied) -> str | None:
+    return None if applied.refusal is None else code_of(applied.refusal)
+
+
+def detail(applied: Applied, who: str) -> str:
+    assert applied.refusal is not None
+    return explain(applied.refusal, who)
 
 
 def flashing() -> Thrifty:

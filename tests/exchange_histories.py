@@ -1,5 +1,5 @@
-"""Random histories of an exchange: those of `laissez_check.histories`, said by tenants in their own
-ids.
+"""Random histories of an exchange: those of `laissez_check.histories`, with accounts, keys, caps,
+budgets and closed books in between.
 
 `python exchange_histories.py 3 7` prints a digest of all outcomes, documents and snapshots of the
 histories with seeds 3 to 6.
@@ -16,16 +16,12 @@ from random import Random
 
 import msgspec
 
-from laissez.journal import Document
+from laissez.exchange import commands
+from laissez.exchange.commands import OPERATOR, SERVICE, Action, Caps, Request
+from laissez.exchange.events import Applied, Document
 from laissez.market import Market, Topology
 from laissez.market import commands as market
-from laissez.server import commands
-from laissez.server.budgets import ACTIONS
-from laissez.server.commands import OPERATOR, Request
-from laissez.server.exchange import Exchange, read_request
-from laissez.server.outcomes import pack
-from laissez.wire.ids import lease_id, order_id, tag_of
-from laissez.wire.requests import Caps
+from laissez.server.data_folder import Replaying
 from laissez_check.histories import Draft, Step, draw_history
 from laissez_check.worlds import World
 
@@ -55,7 +51,7 @@ def with_fees(count: int) -> list[int]:
 
 @cache
 def draw(seed: int, length: int = LENGTH) -> Drawn:
-    """A history, played once to know the tenants' own ids."""
+    """A history, played once to know what comes of it."""
     drawn = draw_history(seed, length)
     return _Play(seed, drawn.world).all(drawn.steps)
 
@@ -66,7 +62,8 @@ class _Play:
         self._is_thrifty = seed % 3 == 0  # budgets that act and caps keep much from happening
         self._world = world
         self._genesis = Market(Topology.of(world.leaves), world.orders_per_tenant_max).snapshot()
-        self._exchange = Exchange.begin(self._genesis)
+        self._machine = Replaying.begin(self._genesis)
+        self._exchange = self._machine.exchange
         self._now = 1
         self._steps: list[Happened] = []
 
@@ -92,32 +89,11 @@ class _Play:
         if hasattr(command, "tenant") and tenant not in self._world.tenants:
             return  # one that no key belongs to
         try:
-            said = self._in_own_words(command)
-            read_request(pack(Request(tenant, "", "", b"", said)))
+            said = msgspec.msgpack.decode(msgspec.msgpack.encode(command), type=type(command))
         except (msgspec.MsgspecError, UnicodeEncodeError, TypeError, OverflowError):
             return  # malformed on purpose: never gets so far
-        self._enter(tenant, said)
-
-    def _in_own_words(self, command: market.Command) -> commands.Command:
-        if isinstance(command, market.PlaceOrder):
-            return commands.PlaceOrder(command.alternatives, self._rng.random() < 0.2)
-        if isinstance(command, market.AmendOrder):
-            return commands.AmendOrder(
-                self._order(command.tenant, command.order), command.alternatives
-            )
-        if isinstance(command, market.CancelOrder):
-            return commands.CancelOrder(self._order(command.tenant, command.order))
-        if isinstance(command, market.SetLimit):
-            return commands.SetLimit(self._lease(command.tenant, command.lease), command.limit)
-        if isinstance(command, market.Relinquish):
-            return commands.Relinquish(self._lease(command.tenant, command.lease))
-        return command
-
-    def _order(self, tenant: str, number: int) -> str:
-        return order_id(tag_of(tenant), number)
-
-    def _lease(self, tenant: str, number: int) -> str:
-        return lease_id(tag_of(tenant), number)
+        of_session = type(said) is market.PlaceOrder and self._rng.random() < 0.2
+        self._enter(tenant, said, of_session)
 
     def _say_something_else(self) -> None:
         tenant = self._rng.choice((*self._world.tenants, OPERATOR, "nobody"))
@@ -154,8 +130,8 @@ class _Play:
             (
                 commands.SetBudget(
                     self._rng.choice((1, 2, 5, 5, 1_000)),
-                    self._rng.choice(ACTIONS),
-                    self._rng.choice((None, False, True, True)),
+                    self._rng.choice(list(Action)),
+                    self._rng.choice((False, False, True, True)),
                 ),
                 commands.SetOwnCaps(
                     self._rng.choice((None, None, 60)), self._rng.choice((None, None, 120))
@@ -164,23 +140,35 @@ class _Play:
         )
         self._enter(self._rng.choice(self._world.tenants), said)
 
-    def _enter(self, who: str, command: commands.Command) -> None:
-        request = pack(Request(who, "", "", b"", command))
-        outcome, documents = self._exchange.replay(self._now, request)
+    def _enter(self, who: str, command: commands.Command, of_session: bool = False) -> None:
+        request = self._machine.codec.pack_request(
+            Request(who, SERVICE, "", b"", command, of_session)
+        )
+        outcome, documents = self._machine.apply(self._now, request)
         self._steps.append(Happened(self._now, request, outcome, documents))
+
+
+def requests_of(drawn: Drawn) -> list[tuple[int, Request, Applied]]:
+    """The requests of a history with their times, and what came of each."""
+    machine = Replaying.begin(drawn.genesis)
+    found = []
+    for step in drawn.steps:
+        request = machine.codec.unpack_request(step.request)
+        found.append((step.at, request, machine.exchange.apply(step.at, request)))
+    return found
 
 
 def digest(seeds: range) -> str:
     found = hashlib.sha256()
     for seed in seeds:
         drawn = draw(seed)
-        exchange = Exchange.begin(drawn.genesis)
+        machine = Replaying.begin(drawn.genesis)
         for step in drawn.steps:
-            outcome, documents = exchange.replay(step.at, step.request)
+            outcome, documents = machine.apply(step.at, step.request)
             found.update(
                 outcome + b"".join(document.name.encode() + document.body for document in documents)
             )
-        found.update(exchange.snapshot())
+        found.update(machine.snapshot())
     return found.hexdigest()
 
 

@@ -16,16 +16,16 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from uvicorn.server import ServerState
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 from websockets.typing import Subprotocol
 
 from laissez.market import Topology
 from laissez.server.http.app import make_app
-from laissez.server.server import listen, uvicorn_config
-from laissez.server.sessions import Sessions
+from laissez.server.http.protocol import HttpConnection
+from laissez.server.serve import listen
 from laissez.server.settings import Limits, Settings
+from laissez.server.websocket.sessions import Sessions
 from laissez.wire.session import JSON, MSGPACK
 from service_world import GENEROUS, TOPOLOGY, World, with_service
 
@@ -105,7 +105,9 @@ class Peer:
 
 
 class Live:
-    def __init__(self, world: World, sessions: Sessions, port: int, connections: set[Any]) -> None:
+    def __init__(
+        self, world: World, sessions: Sessions, port: int, connections: dict[Any, None]
+    ) -> None:
         self.world = world
         self.sessions = sessions
         self.port = port
@@ -201,25 +203,24 @@ def with_live(
 
 @asynccontextmanager
 async def served(world: World) -> AsyncIterator[Live]:
-    sessions = Sessions(world.desk, world.places)
-    settings = Settings(limits=world.desk.limits)
-    config = uvicorn_config(settings, make_app(world.desk, settings, world.places, sessions))
-    config.load()
-    state = ServerState()
+    sessions = Sessions(world.gateway, world.places)
+    settings = Settings(limits=world.gateway.limits)
+    app = make_app(world.gateway, settings, world.places, sessions)
     listening = listen("127.0.0.1", 0)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SMALL_BUFFER)
     loop = asyncio.get_running_loop()
-    protocol: Any = config.http_protocol_class
-    server = await loop.create_server(
-        lambda: protocol(config=config, server_state=state, app_state={}), sock=listening
-    )
+    server = await loop.create_server(lambda: HttpConnection(app), sock=listening)
     beating = asyncio.create_task(sessions.keep_alive())
     try:
-        yield Live(world, sessions, listening.getsockname()[1], state.connections)
+        yield Live(world, sessions, listening.getsockname()[1], app.connections)
     finally:
         beating.cancel()
         server.close()
-        for connection in list(state.connections):
+        for connection in list(app.connections):
             connection.shutdown()
-        await asyncio.gather(*state.tasks, beating, return_exceptions=True)
+        await asyncio.gather(*app.tasks, beating, return_exceptions=True)
+        for connection in list(app.connections):
+            connection.transport.abort()
+        for task in app.tasks:
+            task.cancel()
         await server.wait_closed()

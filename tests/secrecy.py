@@ -22,12 +22,12 @@ from typing import Any
 RANDOM_CHARACTERS = 43
 RUN = re.compile(r"[\w-]{43,}")
 FORMS = re.compile(r"lz_[0-9a-f]{16}_[\w-]{43}|laissez_signin\w*=[\w-]{43}|whsec_[\w+/=-]{20,}")
-LOGGERS = ("laissez", "uvicorn", "asyncio")
+LOGGERS = ("laissez", "asyncio")
 PRICE = re.compile(
     r"(?<!\w)(?:bid|limit|price|max_price|rate|worst_rate|floor|amount|charged?|cost|spent)[\"']?\s*[=:]\s*b?[\"']?\$?\d"
 )
 # whose log it is; those who trade may say what they pay
-SERVICE = r"laissez\.(?!client|sample)|uvicorn|asyncio"
+SERVICE = r"laissez\.(?!client|sample)|asyncio"
 LINE = re.compile(rf"\d{{4}}-\d\d-\d\dT[\d:.]+Z \w+ +(?:{SERVICE})|\"logger\":\"(?:{SERVICE})")
 SERVERS = ("serve", "up")
 

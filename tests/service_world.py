@@ -1,4 +1,5 @@
-"""A small service to test against: a desk on a folder of its own, the operator and two tenants with
+"""A small service to test against: a gateway on a folder of its own, the operator and two tenants
+with
 keys, and the REST API in front of it.
 
 `with_service(tmp_path, story)` runs the story, an async function that gets a `World`, in an event
@@ -16,21 +17,23 @@ from typing import Any
 import httpx
 import pytest
 
+from laissez.exchange.commands import OPERATOR, SERVICE, Caps, CreateTenant, IssueKey
 from laissez.market import Topology
 from laissez.market.commands import CloseBooks
-from laissez.server import catching_up, sessions
+from laissez.server import catch_up
+from laissez.server.auth import new_key
 from laissez.server.beside import FILE, Beside
 from laissez.server.clock import Clock
-from laissez.server.commands import OPERATOR, CreateTenant, IssueKey
-from laissez.server.desk import Desk
+from laissez.server.data_folder import create, open_folder
+from laissez.server.gateway import Gateway
 from laissez.server.http import events as http_events
 from laissez.server.http.app import App, make_app
-from laissez.server.keyring import new_key
-from laissez.server.opening import create, open_folder
-from laissez.server.places import Places
+from laissez.server.quotas import StreamQuota
 from laissez.server.settings import Limits, Server, Settings
 from laissez.server.signins import SignIns
-from laissez.wire.requests import Caps
+from laissez.server.websocket import sessions
+from laissez.wire.ids import order_id, tag_of
+from laissez_check.in_process import InProcess
 
 HOUR_US = 3_600_000_000
 LEAVES = [
@@ -47,6 +50,23 @@ GENEROUS = Limits(
     refusals_per_second=100_000,
     refusals_burst=100_000,
 )
+
+
+class Replaced:
+    """An exchange or a market with some attributes replaced: compiled classes take no new ones."""
+
+    def __init__(self, real: object, **replaced: object) -> None:
+        self._real = real
+        self.__dict__.update(replaced)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+
+def no_order(who: str) -> str:
+    """The id of an order that `who` never placed: the market refuses it, and the journal has that.
+    Text that is no id of the caller's is refused before the journal."""
+    return order_id(tag_of(who), 999)
 
 
 class Passing:
@@ -67,21 +87,21 @@ class Passing:
 class World:
     def __init__(
         self,
-        desk: Desk,
+        gateway: Gateway,
         app: App,
-        places: Places,
+        places: StreamQuota,
         passing: Passing,
         secrets: dict[str, str],
         beside: Beside,
     ) -> None:
         self.beside = beside
-        self.desk = desk
+        self.gateway = gateway
         self.app = app
         self.places = places
         self.passing = passing
         self.secrets = secrets
         self.http = httpx.AsyncClient(
-            transport=httpx.ASGITransport(app=app, raise_app_exceptions=True),
+            transport=InProcess(app),
             base_url="http://test",
         )
         self._keys = itertools.count(1)
@@ -117,26 +137,26 @@ class World:
 
     def new_secret(self, holder: str, *scopes: str, name: str | None = None) -> str:
         made = new_key()
-        issued = self.desk.enter(
+        issued = self.gateway.enter(
             OPERATOR,
-            "",
+            SERVICE,
             "",
             IssueKey(holder, made.id, made.digest, scopes, name or f"k{next(self._keys)}"),
         )
-        assert issued.applied.outcome.refused is None, issued.applied.outcome.refused
+        assert issued.applied.refusal is None, issued.applied.refusal
         return made.secret
 
     def close_books(self, before: int | None = None) -> int:
         """Close the books until `before`, or now; says until when."""
-        before = self.desk.clock.now() if before is None else before
-        closed = self.desk.enter(OPERATOR, "", "", CloseBooks(before))
-        assert closed.applied.outcome.refused is None
+        before = self.gateway.clock.now() if before is None else before
+        closed = self.gateway.enter(OPERATOR, SERVICE, "", CloseBooks(before))
+        assert closed.applied.refusal is None
         return before
 
 
 def with_pages_of(monkeypatch: pytest.MonkeyPatch, events: int) -> None:
     """Who has missed more than this catches up page by page."""
-    for module in (catching_up, sessions, http_events):
+    for module in (catch_up, sessions, http_events):
         monkeypatch.setattr(module, "PAGE", events)
 
 
@@ -173,14 +193,19 @@ async def _run(
     opened = open_folder(folder, settings.limits)
     passing = Passing()
     clock = Clock(max(opened.journal.last_at, opened.exchange.market.now) + 1, passed=passing)
-    desk = Desk(
-        opened.exchange, opened.journal, clock, settings.limits, opened.history, opened.remembered
+    gateway = Gateway(
+        opened.exchange,
+        opened.journal,
+        clock,
+        settings.limits,
+        opened.event_log,
+        opened.idempotency_keys,
     )
-    places = Places()
-    beside = Beside(folder / FILE, desk.identity)
+    places = StreamQuota()
+    beside = Beside(folder / FILE, gateway.identity)
     world = World(
-        desk,
-        make_app(desk, settings, places, signins=SignIns(desk, beside)),
+        gateway,
+        make_app(gateway, settings, places, signins=SignIns(gateway, beside)),
         places,
         passing,
         secrets,
@@ -189,13 +214,13 @@ async def _run(
     try:
         if is_new:
             for tenant in ("ann", "bob"):
-                desk.enter(OPERATOR, "", "", CreateTenant(tenant, Caps()))
+                gateway.enter(OPERATOR, SERVICE, "", CreateTenant(tenant, Caps()))
                 secrets[tenant] = world.new_secret(tenant, "read", "trade")
             secrets[OPERATOR] = world.new_secret(OPERATOR, "read", "operate")
-            await desk.all_durable()
+            await gateway.all_durable()
         await story(world)
     finally:
         await world.http.aclose()
-        desk.close()
+        gateway.close()
         opened.journal.close()
         beside.close()

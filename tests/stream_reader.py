@@ -1,18 +1,31 @@
-"""A reader of a stream, spoken to in ASGI's own words, because what is streamed must be seen while
-it comes."""
+"""A reader of a stream, which sees what is streamed while it comes."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
 
+from laissez.server.http.protocol import HttpConnection
+from laissez_check.in_process import Exchange, head_of
 from service_world import World
 
 SOON_S = 10  # far more than anything here takes
 
 
-class StreamReader:
+class Reads:
+    """Whether the reader reads; set at the beginning."""
+
+    def __init__(self, connection: HttpConnection) -> None:
+        self._connection = connection
+
+    def clear(self) -> None:
+        self._connection.pause_writing()
+
+    def set(self) -> None:
+        self._connection.resume_writing()
+
+
+class StreamReader(Exchange):
     """Opens the stream at once. It reads while `reads` is set; `hear` gets every piece of the body,
     `text` is all of it."""
 
@@ -25,39 +38,33 @@ class StreamReader:
         headers: dict[str, str] | None = None,
     ) -> None:
         sent = {
+            "host": "test",
             "authorization": f"Bearer {world.secrets.get(who, who)}",
             "accept": "text/event-stream",
             **(headers or {}),
         }
-        scope = {
-            "type": "http",
-            "method": "GET",
-            "path": path,
-            "query_string": query.encode(),
-            "headers": [(name.encode(), value.encode()) for name, value in sent.items()],
-        }
-        self.status = 0
         self.text = ""
-        self.ended = False
-        self.reads = asyncio.Event()
-        self.reads.set()
         self._heard = asyncio.Event()
-        self._gone = asyncio.Event()
-        self._task = asyncio.create_task(world.app(scope, self._receive, self._send))
+        target = f"{path}?{query}" if query else path
+        before = set(world.app.tasks)
+        super().__init__(
+            world.app,
+            head_of("GET", target, [(name.encode(), sent[name].encode()) for name in sent]),
+        )
+        self.reads = Reads(self.connection)
+        self._tasks = set(world.app.tasks) - before
 
-    async def _receive(self) -> dict[str, Any]:
-        await self._gone.wait()
-        return {"type": "http.disconnect"}
+    @property
+    def has_ended(self) -> bool:
+        return self.is_complete
 
-    async def _send(self, message: Any) -> None:
-        if message["type"] == "http.response.start":
-            self.status = message["status"]
-        else:
-            await self.reads.wait()
-            piece = message.get("body", b"").decode()
-            self.text += piece
-            self.hear(piece)
-            self.ended = not message.get("more_body", False)
+    def on_headers_complete(self) -> None:
+        super().on_headers_complete()
+        self._heard.set()
+
+    def on_body(self, piece: bytes) -> None:
+        self.text += piece.decode()
+        self.hear(piece.decode())
         self._heard.set()
 
     def hear(self, piece: str) -> None:
@@ -71,9 +78,10 @@ class StreamReader:
 
     async def over(self) -> str:
         async with asyncio.timeout(SOON_S):
-            await self._task
+            await self.ended()
+            await asyncio.gather(*self._tasks)
         return self.text
 
     async def leave(self) -> None:
-        self._gone.set()
+        self.pipe.close()
         await self.over()

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from laissez.market import AdvanceTime, Command, Event, Market, Refused, Topology
-from laissez.market.money import split_charge
 from laissez.tenants import Application, EconAdapter, Held, Leaves, Resting, TenantView, Wish
+from laissez.units import split_charge
 
 MINUTE = 60_000_000
 HOUR = 60 * MINUTE

@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
-from laissez.journal import Journal
-from laissez.market import Market, Topology
-from laissez.server.accounts import KeyRecord
-from laissez.server.commands import (
+from laissez.exchange import keys
+from laissez.exchange.accounts import KeyRecord
+from laissez.exchange.commands import (
     OPERATOR,
+    SERVICE,
+    Caps,
     Command,
     CreateTenant,
     IssueKey,
@@ -22,11 +23,14 @@ from laissez.server.commands import (
     RevokeKey,
     SetCaps,
 )
-from laissez.server.exchange import Exchange
-from laissez.server.keyring import authenticate, new_key
+from laissez.exchange.exchange import Exchange
+from laissez.exchange.keys import KEY_NAMES_MAX, KEYS_LIVE_MAX
+from laissez.journal import Journal
+from laissez.market import Market, Topology
+from laissez.server.auth import authenticate, new_key
 from laissez.wire.ids import tag_of
-from laissez.wire.limits import KEY_NAMES_MAX, KEYS_LIVE_MAX, OPEN_ORDERS_MAX
-from laissez.wire.requests import Caps
+from laissez.wire.limits import OPEN_ORDERS_MAX
+from laissez.wire.texts import code_of
 from service_world import World, with_service
 
 pytestmark = pytest.mark.once
@@ -44,11 +48,9 @@ class Office:
         """None, or the code of the refusal."""
         self.at += 1
         before = self.exchange.snapshot()
-        refused = self.exchange.apply(
-            self.at, Request(OPERATOR, "", "", b"", command)
-        ).outcome.refused
+        refused = self.exchange.apply(self.at, Request(OPERATOR, SERVICE, "", b"", command)).refusal
         assert refused is None or before == self.exchange.snapshot()
-        return None if refused is None else refused.code
+        return None if refused is None else code_of(refused)
 
     def issue(
         self, name: str = "default", holder: str = "ann", scopes: tuple[str, ...] = ("read",)
@@ -148,7 +150,7 @@ def test_a_secret_is_shown_once_and_lies_nowhere_on_the_disk(tmp_path: Path) -> 
         ]
         events = await world.ask("operator", "GET", "/v1/events")
         assert made["id"] in events.text and made["secret"] not in events.text
-        assert made["secret"].encode() not in world.desk.exchange.snapshot()
+        assert made["secret"].encode() not in world.gateway.exchange.snapshot()
 
     with_service(tmp_path / "data", story, secrets=secrets)
     stored = b"".join(
@@ -287,6 +289,13 @@ def test_a_name_whose_ids_would_be_those_of_another_is_refused_also_after_a_rest
     ]
     office.exchange = Exchange.restore(office.exchange.snapshot())
     assert "tenant_invalid" == office.say(CreateTenant(other, Caps()))
+
+
+def test_a_name_whose_ids_would_be_the_operators_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(keys, "tag_of", lambda name: tag_of(OPERATOR))
+    assert "tenant_invalid" == Office().say(CreateTenant("bob", Caps()))
 
 
 def test_names_are_used_once() -> None:

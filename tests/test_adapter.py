@@ -20,9 +20,9 @@ from laissez.market import (
     SetFloor,
     SetLimit,
     at_price,
-    dollars,
 )
 from laissez.tenants import EconAdapter, HookError, Leaves, Terms, Wish
+from laissez.units import dollars
 from tenant_world import HOUR, MINUTE, Plain, World
 
 pytestmark = pytest.mark.once

@@ -12,10 +12,10 @@ from laissez.journal import Base, Reader, archive, snapshots
 from laissez.journal.schema import archives
 from laissez.journal.verify import verify
 from laissez.server.archiver import NOT_ARCHIVED, Archiver, in_child
-from laissez.server.looking_back import exchange_after
-from laissez.server.opening import Replaying, open_folder
+from laissez.server.data_folder import Replaying, open_folder
+from laissez.server.past_state import exchange_after
 from laissez.server.settings import Limits
-from laissez.wire.times import format_time
+from laissez.units import format_time
 from laissez_check.bills.compare import audit_bills
 from live_world import eventually
 from service_world import GENEROUS, HOUR_US, World, with_service
@@ -36,8 +36,8 @@ async def trade(world: World, orders: int = 30) -> None:
 
 
 def take_snapshot(world: World) -> None:
-    journal = world.desk._journal
-    snapshots.write(journal.folder, journal.last, journal.head, world.desk.exchange.snapshot())
+    journal = world.gateway._journal
+    snapshots.write(journal.folder, journal.last, journal.head, world.gateway.exchange.snapshot())
     snapshots.prune(journal.folder, 1)
 
 
@@ -52,22 +52,22 @@ def test_old_entries_move_under_load_and_replay_to_the_same_state(tmp_path: Path
         await trade(world)
         world.passing.pass_us(HOUR_US)
         world.close_books()
-        await world.desk.all_durable()
-        until = {"until": format_time(world.desk.exchange.closed_before)}
+        await world.gateway.all_durable()
+        until = {"until": format_time(world.gateway.exchange.closed_before)}
         bills.append((await world.ask("ann", "GET", "/v1/bills", params=until)).json()["lines"])
         world.passing.pass_us(4 * DAY_US)
         await trade(world)
-        await world.desk.all_durable()
+        await world.gateway.all_durable()
         take_snapshot(world)
-        archiver = Archiver(world.desk, world.desk._journal, RETAIN_US, in_child)
+        archiver = Archiver(world.gateway, world.gateway._journal, RETAIN_US, in_child)
         trading = asyncio.create_task(trade(world, 200))
         await archiver.look()
-        await eventually(lambda: not world.desk.cutting)
+        await eventually(lambda: not world.gateway.cutting)
         await trading
-        await world.desk.all_durable()
-        assert 1 == len(archives(data)) and world.desk._journal.base.seq > 30
+        await world.gateway.all_durable()
+        assert 1 == len(archives(data)) and world.gateway._journal.base.seq > 30
         bills.append((await world.ask("ann", "GET", "/v1/bills", params=until)).json()["lines"])
-        state.append(world.desk.exchange.snapshot())
+        state.append(world.gateway.exchange.snapshot())
 
     with_service(data, story, GENEROUS)
     assert bills[0] and bills[0] == bills[1]  # its statement is in the archive
@@ -88,13 +88,13 @@ def test_old_entries_move_under_load_and_replay_to_the_same_state(tmp_path: Path
 
 def test_nothing_moves_before_a_day_of_it_is_old_enough(tmp_path: Path) -> None:
     async def story(world: World) -> None:
-        archiver = Archiver(world.desk, world.desk._journal, RETAIN_US, in_loop)
-        off = Archiver(world.desk, world.desk._journal, None, in_loop)
+        archiver = Archiver(world.gateway, world.gateway._journal, RETAIN_US, in_loop)
+        off = Archiver(world.gateway, world.gateway._journal, None, in_loop)
         await trade(world)
-        await world.desk.all_durable()
+        await world.gateway.all_durable()
         world.passing.pass_us(RETAIN_US + DAY_US - HOUR_US)
         await trade(world, 1)
-        await world.desk.all_durable()
+        await world.gateway.all_durable()
         take_snapshot(world)
         await archiver.look()
         assert [] == archives(tmp_path / "data")
@@ -109,16 +109,16 @@ def test_nothing_moves_before_a_day_of_it_is_old_enough(tmp_path: Path) -> None:
 
 def test_a_cut_that_a_crash_interrupted_goes_on(tmp_path: Path) -> None:
     async def story(world: World) -> None:
-        journal = world.desk._journal
+        journal = world.gateway._journal
         await trade(world)
-        await world.desk.all_durable()
+        await world.gateway.all_durable()
         take_snapshot(world)
         await trade(world, 1)
-        await world.desk.all_durable()
-        until = archive.make(journal.folder, world.desk.clock.now())
+        await world.gateway.all_durable()
+        until = archive.make(journal.folder, world.gateway.clock.now())
         assert until and journal.base != until
-        await Archiver(world.desk, journal, RETAIN_US, in_child).look()
-        await eventually(lambda: not world.desk.cutting)
+        await Archiver(world.gateway, journal, RETAIN_US, in_child).look()
+        await eventually(lambda: not world.gateway.cutting)
         assert until == journal.base and 1 == len(archives(journal.folder))
 
     with_service(tmp_path / "data", story, GENEROUS)
@@ -128,14 +128,14 @@ def test_a_failure_is_logged_and_the_service_goes_on(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def story(world: World) -> None:
-        journal = world.desk._journal
+        journal = world.gateway._journal
         await trade(world)
-        await world.desk.all_durable()
+        await world.gateway.all_durable()
         world.passing.pass_us(2 * RETAIN_US)
         (journal.folder / "archive").write_text("in the way")
-        await Archiver(world.desk, journal, RETAIN_US, in_child).look()
+        await Archiver(world.gateway, journal, RETAIN_US, in_child).look()
         await trade(world, 1)
-        assert world.desk.failure is None and 0 == journal.base.seq
+        assert world.gateway.failure is None and 0 == journal.base.seq
 
     with caplog.at_level(logging.ERROR):
         with_service(tmp_path / "data", story, GENEROUS)

@@ -11,9 +11,6 @@ from typing import Any
 import httpx
 import pytest
 
-from laissez.server.assembly import Service
-from laissez.server.audit.collecting import Noted, Refusals
-from laissez.server.audit.keeper import AuditKeeper
 from laissez.server.audit.log import (
     CUT,
     FOLDER,
@@ -27,16 +24,20 @@ from laissez.server.audit.log import (
     read,
     start,
 )
+from laissez.server.audit.refusals import Noted, Refusals
 from laissez.server.audit.verify import verify
 from laissez.server.audit.view import Acted, Wanted, acted
+from laissez.server.audit.writer import AuditWriter
+from laissez.server.auth import Principal
 from laissez.server.clock import Clock
-from laissez.server.keyring import Principal
-from laissez.server.opening import create, open_folder
+from laissez.server.data_folder import create, open_folder
+from laissez.server.lifecycle import Service
 from laissez.server.settings import Audit, Data, Limits, Settings
+from laissez.units import format_time
 from laissez.wire.problems import Code, ProblemError
-from laissez.wire.times import format_time
+from laissez_check.in_process import InProcess
 from live_world import Live, eventually, place, with_live
-from service_world import TOPOLOGY, World, with_service
+from service_world import TOPOLOGY, World, no_order, with_service
 
 pytestmark = pytest.mark.once
 
@@ -44,8 +45,8 @@ DAY_US = 86_400_000_000
 ORDER = {"alternatives": [{"scope": "h100", "limit": "2"}]}
 
 
-def keeper_of(world: World, folder: Path, settings: Audit = Audit()) -> AuditKeeper:  # noqa: B008 (frozen)
-    return AuditKeeper(world.desk, world.desk._journal, folder, settings)
+def keeper_of(world: World, folder: Path, settings: Audit = Audit()) -> AuditWriter:  # noqa: B008 (frozen)
+    return AuditWriter(world.gateway, world.gateway._journal, folder, settings)
 
 
 def lines(folder: Path) -> list[Refusal]:
@@ -90,6 +91,10 @@ def test_every_refused_request_leaves_one_line_that_says_who_and_why_and_nothing
                 ("unauthenticated", 401, "signIn", ""),
             ),
             (ask("ann", "GET", "/v1/tenants"), ("forbidden", 403, "listTenants", "ann")),
+            (
+                ask("ann", "DELETE", f"/v1/orders/{no_order('bob')}"),
+                ("not_your_order", 404, "cancelOrder", "ann"),
+            ),
             (ask(reader, "POST", "/v1/orders", ORDER), ("forbidden", 403, "placeOrder", "bob")),
             (
                 ask("ann", "POST", "/v1/orders", content=b"{", headers=json),
@@ -120,10 +125,10 @@ def test_every_refused_request_leaves_one_line_that_says_who_and_why_and_nothing
         assert 201 == (await ask("ann", "POST", "/v1/orders", ORDER, key="once")).status_code
         assert 201 == (await ask("bob", "POST", "/v1/orders", ORDER)).status_code
         # the exchange's: it is in the journal
-        assert 404 == (await ask("ann", "DELETE", "/v1/orders/ord_nobodys1")).status_code
+        assert 404 == (await ask("ann", "DELETE", f"/v1/orders/{no_order('ann')}")).status_code
         for request, (_, status, *_) in expected:
             assert status == (await request).status_code
-        world.desk.stopping = True
+        world.gateway.stopping = True
         await ask("ann", "POST", "/v1/orders", ORDER)
         await keeper_of(world, folder).write()
         found = lines(folder)
@@ -158,7 +163,8 @@ def test_refusals_of_a_session_are_logged_and_those_that_the_journal_holds_are_n
             await peer.say_raw("{")
             await peer.hear()
             await peer.ask(type="set_floor", id="a", node="h100", price="1")
-            await peer.ask(type="cancel_order", id="b", order="ord_nobodys1")
+            await peer.ask(type="cancel_order", id="b", order=no_order("ann"))
+            await peer.ask(type="cancel_order", id="o", order=no_order("bob"))
             assert "reply" == (await peer.ask(**place("c", "h100", "2")))["type"]
             await peer.ask(type="set_floor", id=live.world.secrets["ann"], node="h100", price="1")
         for greeted in (True, False):
@@ -174,14 +180,15 @@ def test_refusals_of_a_session_are_logged_and_those_that_the_journal_holds_are_n
             ("unauthenticated", 401, "session.hello", ""),
             ("bad_request", 400, "session", "ann"),
             ("forbidden", 403, "session.set_floor", "ann"),
+            ("not_your_order", 404, "session.cancel_order", "ann"),
             ("forbidden", 403, "session.set_floor", "ann"),
             ("bad_request", 400, "session", "ann"),
             ("bad_request", 400, "session", ""),
             ("bad_request", 400, "session.hello", ""),
         ] == [told(line) for line in lines(folder)]
-        assert ["key_0123456789abcdef", *[""] * 6] == [line.claimed for line in lines(folder)]
+        assert ["key_0123456789abcdef", *[""] * 7] == [line.claimed for line in lines(folder)]
         # not one that is a key
-        assert ["", "", "a", *[""] * 4] == [line.id for line in lines(folder)]
+        assert ["", "", "a", "o", *[""] * 4] == [line.id for line in lines(folder)]
 
     folder = tmp_path / "data"
     with_live(folder, tale)
@@ -234,7 +241,7 @@ def test_who_signed_in_and_out_is_logged_with_the_address_and_is_no_refusal(tmp_
         key = f"key_{world.secrets['ann'].split('_')[1]}"
         assert {(key, "127.0.0.1")} == {
             (line.key, line.address) for line in lines(folder)
-        } and 0 == world.desk.refusals.noted
+        } and 0 == world.gateway.refusals.noted
         assert [] == list(acted(folder, Wanted(refused_only=True)))
 
     folder = tmp_path / "data"
@@ -248,7 +255,7 @@ def test_the_view_shows_what_was_done_and_refused_in_the_order_of_time(tmp_path:
     async def story(world: World) -> None:
         await world.place("ann", "h100", "2")
         await world.ask("bob", "GET", "/v1/tenants")
-        await world.ask("bob", "DELETE", "/v1/orders/ord_nobodys1", key="k")
+        await world.ask("bob", "DELETE", f"/v1/orders/{no_order('bob')}", key="k")
         await keeper_of(world, folder).write()
         found = list(acted(folder, Wanted()))
         assert [one.at for one in found] == sorted(one.at for one in found)
@@ -268,7 +275,7 @@ def test_the_view_shows_what_was_done_and_refused_in_the_order_of_time(tmp_path:
             == of(Wanted(key=found[-1].key))
         )
         assert found[-1:] == of(Wanted(code="not_your_order"))
-        now = world.desk.clock.now()
+        now = world.gateway.clock.now()
         assert [] == of(Wanted(since=now)) and found == of(Wanted(until=now))
         assert {"create_tenant", "issue_key"} == {
             one.operation for one in of(Wanted(tenant="bob")) if one.about == "bob"
@@ -447,14 +454,14 @@ def test_a_disk_that_refuses_stops_nobody_and_what_is_lost_is_told_later(tmp_pat
         (folder / FOLDER).write_text("in the way")
         await world.ask(None, "GET", "/v1/orders")
         await keeper.write()
-        assert 1 == world.desk.refusals.lost and world.desk.failure is None
+        assert 1 == world.gateway.refusals.lost and world.gateway.failure is None
         (folder / FOLDER).unlink()
         await world.ask(None, "GET", "/v1/leases")
         await keeper.write()
         assert [("unauthenticated", 1), (LOST, 1)] == [
             (line.code, line.times) for line in lines(folder)
         ]
-        assert 0 == world.desk.refusals.lost
+        assert 0 == world.gateway.refusals.lost
 
     folder = tmp_path / "data"
     with_service(folder, story)
@@ -463,7 +470,7 @@ def test_a_disk_that_refuses_stops_nobody_and_what_is_lost_is_told_later(tmp_pat
 
 def test_a_planned_stop_leaves_nothing_unwritten(tmp_path: Path) -> None:
     async def story(world: World) -> None:
-        world.desk.refusals.bounds = Audit(lines_per_second=1)
+        world.gateway.refusals.bounds = Audit(lines_per_second=1)
         for _ in range(3):
             await world.ask(None, "GET", "/v1/orders")
         keeper = keeper_of(world, folder, Audit(lines_per_second=1))
@@ -485,7 +492,7 @@ def test_the_service_keeps_the_log_itself_and_leaves_nothing_out_when_it_ends(
         service.begin()
         try:
             async with httpx.AsyncClient(
-                transport=httpx.ASGITransport(app=service.app), base_url="http://test"
+                transport=InProcess(service.app), base_url="http://test"
             ) as client:
                 assert 401 == (await client.get("/v1/orders")).status_code
                 await eventually(lambda: bool(days(folder / FOLDER)))  # without being told to

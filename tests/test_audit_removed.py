@@ -12,7 +12,6 @@ from typer.testing import CliRunner
 from audit_world import BEGAN, DAYS, made, noted
 from laissez.cli.audit import app
 from laissez.journal import Reader
-from laissez.server.audit.collecting import Noted
 from laissez.server.audit.digests import FILE, DigestFile
 from laissez.server.audit.log import (
     DAY_US,
@@ -26,6 +25,7 @@ from laissez.server.audit.log import (
     start,
     written,
 )
+from laissez.server.audit.refusals import Noted
 from laissez.server.audit.verify import verify
 from laissez.server.audit.verify_log import Verdict
 

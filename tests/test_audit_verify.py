@@ -19,13 +19,14 @@ from typer.testing import CliRunner
 from audit_world import BEGAN, DAYS, GENESIS, change, entries, made, noted
 from laissez.cli.audit import app
 from laissez.cli.journal import app as journal_app
+from laissez.exchange.accounts import KeyRecord
+from laissez.exchange.commands import OPERATOR, SERVICE
+from laissez.exchange.keys import OPERATOR_SCOPES
 from laissez.journal import Entry, Reader, chain, snapshots
 from laissez.journal.backup import backup
 from laissez.journal.entries import pack
-from laissez.market.commands import Alternative, SetFloor
-from laissez.server.accounts import KeyRecord
+from laissez.market.commands import Alternative, PlaceOrder, SetFloor
 from laissez.server.audit.digests import FILE, DigestFile, copy
-from laissez.server.audit.keeper import AuditKeeper
 from laissez.server.audit.log import (
     DAY_US,
     FOLDER,
@@ -41,12 +42,11 @@ from laissez.server.audit.log import (
     written,
 )
 from laissez.server.audit.verify import KeptUnreadable, verify
-from laissez.server.commands import OPERATOR, PlaceOrder
-from laissez.server.exchange import Exchange
-from laissez.server.keyring import OPERATOR_SCOPES
+from laissez.server.audit.writer import AuditWriter
+from laissez.server.data_folder import Replaying
 from laissez.server.logs import JsonLines
+from laissez.server.maintenance import cancel_orphans, last_done
 from laissez.server.settings import Audit
-from laissez.server.upkeep import cancel_orphans, last_done
 from service_world import World, with_service
 
 pytestmark = pytest.mark.once
@@ -323,9 +323,9 @@ def test_a_snapshot_that_is_not_what_the_journal_gives_is_found_whatever_its_che
 ) -> None:
     """A start believes it: with a key of the operator in it that was never issued, whoever made it
     could do anything."""
-    state = Exchange.begin(GENESIS)
+    state = Replaying.begin(GENESIS)
     for entry in entries()[:3]:
-        state.replay(entry.at, entry.request)
+        state.apply(entry.at, entry.request)
     with Reader.of(folder) as reader:
         head = reader.chain_at(3)
     assert head is not None
@@ -335,7 +335,7 @@ def test_a_snapshot_that_is_not_what_the_journal_gives_is_found_whatever_its_che
         verify(folder).replayed,
         verify(folder).snapshots,
     )
-    state.keys["key_1"] = KeyRecord("key_1", OPERATOR, "mine", OPERATOR_SCOPES, b"digest", 1)
+    state.exchange.add_key(KeyRecord("key_1", OPERATOR, "mine", OPERATOR_SCOPES, b"digest", 1))
     path = snapshots.write(folder, 3, head, state.snapshot())
     assert [f"journal: {path} is not the state after entry 3 that replaying gives"] == problems(
         folder
@@ -345,7 +345,7 @@ def test_a_snapshot_that_is_not_what_the_journal_gives_is_found_whatever_its_che
 def test_use_of_a_key_never_issued_is_found_when_the_snapshot_that_had_it_is_gone(
     folder: Path,
 ) -> None:
-    store(folder, entries(by="key_1"))
+    store(folder, entries(key="key_1"))
     assert [
         "journal, entry 7: it was asked for with key_1, which operator was never given"
     ] == problems(folder)
@@ -442,13 +442,19 @@ def test_nothing_comes_to_a_day_that_has_its_digest(tmp_path: Path) -> None:
     folder = tmp_path / "data"
 
     async def story(world: World) -> None:
-        world.desk.enter(OPERATOR, "", "", SetFloor("h100", 10))
-        order = world.desk.enter("ann", "", "", PlaceOrder((Alternative("h100", 1, 2),), True))
-        assert order.applied.outcome.refused is None
+        world.gateway.enter(OPERATOR, SERVICE, "", SetFloor("h100", 10))
+        order = world.gateway.enter(
+            "ann",
+            SERVICE,
+            "",
+            PlaceOrder("ann", (Alternative("h100", 1, 2),)),
+            of_session=True,
+        )
+        assert order.applied.refusal is None
         world.passing.pass_us(DAY_US)
-        await AuditKeeper(world.desk, world.desk._journal, folder, Audit()).write()
-        assert 1 == cancel_orphans(world.desk, last_done(world.desk))
-        await world.desk.all_durable()
+        await AuditWriter(world.gateway, world.gateway._journal, folder, Audit()).write()
+        assert 1 == cancel_orphans(world.gateway, last_done(world.gateway))
+        await world.gateway.all_durable()
         assert verify(folder).ok
 
     with_service(folder, story)
@@ -459,8 +465,10 @@ def test_a_running_service_makes_the_digests_of_days_that_ended_also_while_it_wa
 ) -> None:
     folder = tmp_path / "data"
 
-    def keeper_of(world: World, keep_days: int = 90) -> AuditKeeper:
-        return AuditKeeper(world.desk, world.desk._journal, folder, Audit(keep_days=keep_days))
+    def keeper_of(world: World, keep_days: int = 90) -> AuditWriter:
+        return AuditWriter(
+            world.gateway, world.gateway._journal, folder, Audit(keep_days=keep_days)
+        )
 
     async def first(world: World) -> None:
         keeper = keeper_of(world)
@@ -480,15 +488,15 @@ def test_a_running_service_makes_the_digests_of_days_that_ended_also_while_it_wa
         await keeper_of(world).write()
         assert 2 == len(dates()) and verify(folder).ok  # of the two days on which anything happened
         assert (
-            world.desk.refusals.digested_us
-            <= world.desk.clock.now()
-            < world.desk.refusals.digested_us + DAY_US
+            world.gateway.refusals.digested_us
+            <= world.gateway.clock.now()
+            < world.gateway.refusals.digested_us + DAY_US
         )
         world.passing.pass_us(3 * DAY_US)
         await world.ask(None, "GET", "/v1/orders")
         await keeper_of(world, keep_days=2).write()
         # older ones were removed, their digests were not
-        assert [day_of(world.desk.clock.now())] == days(folder / FOLDER)
+        assert [day_of(world.gateway.clock.now())] == days(folder / FOLDER)
         verdict = verify(folder)
         # the day of the second digest has one too: time went on in it
         assert (True, 3, 3) == (verdict.ok, verdict.digests, verdict.first_refusal)
@@ -498,7 +506,7 @@ def test_a_running_service_makes_the_digests_of_days_that_ended_also_while_it_wa
             verdict.removed_until,
             verdict.removed_after_days,
         )
-        assert REMOVED in path_of(folder / FOLDER, day_of(world.desk.clock.now())).read_text()
+        assert REMOVED in path_of(folder / FOLDER, day_of(world.gateway.clock.now())).read_text()
 
     async def much_later(world: World) -> None:
         """Days without a refusal: no file is left of what there was, and the numbers go on all the
@@ -508,7 +516,7 @@ def test_a_running_service_makes_the_digests_of_days_that_ended_also_while_it_wa
         (left,) = days(folder / FOLDER)
         await world.ask(None, "GET", "/v1/orders")
         await keeper_of(world, keep_days=2).write()
-        assert left == day_of(world.desk.clock.now())
+        assert left == day_of(world.gateway.clock.now())
         found = [
             read(line, Refusal, None)
             for line in path_of(folder / FOLDER, left).read_bytes().splitlines()
@@ -542,7 +550,7 @@ def test_days_whose_digests_are_gone_are_not_removed_and_the_service_goes_on(
     folder = tmp_path / "data"
 
     async def story(world: World) -> None:
-        keeper = AuditKeeper(world.desk, world.desk._journal, folder, Audit(keep_days=5))
+        keeper = AuditWriter(world.gateway, world.gateway._journal, folder, Audit(keep_days=5))
         for _ in range(2):
             await world.ask(None, "GET", "/v1/orders")
             await keeper.write()
@@ -552,7 +560,7 @@ def test_days_whose_digests_are_gone_are_not_removed_and_the_service_goes_on(
         change(folder / FOLDER / FILE, lambda lines: lines[1:])
         world.passing.pass_us(6 * DAY_US)
         await keeper.write()
-        assert [first, day_of(world.desk.clock.now())] == days(folder / FOLDER)
+        assert [first, day_of(world.gateway.clock.now())] == days(folder / FOLDER)
 
     with_service(folder, story)
 
@@ -564,7 +572,7 @@ def test_a_backup_of_a_running_service_fits_the_kept_digests_and_can_be_restored
     secrets: dict[str, str] = {}
 
     async def day(world: World, folder: Path) -> None:
-        keeper = AuditKeeper(world.desk, world.desk._journal, folder, Audit())
+        keeper = AuditWriter(world.gateway, world.gateway._journal, folder, Audit())
         await world.place("ann", "h100", "2")
         await world.ask(None, "GET", "/v1/orders")
         await keeper.write()
@@ -575,9 +583,9 @@ def test_a_backup_of_a_running_service_fits_the_kept_digests_and_can_be_restored
         await day(world, folder)
         kept.write_bytes((folder / FOLDER / FILE).read_bytes())
         await world.ask(None, "GET", "/v1/leases")
-        with path_of(folder / FOLDER, day_of(world.desk.clock.now())).open("ab") as file:
+        with path_of(folder / FOLDER, day_of(world.gateway.clock.now())).open("ab") as file:
             file.write(b'{"n":2,"at":"20')  # a line that is just being written
-        (folder / FOLDER / f"refusals-{day_of(world.desk.clock.now())}.cut-1").write_bytes(
+        (folder / FOLDER / f"refusals-{day_of(world.gateway.clock.now())}.cut-1").write_bytes(
             b"what a crash left"
         )
         backup(folder, restored, copy)
@@ -636,7 +644,7 @@ def test_the_log_is_shown_with_what_the_journal_holds(tmp_path: Path) -> None:
 
     async def story(world: World) -> None:
         await world.ask(None, "GET", "/v1/orders")
-        await AuditKeeper(world.desk, world.desk._journal, folder, Audit()).write()
+        await AuditWriter(world.gateway, world.gateway._journal, folder, Audit()).write()
 
     with_service(folder, story)
     shown = CliRunner().invoke(app, ["log", "--data", str(folder), "-o", "json"])

@@ -13,9 +13,9 @@ import httpx
 import pytest
 from msgspec.structs import replace
 
+from laissez.exchange.commands import OPERATOR, RevokeKey
 from laissez.market.commands import SetFloor
-from laissez.server import aside
-from laissez.server.commands import OPERATOR, RevokeKey
+from laissez.server import background
 from laissez.server.settings import Limits
 from service_world import GENEROUS, World, with_service
 
@@ -34,14 +34,14 @@ BATCH = {
 
 @pytest.fixture(autouse=True)
 def _a_turn_after_every_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(aside, "WORK_US", 0)
+    monkeypatch.setattr(background, "WORK_US", 0)
 
 
 def with_dear_leaves(folder: Path, story: Story, limits: Limits = GENEROUS) -> None:
     """Every order waits, so that the market tells which were placed."""
 
     async def begin(world: World) -> None:
-        world.desk.enter(OPERATOR, "", "", SetFloor("h100", 9_000_000))
+        world.gateway.enter(OPERATOR, "", "", SetFloor("h100", 9_000_000))
         await story(world)
 
     with_service(folder, begin, limits)
@@ -58,7 +58,7 @@ async def once_begun(world: World, then: Callable[[], object]) -> None:
 
 
 def limits_of(world: World, tenant: str) -> list[int]:
-    return [order.alternatives[0].limit for order in world.desk.exchange.market.orders(tenant)]
+    return [order.alternatives[0].limit for order in world.gateway.exchange.market.orders(tenant)]
 
 
 IN_ORDER = [100_000 + 1_000 * n for n in range(COUNT)]
@@ -75,7 +75,9 @@ def test_two_tenants_batches_go_side_by_side(tmp_path: Path) -> None:
         assert IN_ORDER == limits_of(world, "ann") == limits_of(world, "bob")
         owners = [
             order.tenant
-            for order in sorted(world.desk.exchange.market.orders(), key=lambda order: order.order)
+            for order in sorted(
+                world.gateway.exchange.market.orders(), key=lambda order: order.order
+            )
         ]
         # neither waited for all of the other's
         assert 2 * COUNT == len(owners) and sorted(owners) != owners
@@ -98,7 +100,7 @@ def test_a_key_that_is_revoked_in_the_middle_ends_it_and_another_key_does_the_re
     async def story(world: World) -> None:
         secret = world.new_secret("ann", "read", "trade")
         key = (await world.ask(secret, "GET", "/v1/me")).json()["key"]
-        revoke = partial(world.desk.enter, OPERATOR, "", "", RevokeKey(key))
+        revoke = partial(world.gateway.enter, OPERATOR, "", "", RevokeKey(key))
         ended, _ = await asyncio.gather(send(world, secret, "k"), once_begun(world, revoke))
         done = limits_of(world, "ann")
         assert 401 == ended.status_code
@@ -112,7 +114,8 @@ def test_a_key_that_is_revoked_in_the_middle_ends_it_and_another_key_does_the_re
 def test_a_journal_that_fails_in_the_middle_ends_it(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         ended, _ = await asyncio.gather(
-            send(world, "ann", "k"), once_begun(world, partial(world.desk.fail, "the disk is gone"))
+            send(world, "ann", "k"),
+            once_begun(world, partial(world.gateway.fail, "the disk is gone")),
         )
         assert (503, "journal_failed") == (ended.status_code, ended.json()["code"])
         assert 0 < len(limits_of(world, "ann")) < COUNT
@@ -125,7 +128,7 @@ def test_what_a_batch_has_yet_to_do_counts_among_what_waits_for_the_disk(tmp_pat
         answers = await asyncio.gather(send(world, "ann", "a"), send(world, "bob", "b"))
         assert [200, 503] == [answer.status_code for answer in answers]
         assert IN_ORDER == limits_of(world, "ann") and [] == limits_of(world, "bob")
-        assert 0 == world.desk.admission.promised
+        assert 0 == world.gateway.admission.promised
         assert 200 == (await send(world, "bob", "b")).status_code
 
     with_dear_leaves(

@@ -16,7 +16,7 @@ from laissez_bench.cluster import Held
 from laissez_bench.crowd import Crowd, tree
 from laissez_bench.generator import Counted, Phase
 from laissez_bench.market import LOADS, OPERATIONS, Timer
-from laissez_bench.verdicts import NoisyVerdict, OverloadVerdict
+from laissez_bench.verdicts import Verdict
 
 KEYS = {
     "operation",
@@ -295,17 +295,15 @@ def test_the_tables_of_the_benchmarks_under_load_can_be_read(
         problems={},
         **times,
     )
-    tables.show_overload(OverloadVerdict([level], [], []))
+    tables.show_overload(Verdict([level]))
     ratio = noisy.Ratio(1.04, 0.9, 1.15)
     tables.show_noisy(
-        NoisyVerdict(
+        Verdict(
             [
                 noisy.Noisy(
                     "keys", 10, ratio, ratio, 0.999, 1.0, 1.04, 1.0, 2.16, 2.0, 500.0, 0.3, 0.29, {}
                 )
-            ],
-            [],
-            [],
+            ]
         )
     )
     said = " ".join(capsys.readouterr().out.split())

@@ -89,6 +89,7 @@ async def answer_half(reader: StreamReader, writer: StreamWriter) -> None:
     writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
     await reader.read()
     writer.close()
+    await writer.wait_closed()
 
 
 async def _counted(monkeypatch: pytest.MonkeyPatch) -> Counted:
@@ -99,6 +100,8 @@ async def _counted(monkeypatch: pytest.MonkeyPatch) -> Counted:
     counted = await under.run(Phase(0.2, 0, per_second=100))
     under.close()
     server.close()
+    answering = asyncio.all_tasks() - {asyncio.current_task()}
+    await asyncio.gather(*answering)  # or their sockets outlast the test
     return counted
 
 

@@ -19,7 +19,7 @@ from laissez_bench.overload import Level, Measured
 from laissez_bench.processor_time import FolderPlan
 from laissez_bench.verdicts import (
     ROUNDS_LEAST,
-    NoisyVerdict,
+    Verdict,
     judge_noisy,
     judge_overload,
     kept_ms_max,
@@ -127,7 +127,7 @@ def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(noisy, "WARM_UP_S", 0.05)
 
 
-def measured() -> NoisyVerdict:
+def measured() -> Verdict[Noisy]:
     return judge_noisy(noisy.measure(["unreadable"], 0.8, lambda _: None, leaves=200, tenants=20))
 
 

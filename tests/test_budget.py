@@ -10,28 +10,34 @@ from typing import Any
 import msgspec
 import pytest
 
-from exchange_histories import draw, with_fees
+from exchange_histories import draw, requests_of, with_fees
+from laissez.exchange.accounts import BudgetRecord
+from laissez.exchange.budgets import AMOUNT_MAX, Meter, ends_at
+from laissez.exchange.commands import (
+    OPERATOR,
+    SERVICE,
+    Action,
+    Caps,
+    CreateTenant,
+    Request,
+    SetBudget,
+)
+from laissez.exchange.exchange import Exchange
 from laissez.journal.verify import verify
 from laissez.market.commands import AdvanceTime, CloseBooks
-from laissez.market.money import CHARGE_PER_MICRO_DOLLAR, dollars
 from laissez.server import billing
-from laissez.server.accounts import BudgetRecord
-from laissez.server.budgets import ACTIONS, AMOUNT_MAX, used_up
-from laissez.server.commands import OPERATOR, CreateTenant, Request, SetBudget
-from laissez.server.exchange import Exchange, read_request
-from laissez.server.opening import Replaying, open_folder
+from laissez.server.data_folder import Replaying, open_folder
 from laissez.server.settings import Journal as JournalSettings
 from laissez.server.settings import Limits
 from laissez.server.snapshotter import Snapshotter
-from laissez.wire.requests import Caps
-from laissez.wire.times import format_time, parse_time
+from laissez.units import CHARGE_PER_MICRO_DOLLAR, dollars, format_time, parse_time
+from laissez.wire.rendering import action_text
 from service_world import HOUR_US, World, with_service
 
 pytestmark = pytest.mark.once
 
 DOLLAR = 1_000_000
 SECOND_US = 1_000_000
-FIELDS_BEFORE_BUDGETS = 13
 
 
 async def budget(world: World, who: str = "ann", **query: str) -> dict[str, Any]:
@@ -69,7 +75,7 @@ def test_it_counts_from_when_it_was_set_and_says_when_it_is_used_up(tmp_path: Pa
             and about("0", fresh["spent"])
             and about("36", fresh["left"])
         )
-        assert fresh["since"] <= format_time(world.desk.clock.now())
+        assert fresh["since"] <= format_time(world.gateway.clock.now())
         assert (
             abs(parse_time(fresh["ends_at"]) - parse_time(fresh["since"]) - 10 * HOUR_US)
             < 1_000_000
@@ -87,7 +93,7 @@ def test_it_is_used_up_at_the_very_microsecond_that_it_names(tmp_path: Path) -> 
     async def story(world: World) -> None:
         await charged_an_hour(world)
         ends = parse_time((await set_budget(world, "0.001"))["ends_at"])
-        account, exchange = world.desk.exchange.accounts["ann"], world.desk.exchange
+        account, exchange = world.gateway.exchange.accounts["ann"], world.gateway.exchange
         assert account.budget is not None
         amount = DOLLAR // 1_000 * CHARGE_PER_MICRO_DOLLAR
         spent = [
@@ -117,7 +123,7 @@ def test_nothing_is_left_of_one_that_is_overspent_and_one_that_only_warns_ends_n
     with_service(tmp_path / "data", story)
 
 
-@pytest.mark.parametrize("action", ACTIONS)
+@pytest.mark.parametrize("action", [action_text(action) for action in Action])
 def test_one_that_is_spent_says_when_that_was_however_late_anybody_looks_and_after_a_restart(
     tmp_path: Path, action: str
 ) -> None:
@@ -133,7 +139,7 @@ def test_one_that_is_spent_says_when_that_was_however_late_anybody_looks_and_aft
         )
         for _ in range(3):
             world.passing.pass_us(HOUR_US)
-            world.desk.end_holds()
+            world.gateway.end_holds()
             assert ends[0] == (await budget(world))["ends_at"]
         events = [
             one["event"] for one in (await world.ask("ann", "GET", "/v1/events")).json()["data"]
@@ -149,26 +155,11 @@ def test_one_that_is_spent_says_when_that_was_however_late_anybody_looks_and_aft
     with_service(tmp_path / "data", after, secrets=secrets)
 
 
-def test_one_set_before_it_was_noted_when_it_is_spent_does_not_say_so_and_is_stored_as_it_was(
-    tmp_path: Path,
-) -> None:
-    async def story(world: World) -> None:
-        await charged_an_hour(world)
-        world.desk.enter("ann", "", "", SetBudget(DOLLAR, "warn"))
-        world.passing.pass_us(HOUR_US)
-        world.desk.end_holds()
-        assert (None, "spent") == ((found := await budget(world))["ends_at"], found["state"])
-        saved, _ = msgspec.msgpack.decode(world.desk.exchange.snapshot())[3]
-        assert {"amount", "since", "owed", "action", "reached"} == set(saved[FIELDS_BEFORE_BUDGETS])
-
-    with_service(tmp_path / "data", story)
-
-
 @pytest.mark.parametrize(
     ("left", "rate", "ends"),
     [
-        (0, 0, None),
-        (0, 5, None),
+        (0, 0, 1_000),
+        (0, 5, 1_000),
         (1, 0, None),
         (10, 3, 1_004),
         (9, 3, 1_003),
@@ -176,11 +167,12 @@ def test_one_set_before_it_was_noted_when_it_is_spent_does_not_say_so_and_is_sto
     ],
 )
 def test_when_it_ends(left: int, rate: int, ends: int | None) -> None:
-    """Without a rate never; beyond what times can be, as good as never. If nobody watches it, when
-    it was is not known."""
+    """Without a rate never; beyond what times can be, as good as never. One that was spent says
+    when that was."""
     amount = -(-left // CHARGE_PER_MICRO_DOLLAR) + 1
-    spent = amount * CHARGE_PER_MICRO_DOLLAR - left
-    assert ends == used_up(BudgetRecord(amount, 5, "7"), spent, rate, 1_000)
+    meter = Meter(1_000, amount * CHARGE_PER_MICRO_DOLLAR - left, rate, rate, list)
+    assert ends == ends_at(BudgetRecord(amount, 5, "7", Action.WARN), meter)
+    assert 9 == ends_at(BudgetRecord(amount, 5, "7", Action.WARN, 3, spent_at=9), meter)
 
 
 def test_closing_the_books_changes_nothing_about_it(tmp_path: Path) -> None:
@@ -210,6 +202,7 @@ def test_a_new_one_counts_from_zero_and_a_removed_one_is_gone(tmp_path: Path) ->
         assert [("budget.set", None)] == [
             (one["event"]["type"], one["event"]["amount"]) for one in gone.json()["events"]
         ]
+        assert "action" not in gone.json()["events"][0]["event"]
         assert (404, "no budget is set") == (
             (found := await world.ask("ann", "GET", "/v1/budget")).status_code,
             found.json()["detail"],
@@ -290,7 +283,7 @@ def test_an_amount_that_is_none_is_refused(tmp_path: Path) -> None:
             assert (400, "bad_request") == (answer.status_code, answer.json()["code"]), answer.text
             assert (
                 "expected" in answer.json()["detail"].lower()
-                and world.desk.exchange.accounts["ann"].budget is None
+                and world.gateway.exchange.accounts["ann"].budget is None
             )
 
     with_service(tmp_path / "data", story)
@@ -318,7 +311,7 @@ def test_it_costs_as_much_as_a_list_of_what_is_added_up(tmp_path: Path) -> None:
             )
             assert (200, left) == (
                 answer.status_code,
-                world.desk.admission.questions("ann").remaining,
+                world.gateway.admission.question_limit("ann").remaining,
             )
 
     with_service(tmp_path, story, Limits(commands_per_second=1, commands_burst=200))
@@ -339,48 +332,6 @@ def test_sent_again_it_is_not_set_again(tmp_path: Path) -> None:
         await world.ask("ann", "DELETE", "/v1/budget")
         gone = await world.ask("ann", "PUT", "/v1/budget", {"amount": "5"}, key="b-1")
         assert (404, "true") == (gone.status_code, gone.headers["idempotency-replayed"])
-
-    with_service(tmp_path / "data", story)
-
-
-def test_sent_again_after_it_was_first_sent_before_there_were_actions_it_is_known(
-    tmp_path: Path,
-) -> None:
-    async def story(world: World) -> None:
-        world.desk.enter("ann", "", "b-1", SetBudget(5 * DOLLAR))
-        again = await world.ask("ann", "PUT", "/v1/budget", {"amount": "5"}, key="b-1")
-        assert (200, "true", None) == (
-            again.status_code,
-            again.headers["idempotency-replayed"],
-            again.json()["action"],
-        )
-        other = await world.ask(
-            "ann", "PUT", "/v1/budget", {"amount": "5", "action": "relinquish"}, key="b-1"
-        )
-        assert (409, "idempotency_conflict") == (other.status_code, other.json()["code"])
-
-    with_service(tmp_path / "data", story)
-
-
-def test_sent_again_after_it_was_first_sent_before_one_could_be_kept_it_is_known(
-    tmp_path: Path,
-) -> None:
-    async def story(world: World) -> None:
-        world.desk.enter("ann", "", "b-1", SetBudget(5 * DOLLAR, "relinquish"))
-        again = await world.ask(
-            "ann", "PUT", "/v1/budget", {"amount": "5", "action": "relinquish"}, key="b-1"
-        )
-        assert (200, "true", "relinquish") == (
-            again.status_code,
-            again.headers["idempotency-replayed"],
-            again.json()["action"],
-        )
-        for other in (
-            {"amount": "5", "action": "warn"},
-            {"amount": "5", "action": "relinquish", "keep": True},
-        ):
-            conflict = await world.ask("ann", "PUT", "/v1/budget", other, key="b-1")
-            assert (409, "idempotency_conflict") == (conflict.status_code, conflict.json()["code"])
 
     with_service(tmp_path / "data", story)
 
@@ -409,7 +360,7 @@ def test_over_http_one_that_is_used_up_acts_by_itself_and_stands_against_orders(
             and ends == half["ends_at"]
         )
         world.passing.pass_us(HOUR_US)
-        world.desk.end_holds()  # as the server does every so often
+        world.gateway.end_holds()  # as the server does every so often
         events = [
             one["event"] for one in (await world.ask("ann", "GET", "/v1/events")).json()["data"]
         ]
@@ -487,21 +438,6 @@ def test_it_is_used_up_at_its_instant_also_when_the_server_was_stopped(tmp_path:
 
     with_service(tmp_path / "data", before, secrets=secrets)
     with_service(tmp_path / "data", after, secrets=secrets)
-
-
-def test_one_set_before_there_were_actions_is_shown_as_such(tmp_path: Path) -> None:
-    async def story(world: World) -> None:
-        await charged_an_hour(world)
-        world.desk.enter("ann", "", "", SetBudget(DOLLAR))
-        world.passing.pass_us(HOUR_US)
-        found = await budget(world)
-        assert (
-            (None, "open") == (found["action"], found["state"])
-            and about("3.6", found["spent"])
-            and 359 < found["spent_percent"] < 361
-        )
-
-    with_service(tmp_path / "data", story)
 
 
 def test_an_action_that_there_is_not_is_refused(tmp_path: Path) -> None:
@@ -592,9 +528,10 @@ def test_the_operator_lists_what_every_tenant_spends(tmp_path: Path) -> None:
 @pytest.mark.parametrize("seed", with_fees(6))
 def test_what_is_owed_in_all_is_the_total_of_the_bill_also_between_commands(seed: int) -> None:
     drawn = draw(seed)
-    exchange = Exchange.begin(drawn.genesis)
+    machine = Replaying.begin(drawn.genesis)
+    exchange = machine.exchange
     for index, step in enumerate(drawn.steps):
-        exchange.replay(step.at, step.request)
+        machine.apply(step.at, step.request)
         check_what_is_owed(exchange, exchange.market.now)
         if index % 10 == 0:  # time never falls: what is yet to come is asked of a copy
             copy = Exchange.restore(exchange.snapshot())
@@ -617,17 +554,10 @@ def test_what_a_budget_counts_from_does_not_depend_on_closed_books() -> None:
     for seed in range(8):
         drawn = draw(seed)
         closed, open_ = Exchange.begin(drawn.genesis), Exchange.begin(drawn.genesis)
-        for step in drawn.steps:
-            request = read_request(step.request)
-            closed.apply(step.at, request)
-            open_.apply(
-                step.at,
-                (
-                    Request(OPERATOR, "", "", b"", AdvanceTime())
-                    if isinstance(request.command, CloseBooks)
-                    else request
-                ),
-            )
+        passing = Request(OPERATOR, SERVICE, "", b"", AdvanceTime())
+        for at, request, _ in requests_of(drawn):
+            closed.apply(at, request)
+            open_.apply(at, passing if isinstance(request.command, CloseBooks) else request)
         budgets = [account.budget for account in closed.accounts.values()]
         assert budgets == [account.budget for account in open_.accounts.values()]
         compared += closed.closed_before > 0 and any(
@@ -638,22 +568,16 @@ def test_what_a_budget_counts_from_does_not_depend_on_closed_books() -> None:
 
 def with_tenant() -> Exchange:
     exchange = Exchange.begin(draw(0).genesis)
-    exchange.apply(1, Request(OPERATOR, "", "", b"", CreateTenant("ann", Caps())))
+    exchange.apply(1, Request(OPERATOR, SERVICE, "", b"", CreateTenant("ann", Caps())))
     return exchange
-
-
-def test_a_state_without_budgets_is_written_as_before_there_were_any_and_read() -> None:
-    exchange = with_tenant()
-    saved = exchange.snapshot()
-    assert [FIELDS_BEFORE_BUDGETS] == [len(account) for account in msgspec.msgpack.decode(saved)[3]]
-    assert saved == Exchange.restore(saved).snapshot()
 
 
 def test_a_state_with_a_budget_is_restored_whole_and_one_of_a_later_version_is_refused() -> None:
     exchange = with_tenant()
-    exchange.apply(5, Request("ann", "", "", b"", SetBudget(DOLLAR)))
+    exchange.apply(5, Request("ann", SERVICE, "", b"", SetBudget(DOLLAR, Action.RELINQUISH)))
     saved = exchange.snapshot()
-    assert BudgetRecord(DOLLAR, 5, "0") == Exchange.restore(saved).accounts["ann"].budget
+    budget = BudgetRecord(DOLLAR, 5, "0", Action.RELINQUISH, due=5)
+    assert budget == Exchange.restore(saved).accounts["ann"].budget
     assert saved == Exchange.restore(saved).snapshot()
     later = msgspec.msgpack.decode(saved)
     later[3][0].append("more")
@@ -668,8 +592,8 @@ def test_it_survives_a_restart_from_a_snapshot_and_from_the_journal_alone(tmp_pa
     async def story(world: World) -> None:
         await charged_an_hour(world)
         await set_budget(world, "36")
-        await Snapshotter(world.desk, world.desk._journal, JournalSettings()).take()
-        found.append(world.desk.exchange.accounts["ann"].budget)
+        await Snapshotter(world.gateway, world.gateway._journal, JournalSettings()).take()
+        found.append(world.gateway.exchange.accounts["ann"].budget)
 
     with_service(tmp_path, story)
     assert found[0] is not None and verify(tmp_path, begin=Replaying.begin).ok

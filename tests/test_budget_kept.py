@@ -3,21 +3,18 @@ was spent of them."""
 
 from __future__ import annotations
 
-import msgspec
 import pytest
 
 from budget_world import DOLLAR, HOUR_US, RATE, Thrifty, code, flashing, told
+from laissez.exchange import events
+from laissez.exchange.commands import SERVICE, Action, Request, SetBudget
 from laissez.market import commands as to_market
-from laissez.server.budgets import ACTIONS, LIMITS_TO_FLOOR, NO_NEW_ORDERS, RELINQUISH, WARN
-from laissez.server.commands import Request, SetBudget
-from laissez.wire import events as wire
-from laissez.wire.times import format_time
 from laissez_check.event_audit import Auditor
 
 pytestmark = pytest.mark.once
 
 
-def half_spent(action: str = RELINQUISH) -> Thrifty:
+def half_spent(action: Action = Action.RELINQUISH) -> Thrifty:
     """Of a budget of 36 dollars, 18 are spent after five hours; both told."""
     world = Thrifty("a/1")
     world.leased_at(RATE, 9 * DOLLAR)
@@ -31,45 +28,53 @@ def test_one_that_is_kept_is_used_up_as_if_it_had_been_set_in_the_beginning(amou
     world = half_spent()
     since = world.at - 5 * HOUR_US
     (set_,) = told(
-        world.budget("ann", amount * DOLLAR, RELINQUISH, keep=True), "ann", wire.BudgetSet
+        world.budget("ann", amount * DOLLAR, Action.RELINQUISH, keep=True), "ann", events.BudgetSet
     )
-    assert wire.BudgetSet(format_time(world.at), f"{amount}.000000", RELINQUISH, True) == set_
-    (spent,) = told(world.wait(100 * HOUR_US), "ann", wire.BudgetSpent)
-    assert format_time(since + amount * 10 * HOUR_US // 36) == spent.at
+    assert events.BudgetSet(world.at, "ann", amount * DOLLAR, Action.RELINQUISH, True) == set_
+    (spent,) = told(world.wait(100 * HOUR_US), "ann", events.BudgetSpent)
+    assert since + amount * 10 * HOUR_US // 36 == spent.at
     assert 0 <= world.overspent("ann") < RATE
 
 
 def test_one_that_is_not_kept_counts_from_zero() -> None:
-    for keep in (None, False):
-        world = half_spent()
-        (set_,) = told(world.budget("ann", 3 * DOLLAR, RELINQUISH, keep), "ann", wire.BudgetSet)
-        assert wire.BudgetSet(format_time(world.at), "3.000000", RELINQUISH) == set_
-        assert 0 == world.spent("ann") and 1 == world.leases("ann")
+    world = half_spent()
+    (set_,) = told(world.budget("ann", 3 * DOLLAR, Action.RELINQUISH), "ann", events.BudgetSet)
+    assert events.BudgetSet(world.at, "ann", 3 * DOLLAR, Action.RELINQUISH, False) == set_
+    assert 0 == world.spent("ann") and 1 == world.leases("ann")
 
 
-@pytest.mark.parametrize("action", ACTIONS)
-def test_one_that_is_lowered_below_what_is_spent_acts_at_once(action: str) -> None:
+@pytest.mark.parametrize("action", list(Action))
+def test_one_that_is_lowered_below_what_is_spent_acts_at_once(action: Action) -> None:
     world = half_spent(action)
     world.place("ann", "a", DOLLAR)
-    outcome = world.budget("ann", 3 * DOLLAR, action, keep=True)
-    kinds = [type(one.event) for one in outcome.told if one.tenant == "ann"]
-    assert [wire.BudgetSet, wire.BudgetWarning, wire.BudgetWarning, wire.BudgetSpent] == kinds[:4]
-    assert {format_time(world.at)} == {one.event.at for one in outcome.told}
-    assert world.exchange.events == outcome.first + len(outcome.told) - 1
-    assert (0 if action in (RELINQUISH, LIMITS_TO_FLOOR) else 1) == world.leases("ann")
-    assert (1 if action == WARN else 0) == world.open_orders("ann")
-    assert (None if action == WARN else "budget_spent") == code(world.place("ann", "a", DOLLAR))
+    applied = world.budget("ann", 3 * DOLLAR, action, keep=True)
+    kinds = [type(event) for event in told(applied, "ann")]
+    assert [
+        events.BudgetSet,
+        events.BudgetWarning,
+        events.BudgetWarning,
+        events.BudgetSpent,
+    ] == kinds[:4]
+    assert {world.at} == {event.at for event in applied.events}
+    assert world.exchange.events == applied.first + len(applied.events) - 1
+    assert (0 if action in (Action.RELINQUISH, Action.LIMITS_TO_FLOOR) else 1) == world.leases(
+        "ann"
+    )
+    assert (1 if action == Action.WARN else 0) == world.open_orders("ann")
+    assert (None if action == Action.WARN else "budget_spent") == code(
+        world.place("ann", "a", DOLLAR)
+    )
 
 
 def test_one_that_is_spent_and_raised_goes_on_and_tells_its_own_thresholds() -> None:
-    world = half_spent(NO_NEW_ORDERS)
+    world = half_spent(Action.NO_NEW_ORDERS)
     world.wait(6 * HOUR_US)
     assert "budget_spent" == code(world.place("ann", "a", DOLLAR))
-    world.budget("ann", 100 * DOLLAR, NO_NEW_ORDERS, keep=True)
+    world.budget("ann", 100 * DOLLAR, Action.NO_NEW_ORDERS, keep=True)
     assert code(world.place("ann", "a", DOLLAR)) is None
-    outcome = world.wait(100 * HOUR_US)
-    assert [50, 80] == [one.percent for one in told(outcome, "ann", wire.BudgetWarning)]  # type: ignore[union-attr]
-    assert 1 == len(told(outcome, "ann", wire.BudgetSpent))
+    applied = world.wait(100 * HOUR_US)
+    assert [50, 80] == [one.percent for one in told(applied, "ann", events.BudgetWarning)]
+    assert 1 == len(told(applied, "ann", events.BudgetSpent))
 
 
 @pytest.mark.parametrize("hours", [0, 6])
@@ -78,55 +83,61 @@ def test_one_that_is_set_again_as_it_was_tells_nothing_twice_and_stays_spent(hou
     world = half_spent()
     world.wait(hours * HOUR_US)
     before = world.exchange.accounts["ann"].budget
-    assert [wire.BudgetSet] == [
-        type(one.event) for one in world.budget("ann", 36 * DOLLAR, RELINQUISH, keep=True).told
+    assert [events.BudgetSet] == [
+        type(event)
+        for event in world.budget("ann", 36 * DOLLAR, Action.RELINQUISH, keep=True).events
     ]
     assert before == world.exchange.accounts["ann"].budget
     assert ("budget_spent" if hours else None) == code(world.place("ann", "a", DOLLAR))
 
 
 def test_another_action_is_carried_out_at_once_if_it_is_spent_already() -> None:
-    world = half_spent(WARN)
+    world = half_spent(Action.WARN)
     world.wait(6 * HOUR_US)
     assert 1 == world.leases("ann")
-    world.budget("ann", 36 * DOLLAR, RELINQUISH, keep=True)
+    world.budget("ann", 36 * DOLLAR, Action.RELINQUISH, keep=True)
     assert 0 == world.leases("ann")
 
 
 def test_one_that_is_kept_does_not_act_at_a_time_that_is_none() -> None:
     world = half_spent()
-    command = SetBudget(3 * DOLLAR, RELINQUISH, True)
-    outcome = world.exchange.apply(
-        to_market.TIME_MAX_US + 1, Request("ann", "", "", b"", command)
-    ).outcome
-    assert [wire.BudgetSet] == [type(one.event) for one in outcome.told] and 1 == world.leases(
-        "ann"
+    command = SetBudget(3 * DOLLAR, Action.RELINQUISH, True)
+    applied = world.exchange.apply(
+        to_market.TIME_MAX_US + 1, Request("ann", SERVICE, "", b"", command)
     )
+    assert applied.refusal is not None and () == applied.events and 1 == world.leases("ann")
 
 
 def test_to_keep_one_where_there_is_none_is_to_set_it_from_now_on() -> None:
     world = Thrifty("a/1")
     world.leased_at(RATE, 9 * DOLLAR)
     world.wait(5 * HOUR_US)
-    (set_,) = told(world.budget("ann", 36 * DOLLAR, RELINQUISH, keep=True), "ann", wire.BudgetSet)
-    assert not set_.kept and 0 == world.spent("ann")  # type: ignore[union-attr]
+    (set_,) = told(
+        world.budget("ann", 36 * DOLLAR, Action.RELINQUISH, keep=True), "ann", events.BudgetSet
+    )
+    assert not set_.kept and 0 == world.spent("ann")
 
 
 def test_one_that_is_kept_is_not_refused_for_the_fees_of_cancelling_but_acts() -> None:
     world = flashing()
-    world.budget("ann", 10 * DOLLAR, RELINQUISH)
+    world.budget("ann", 10 * DOLLAR, Action.RELINQUISH)
     world.place("ann", "b", 60 * DOLLAR)
-    world.budget("ann", DOLLAR // 2, RELINQUISH, keep=True)
+    world.budget("ann", DOLLAR // 2, Action.RELINQUISH, keep=True)
     assert 0 == world.open_orders("ann") and "budget_spent" == code(world.place("ann", "b", DOLLAR))
 
 
 def test_whoever_reads_the_events_follows_one_that_is_kept() -> None:
-    for amount, action in ((3, RELINQUISH), (20, LIMITS_TO_FLOOR), (36, RELINQUISH), (90, WARN)):
+    for amount, action in (
+        (3, Action.RELINQUISH),
+        (20, Action.LIMITS_TO_FLOOR),
+        (36, Action.RELINQUISH),
+        (90, Action.WARN),
+    ):
         world = half_spent()
         world.budget("ann", amount * DOLLAR, action, keep=True)
         world.wait(200 * HOUR_US)
         world.place("bob", "a", DOLLAR)
         auditor = Auditor(("a/1",))
-        for n, one in enumerate(world.told, 1):
-            auditor.take({"n": n, "tenant": one.tenant, "event": msgspec.to_builtins(one.event)})
+        for one in world.rendered:
+            auditor.take(one)
         assert [] == auditor.doubts and auditor.budgets["ann"].spent_at is not None

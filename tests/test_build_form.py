@@ -60,11 +60,11 @@ class Checkout:
         return Path(done.stdout.strip()).name
 
     def compiled_files(self) -> list[Path]:
-        return sorted([*self.market.glob("*.so"), *self.folder.glob("build/lib*/**/*.so")])
+        return sorted([*self.folder.glob("src/**/*.so"), *self.folder.glob("build/lib*/**/*.so")])
 
     def age_sources(self, seconds: int) -> None:
         """Set the time of every source to `seconds` before (negative: after) the compile."""
-        at = (self.market / LIBRARY).stat().st_mtime - seconds
+        at = (self.market.parent / LIBRARY).stat().st_mtime - seconds
         for source in self.market.glob("*.py"):
             os.utime(source, (at, at))
 
@@ -178,8 +178,8 @@ def test_a_stale_compiled_form_gives_way_to_its_sources_with_a_warning(compiled:
     done = compiled.python("-c", WHICH_FILE)
     assert done.stdout.strip().endswith("money.py")
     expected = (
-        "the compiled market is older than __init__.py, money.py, so the Python sources run; run"
-        " 'make build' to compile it again"
+        "the compiled market is older than market/__init__.py, market/money.py, so the Python"
+        " sources run; run 'make build' to compile it again"
     )
     assert f"laissez: warning: {expected}\n" == done.stderr
 
@@ -189,8 +189,8 @@ def test_a_stale_compiled_form_runs_with_a_warning_when_asked_for(compiled: Chec
     done = compiled.python("-c", WHICH_FILE, LAISSEZ_MARKET="compiled")
     assert done.stdout.strip().endswith(EXTENSION_SUFFIXES[0])
     assert (
-        "the compiled market is older than __init__.py, money.py, and runs all the same"
-        in done.stderr
+        "the compiled market is older than market/__init__.py, market/money.py, and runs all the"
+        " same" in done.stderr
     )
 
 
@@ -271,7 +271,7 @@ def test_a_source_that_mypyc_refuses_falls_back_or_fails_as_asked(compiled: Chec
 
 def test_an_interpreted_build_compiles_nothing_and_removes_what_was(compiled: Checkout) -> None:
     assert 0 == compiled.build(LAISSEZ_BUILD="interpreted").returncode
-    assert [] == list(compiled.market.glob("*.so"))
+    assert [] == list(compiled.folder.glob("src/**/*.so"))
 
 
 def test_an_unknown_build_is_refused(fresh: Checkout) -> None:

@@ -7,28 +7,28 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import msgspec
 import pytest
 
-from budget_world import DOLLAR, HOUR_US, Thrifty, code
+from budget_world import DOLLAR, HOUR_US, Thrifty, code, detail, told
 from exchange_histories import draw, with_fees
+from laissez.exchange import events
+from laissez.exchange.accounts import highest_limit
+from laissez.exchange.caps import PER_HOUR_MAX, open_limits
+from laissez.exchange.commands import OPERATOR, Action, Caps, SetCaps, SetOwnCaps
+from laissez.exchange.exchange import Exchange
 from laissez.market import Alternative
 from laissez.market import commands as to_market
-from laissez.server.accounts import highest_limit
-from laissez.server.caps import PER_HOUR_MAX, waiting
-from laissez.server.commands import (
-    OPERATOR,
+from laissez.market.commands import (
     AmendOrder,
     CancelOrder,
     PlaceOrder,
     Relinquish,
-    SetCaps,
     SetLimit,
-    SetOwnCaps,
 )
-from laissez.server.exchange import Exchange
-from laissez.wire import events as wire
-from laissez.wire.requests import Caps
+from laissez.server.data_folder import Replaying
+from laissez.wire import requests
+from laissez.wire.decoding import read_caps
+from laissez.wire.problems import ProblemError
 from live_world import Live, place, with_live
 from service_world import World, with_service
 
@@ -43,12 +43,8 @@ def capped(rate: int | None, worst_rate: int | None) -> Thrifty:
     return world
 
 
-def lease_of(world: Thrifty, who: str) -> str:
-    return next(
-        name
-        for name, record in world.exchange.accounts[who].leases.items()
-        if record.ended_at is None
-    )
+def lease_of(world: Thrifty, who: str) -> int:
+    return world.exchange.market.leases(who)[0].lease
 
 
 # -- what they bound
@@ -59,17 +55,16 @@ def test_charges_and_limits_of_orders_may_add_up_to_the_rate_cap_and_no_more() -
     world.leased_at(2 * DOLLAR, 50 * DOLLAR)
     world.say("ann", SetOwnCaps(9 * DOLLAR, None))
     world.place("bob", "b", 9 * DOLLAR)
-    refused = world.place("ann", "b", DOLLAR, 7 * DOLLAR + 1).refused
-    assert refused is not None
+    refused = world.place("ann", "b", DOLLAR, 7 * DOLLAR + 1)
     why = (
         "you are charged, with your open orders at their limits, 2 dollars per hour, and with this"
         " it would be 9.000001; your cap is 9"
     )
-    assert ("cap_exceeded", f"rate: {why}") == (refused.code, refused.detail)
+    assert ("cap_exceeded", f"rate: {why}") == (code(refused), detail(refused, "ann"))
     assert code(world.place("ann", "b", DOLLAR, 7 * DOLLAR)) is None
     assert "cap_exceeded" == code(world.place("ann", "b", 0, 1))
     # it is charged no more for it
-    assert code(world.say("ann", SetLimit(lease_of(world, "ann"), 60 * DOLLAR))) is None
+    assert code(world.say("ann", SetLimit("ann", lease_of(world, "ann"), 60 * DOLLAR))) is None
 
 
 @pytest.mark.parametrize(("bid", "limit", "won"), [(0, 9, 1), (0, 4, 4), (1, 2, 5), (2, 2, 5)])
@@ -78,7 +73,7 @@ def test_at_market_or_not_no_more_leases_are_won_than_the_operators_rate_allows(
 ) -> None:
     world = Thrifty(*(f"a/{number}" for number in range(12)))
     world.say(OPERATOR, to_market.SetFloor("a", 2 * DOLLAR))
-    world.say(OPERATOR, SetCaps("ann", Caps(rate="10")))
+    world.say(OPERATOR, SetCaps("ann", Caps(rate=10 * DOLLAR)))
     refused = [code(world.place("ann", "a", bid * DOLLAR, limit * DOLLAR)) for _ in range(12)]
     assert [None] * won + ["cap_exceeded"] * (12 - won) == refused
     assert won == world.leases("ann")
@@ -115,18 +110,12 @@ def test_winning_never_takes_a_tenant_above_its_rate_wherever_and_whenever_it_wi
             rng.choice((0, limit // 3)) if who == "ann" else 0,
             limit,
         )
-        if rng.random() < 0.5:
-            world.say(
-                "bob",
-                Relinquish(rng.choice(sorted(world.exchange.accounts["bob"].leases) or ["none"])),
-            )
-        if rng.random() < 0.05:
-            world.say(
-                "ann",
-                Relinquish(rng.choice(sorted(world.exchange.accounts["ann"].leases) or ["none"])),
-            )
+        for one, chance in (("bob", 0.5), ("ann", 0.05)):
+            started = world.exchange.market.counts(one).leases_started
+            if rng.random() < chance:
+                world.say(one, Relinquish(one, rng.randint(1, max(1, started))))
         for order in world.exchange.market.orders("ann")[1:]:  # what waits counts too: make room
-            world.say("ann", CancelOrder(world.exchange.accounts["ann"].order_names[order.order]))
+            world.say("ann", CancelOrder("ann", order.order))
         charged = sum(lease.charged for lease in world.exchange.market.leases("ann"))
         assert charged <= 20 * DOLLAR
         most = max(most, charged)
@@ -141,7 +130,7 @@ def test_a_refusal_does_not_depend_on_prices_that_a_tenant_may_not_see() -> None
         world.say(OPERATOR, to_market.SetFloor("b", floor * DOLLAR))
         answers.append(
             [
-                world.place("ann", "b", bid * DOLLAR, limit * DOLLAR).refused
+                world.place("ann", "b", bid * DOLLAR, limit * DOLLAR).refusal
                 for bid, limit in ((0, 6), (1, 9), (6, 6), (0, 1))
             ]
         )
@@ -156,9 +145,9 @@ def test_a_limit_that_makes_a_held_lease_dearer_at_once_is_bounded_by_the_rate()
     world.place("bob", "a", 8 * DOLLAR)  # it is charged 5, because it is held
     lease = lease_of(world, "ann")
     for limit in (6 * DOLLAR + 1, None):
-        assert "cap_exceeded" == code(world.say("ann", SetLimit(lease, limit)))
-    assert code(world.say("ann", SetLimit(lease, 6 * DOLLAR))) is None
-    assert code(world.say("ann", SetLimit(lease, DOLLAR))) is None
+        assert "cap_exceeded" == code(world.say("ann", SetLimit("ann", lease, limit)))
+    assert code(world.say("ann", SetLimit("ann", lease, 6 * DOLLAR))) is None
+    assert code(world.say("ann", SetLimit("ann", lease, DOLLAR))) is None
 
 
 def test_limits_may_come_to_the_worst_rate_and_not_a_millionth_more() -> None:
@@ -169,8 +158,8 @@ def test_limits_may_come_to_the_worst_rate_and_not_a_millionth_more() -> None:
     assert "cap_exceeded" == code(world.place("ann", "b", 1, 4 * DOLLAR + 1))
     assert code(world.place("ann", "b", 1, 3 * DOLLAR)) is None
     for limit in (7 * DOLLAR + 1, None):
-        assert "cap_exceeded" == code(world.say("ann", SetLimit(lease, limit)))
-    assert code(world.say("ann", SetLimit(lease, 7 * DOLLAR))) is None
+        assert "cap_exceeded" == code(world.say("ann", SetLimit("ann", lease, limit)))
+    assert code(world.say("ann", SetLimit("ann", lease, 7 * DOLLAR))) is None
     assert "cap_exceeded" == code(world.place("ann", "b", 0, 1))
 
 
@@ -183,22 +172,25 @@ def test_an_order_counts_with_its_highest_limit_and_an_amended_one_as_it_will_be
     for leaf in ("a", "b"):
         world.place("bob", leaf, 9 * DOLLAR)
     both = (Alternative("a", 3 * DOLLAR, 8 * DOLLAR), Alternative("b", 4 * DOLLAR, 5 * DOLLAR))
-    order = world.say("ann", PlaceOrder(both)).told[0].event.order  # type: ignore[union-attr]
+    world.say("ann", PlaceOrder("ann", both))
+    order = world.exchange.market.counts("ann").orders_placed
     assert (
-        code(world.say("ann", AmendOrder(order, (Alternative("a", 8 * DOLLAR, 8 * DOLLAR),))))
+        code(
+            world.say("ann", AmendOrder("ann", order, (Alternative("a", 8 * DOLLAR, 8 * DOLLAR),)))
+        )
         is None
     )
     assert "cap_exceeded" == code(
-        world.say("ann", AmendOrder(order, (Alternative("a", 4 * DOLLAR, 8 * DOLLAR + 1),)))
+        world.say("ann", AmendOrder("ann", order, (Alternative("a", 4 * DOLLAR, 8 * DOLLAR + 1),)))
     )
-    assert "alternatives_count" == code(world.say("ann", AmendOrder(order, ())))
+    assert "alternatives_count" == code(world.say("ann", AmendOrder("ann", order, ())))
 
 
 def test_amending_a_filled_order_is_refused_as_too_late_not_because_of_a_cap() -> None:
     world = capped(6 * DOLLAR, 6 * DOLLAR)
-    order = world.place("ann", "a", 5 * DOLLAR).told[0].event.order  # type: ignore[union-attr]
+    order = world.placed("ann", "a", 5 * DOLLAR)
     assert "already_filled" == code(
-        world.say("ann", AmendOrder(order, (Alternative("a", 4 * DOLLAR, 4 * DOLLAR),)))
+        world.say("ann", AmendOrder("ann", order, (Alternative("a", 4 * DOLLAR, 4 * DOLLAR),)))
     )
 
 
@@ -206,7 +198,7 @@ def test_a_held_lease_counts_with_what_it_can_be_charged_though_its_limit_was_lo
     world = capped(None, 10 * DOLLAR)
     world.say(OPERATOR, to_market.SetControls("a", hold_us=HOUR_US))
     world.place("ann", "a", 6 * DOLLAR)
-    world.say("ann", SetLimit(lease_of(world, "ann"), DOLLAR))
+    world.say("ann", SetLimit("ann", lease_of(world, "ann"), DOLLAR))
     assert "cap_exceeded" == code(world.place("ann", "b", 5 * DOLLAR))
     world.wait(HOUR_US)
     assert code(world.place("ann", "b", 5 * DOLLAR)) is None
@@ -215,7 +207,7 @@ def test_a_held_lease_counts_with_what_it_can_be_charged_though_its_limit_was_lo
 def test_a_lease_without_a_limit_counts_with_the_highest_price_there_is() -> None:
     world = Thrifty("a/1", "b/1")
     world.leased_at(DOLLAR)
-    world.say("ann", SetLimit(lease_of(world, "ann"), None))
+    world.say("ann", SetLimit("ann", lease_of(world, "ann"), None))
     world.say("ann", SetOwnCaps(None, 10_001 * DOLLAR))
     assert "cap_exceeded" == code(world.place("ann", "b", DOLLAR + 1))
     assert code(world.place("ann", "b", DOLLAR)) is None
@@ -237,8 +229,8 @@ def test_fees_count_while_they_run_so_that_bidding_and_withdrawing_comes_to_no_m
 ) -> None:
     world = flashing()
     world.say("ann", own)
-    order = world.place("ann", "a", 6 * DOLLAR).told[0].event.order  # type: ignore[union-attr]
-    world.say("ann", CancelOrder(order))
+    order = world.placed("ann", "a", 6 * DOLLAR)
+    world.say("ann", CancelOrder("ann", order))
     world.exchange = Exchange.restore(world.exchange.snapshot())
     assert "cap_exceeded" == code(world.place("ann", "a", 4 * DOLLAR + 1))
     assert code(world.place("ann", "a", 4 * DOLLAR)) is None
@@ -250,17 +242,18 @@ def test_a_bid_that_is_moved_to_and_fro_at_the_cap_is_stopped_by_the_fees_that_i
     for there, back in ((("b", 9), ("a", 9)), (("a", 1), ("a", 9))):
         world = flashing()
         world.say("ann", SetOwnCaps(None, 10 * DOLLAR))
-        order = world.place("ann", "a", 9 * DOLLAR, 10 * DOLLAR).told[0].event.order  # type: ignore[union-attr]
+        order = world.placed("ann", "a", 9 * DOLLAR, 10 * DOLLAR)
         refused = [
             code(
                 world.say(
-                    "ann", AmendOrder(order, (Alternative(scope, bid * DOLLAR, 10 * DOLLAR),))
+                    "ann",
+                    AmendOrder("ann", order, (Alternative(scope, bid * DOLLAR, 10 * DOLLAR),)),
                 )
             )
             for scope, bid in (there, back, (there[0], 1))
         ]
         assert [None, "cap_exceeded", None] == refused  # less, where it is, is always taken
-        world.say("ann", CancelOrder(order))
+        world.say("ann", CancelOrder("ann", order))
         # of the bid, and of its only move
         assert sum(fee.rate for fee in world.exchange.market.fees("ann")) <= 2 * 9 * DOLLAR
 
@@ -272,9 +265,9 @@ def test_a_hold_that_is_over_is_over_for_caps_whether_or_not_anybody_has_a_budge
     world = capped(None, 10 * DOLLAR)
     world.say(OPERATOR, to_market.SetControls("a", hold_us=HOUR_US))
     if others_budget:
-        world.budget("bob", DOLLAR, "warn")
+        world.budget("bob", DOLLAR, Action.WARN)
     world.place("ann", "a", 6 * DOLLAR)
-    world.say("ann", SetLimit(lease_of(world, "ann"), DOLLAR))
+    world.say("ann", SetLimit("ann", lease_of(world, "ann"), DOLLAR))
     world.at += HOUR_US
     assert code(world.place("ann", "b", 5 * DOLLAR)) is None
 
@@ -285,7 +278,7 @@ def test_a_hold_that_is_over_is_over_for_caps_whether_or_not_anybody_has_a_budge
 def test_the_lower_of_both_caps_is_in_force_and_removing_ones_own_leaves_the_other() -> None:
     world = Thrifty("a/1")
     world.place("bob", "a", 9 * DOLLAR)
-    world.say(OPERATOR, SetCaps("ann", Caps(rate="5")))
+    world.say(OPERATOR, SetCaps("ann", Caps(rate=5 * DOLLAR)))
     world.say("ann", SetOwnCaps(3 * DOLLAR, None))
     assert "cap_exceeded" == code(world.place("ann", "a", 4 * DOLLAR))
     world.say("ann", SetOwnCaps(6 * DOLLAR, None))
@@ -301,41 +294,48 @@ def test_a_cap_below_what_is_in_force_ends_nothing_and_lets_nothing_grow() -> No
     world.leased_at(2 * DOLLAR, 9 * DOLLAR)
     lease = lease_of(world, "ann")
     world.place("bob", "b", 9 * DOLLAR)
-    order = world.place("ann", "b", 3 * DOLLAR).told[0].event.order  # type: ignore[union-attr]
-    world.say(OPERATOR, SetCaps("ann", Caps(rate="0", worst_rate="0")))
+    order = world.placed("ann", "b", 3 * DOLLAR)
+    world.say(OPERATOR, SetCaps("ann", Caps(rate=0, worst_rate=0)))
     assert (1, 1) == (world.leases("ann"), world.open_orders("ann"))
     assert "cap_exceeded" == code(world.place("ann", "b", 1))
-    assert "cap_exceeded" == code(world.say("ann", SetLimit(lease, 10 * DOLLAR)))
-    assert code(world.say("ann", SetLimit(lease, 8 * DOLLAR))) is None
+    assert "cap_exceeded" == code(world.say("ann", SetLimit("ann", lease, 10 * DOLLAR)))
+    assert code(world.say("ann", SetLimit("ann", lease, 8 * DOLLAR))) is None
     assert (
-        code(world.say("ann", AmendOrder(order, (Alternative("b", 2 * DOLLAR, 2 * DOLLAR),))))
+        code(
+            world.say("ann", AmendOrder("ann", order, (Alternative("b", 2 * DOLLAR, 2 * DOLLAR),)))
+        )
         is None
     )
 
 
-def test_they_are_kept_in_snapshots_and_accounts_without_are_written_as_before() -> None:
+def test_they_are_kept_in_snapshots() -> None:
     world = capped(5 * DOLLAR, None)
     saved = world.exchange.snapshot()
-    assert [15, 13] == [len(account) for account in msgspec.msgpack.decode(saved)[3]]
     world.exchange = Exchange.restore(saved)
     assert saved == world.exchange.snapshot()
     assert "cap_exceeded" == code(world.place("ann", "a", 6 * DOLLAR))
 
 
-def test_caps_that_are_none_are_refused() -> None:
+def test_caps_out_of_range_are_refused() -> None:
     world = Thrifty()
-    for text in ("", "-1", "1e3", "0.0000001", "1000000000.000001", "9" * 11, "\u0661"):
-        refused = world.say(OPERATOR, SetCaps("ann", Caps(worst_rate=text))).refused
-        assert (
-            refused is not None
-            and "bad_request" == refused.code
-            and "caps.worst_rate: expected 0 to 1000000000" in refused.detail
-        )
-    assert (
-        code(world.say(OPERATOR, SetCaps("ann", Caps(rate="1000000000", worst_rate="0")))) is None
-    )
+    for wrong in (-1, PER_HOUR_MAX + 1):
+        for field in ("rate", "worst_rate"):
+            refused = world.say(OPERATOR, SetCaps("ann", Caps(**{field: wrong})))
+            assert "bad_request" == code(refused)
+            assert f"caps.{field}: expected 0 to 1000000000 dollars" in detail(refused, OPERATOR)
+    assert code(world.say(OPERATOR, SetCaps("ann", Caps(rate=PER_HOUR_MAX, worst_rate=0)))) is None
     assert code(world.say("ann", SetOwnCaps(PER_HOUR_MAX, 0))) is None
-    assert "bad_request" == code(world.say("ann", SetOwnCaps(PER_HOUR_MAX + 1, 0)))
+    for own in (SetOwnCaps(PER_HOUR_MAX + 1, 0), SetOwnCaps(0, -1)):
+        assert "bad_request" == code(world.say("ann", own))
+
+
+@pytest.mark.parametrize(
+    "text", ["", "-1", "1e3", "0.0000001", "1000000000.000001", "9" * 11, "\u0661"]
+)
+def test_texts_that_are_no_caps_are_refused(text: str) -> None:
+    with pytest.raises(ProblemError, match=r"caps\.worst_rate: expected 0 to 1000000000") as error:
+        read_caps(requests.Caps(worst_rate=text))
+    assert "bad_request" == error.value.code
 
 
 def test_whatever_anyone_bids_a_tenant_never_pays_more_per_hour_than_its_worst_rate() -> None:
@@ -349,45 +349,36 @@ def test_whatever_anyone_bids_a_tenant_never_pays_more_per_hour_than_its_worst_r
         limit = rng.randrange(1, 9) * DOLLAR
         world.place(who, f"a/{rng.randrange(6)}", rng.randrange(limit), limit)
         for order in world.exchange.market.orders("ann"):  # what waits counts too: make room
-            world.say("ann", CancelOrder(world.exchange.accounts["ann"].order_names[order.order]))
-        for name in [
-            name
-            for name, one in world.exchange.accounts["ann"].leases.items()
-            if one.ended_at is None
-        ][:2]:
-            world.say("ann", SetLimit(name, rng.choice((None, limit, 3 * DOLLAR))))
+            world.say("ann", CancelOrder("ann", order.order))
+        for lease in world.exchange.market.leases("ann")[:2]:
+            world.say("ann", SetLimit("ann", lease.lease, rng.choice((None, limit, 3 * DOLLAR))))
         charged = sum(lease.charged for lease in world.exchange.market.leases("ann"))
         assert charged <= 20 * DOLLAR
         most = max(most, charged)
     assert most > 10 * DOLLAR
 
 
-@pytest.mark.parametrize("seed", [0, 3, *with_fees(5)])
+@pytest.mark.parametrize("seed", [0, 3, *(seed for seed in with_fees(8) if seed % 3)])
 def test_what_is_kept_of_open_orders_is_what_the_market_says_also_from_a_snapshot(
     seed: int,
 ) -> None:
     drawn = draw(seed)
-    exchange = Exchange.begin(drawn.genesis)
+    machine = Replaying.begin(drawn.genesis)
     most = 0
     for index, step in enumerate(drawn.steps):
         if index == len(drawn.steps) // 2:
-            exchange = Exchange.restore(exchange.snapshot())
-        exchange.replay(step.at, step.request)
-        for name, account in exchange.accounts.items():
-            found, kept = (
-                [highest_limit(order.alternatives) for order in exchange.market.orders(name)],
-                waiting(exchange.market, account),
-            )
-            assert (sum(found), len(found), len(found)) == (
-                kept.limits,
-                len(kept.orders),
-                account.open_orders,
-            )
+            machine = Replaying.restore(machine.snapshot())
+        machine.apply(step.at, step.request)
+        market = machine.exchange.market
+        for name, account in machine.exchange.accounts.items():
+            found = {
+                order.order: highest_limit(order.alternatives) for order in market.orders(name)
+            }
+            kept = open_limits(market, account)
+            assert (found, sum(found.values())) == (kept.orders, kept.total)
             most = max(most, len(kept.orders))
-            to_run = sum(
-                fee.rate for fee in exchange.market.fees(name) if fee.end > exchange.market.now
-            )
-            assert to_run == account.running_fees.per_hour(exchange.market.now)
+            to_run = sum(fee.rate for fee in market.fees(name) if fee.end > market.now)
+            assert to_run == account.running_fees.per_hour(market.now)
     assert most > 1
 
 
@@ -396,8 +387,7 @@ def test_fees_that_are_over_are_forgotten_also_where_nobody_asks() -> None:
     world.say(OPERATOR, to_market.SetControls("a", flash_us=10))
     world.place("bob", "a", 9 * DOLLAR)
     for _ in range(30):
-        world.place("ann", "a", DOLLAR)
-        world.say("ann", CancelOrder(next(iter(world.exchange.accounts["ann"].orders))))
+        world.say("ann", CancelOrder("ann", world.placed("ann", "a", DOLLAR)))
     assert 30 == len(world.exchange.market.fees("ann"))
     # each runs for ten microseconds, and the next begins two later
     assert len(world.exchange.accounts["ann"].running_fees) <= 5
@@ -485,9 +475,6 @@ def test_in_a_session_what_exceeds_a_cap_is_refused_the_same_way(tmp_path: Path)
 
 
 def test_the_event_names_what_was_set() -> None:
-    outcome = Thrifty().say("ann", SetOwnCaps(2_500_000, None))
-    assert [("2.5", None)] == [
-        (one.event.rate, one.event.worst_rate)
-        for one in outcome.told
-        if isinstance(one.event, wire.OwnCapsSet)
-    ]
+    applied = Thrifty().say("ann", SetOwnCaps(2_500_000, None))
+    (event,) = told(applied, "ann", events.OwnCapsSet)
+    assert (2_500_000, None) == (event.rate, event.worst_rate)

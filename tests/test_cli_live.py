@@ -348,7 +348,7 @@ def test_a_tenant_its_caps_and_its_keys_from_the_first_to_the_last(live: Live) -
     third = live.run("operator", "tenants", "issue-key", "acme")
     assert (1, True) == (
         third.code,
-        "acme has 2 live keys named 'default': revoke one first" in third.err,
+        "there are 2 live keys named 'default': revoke one first" in third.err,
     )
     (key,) = [word for word in shown.split() if word.startswith("key_")]
     assert "REVOKED" in live.ok("operator", f"tenants revoke-key {key}")

@@ -1,4 +1,4 @@
-"""Sessions over real connections, to a server on this machine that does as the test says."""
+"""Sessions over real connections, to a server that the test scripts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from laissez.client import (
     UnexpectedAnswer,
     UsageError,
     alternative,
-    attempts,
+    retries,
 )
 from laissez.wire import session as wire
 from laissez.wire.events import Numbered, OrderCancelled
@@ -55,8 +55,8 @@ DECODE = {
 
 
 @pytest.fixture(autouse=True)
-def no_long_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attempts, "PAUSE_FIRST_S", 0.001)
+def no_long_delays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retries, "DELAY_FIRST_S", 0.001)
 
 
 class Peer:
@@ -155,7 +155,7 @@ def test_commands_are_pipelined_and_answered(encoding: Any) -> None:
     asyncio.run(story())
 
 
-def test_what_is_asked_in_one_turn_travels_in_one_frame() -> None:
+def test_messages_of_one_turn_of_the_loop_share_one_frame() -> None:
     sizes: list[int] = []
 
     async def counting(peer: Peer) -> None:
@@ -173,7 +173,7 @@ def test_what_is_asked_in_one_turn_travels_in_one_frame() -> None:
     assert [100] == sizes
 
 
-def test_many_are_sent_within_bounds_and_come_back_in_order() -> None:
+def test_send_many_respects_the_limits_and_keeps_the_order() -> None:
     async def story() -> list[Reply | LaissezError]:
         async with (
             server(willing) as url,
@@ -190,7 +190,7 @@ def test_many_are_sent_within_bounds_and_come_back_in_order() -> None:
     ]
 
 
-def test_a_lost_connection_is_made_again_and_the_unanswered_sent_again() -> None:
+def test_a_session_reconnects_and_resends_unanswered_commands() -> None:
     heard: list[tuple[int | None, list[str]]] = []
 
     async def dropping(peer: Peer) -> None:
@@ -243,7 +243,7 @@ def test_giving_up_leaves_the_outcome_unknown_and_ends_the_session() -> None:
     asyncio.run(story())
 
 
-def test_a_server_that_falls_silent_is_left() -> None:
+def test_a_session_leaves_a_silent_server() -> None:
     async def silent(peer: Peer) -> None:
         await peer.greet(dead_after_s=0.05)
         await peer.socket.wait_closed()
@@ -255,7 +255,7 @@ def test_a_server_that_falls_silent_is_left() -> None:
     asyncio.run(story())
 
 
-def test_an_idle_session_lets_the_server_hear_of_it() -> None:
+def test_an_idle_session_sends_pings() -> None:
     async def listening(peer: Peer) -> None:
         await peer.greet(heartbeat_s=0.01)
         (ping,) = await peer.hear()
@@ -269,7 +269,7 @@ def test_an_idle_session_lets_the_server_hear_of_it() -> None:
     asyncio.run(story())
 
 
-def test_a_hole_in_history_is_told_and_the_session_goes_on() -> None:
+def test_lost_history_is_reported_and_the_session_goes_on() -> None:
     async def dropping(peer: Peer) -> None:
         await peer.greet(n=5)
         peer.socket.transport.abort()
@@ -294,11 +294,11 @@ def test_a_hole_in_history_is_told_and_the_session_goes_on() -> None:
     asyncio.run(story())
 
 
-async def refused_at_the_door(connection: ServerConnection, request: Request) -> Response:
+async def unauthenticated(connection: ServerConnection, request: Request) -> Response:
     return connection.respond(HTTPStatus.UNAUTHORIZED, "who?")
 
 
-async def sent_elsewhere(connection: ServerConnection, request: Request) -> Response:
+async def redirected(connection: ServerConnection, request: Request) -> Response:
     response = connection.respond(HTTPStatus.FOUND, "")
     response.headers["Location"] = "ws://127.0.0.1:1/elsewhere"
     return response
@@ -307,12 +307,12 @@ async def sent_elsewhere(connection: ServerConnection, request: Request) -> Resp
 @pytest.mark.parametrize(
     ("options", "error"),
     [
-        ({"process_request": refused_at_the_door}, Unauthenticated),
-        ({"process_request": sent_elsewhere}, LaissezError),
+        ({"process_request": unauthenticated}, Unauthenticated),
+        ({"process_request": redirected}, LaissezError),
         ({"subprotocols": ()}, UnexpectedAnswer),
     ],
 )
-def test_a_session_that_cannot_begin_says_why(
+def test_a_session_that_cannot_open_raises_the_reason(
     options: dict[str, Any], error: type[LaissezError]
 ) -> None:
     async def story() -> None:
@@ -323,7 +323,7 @@ def test_a_session_that_cannot_begin_says_why(
     asyncio.run(story())
 
 
-def test_nobody_there_is_a_failed_connection() -> None:
+def test_no_server_is_a_failed_connection() -> None:
     async def story() -> None:
         async with server(willing) as url:
             pass
@@ -333,7 +333,7 @@ def test_nobody_there_is_a_failed_connection() -> None:
     asyncio.run(story())
 
 
-def test_a_closed_session_takes_nothing_more_and_its_events_end() -> None:
+def test_a_closed_session_refuses_commands_and_ends_its_events() -> None:
     async def story() -> None:
         async with server(willing) as url:
             session = AsyncSession(url, KEY)
@@ -350,7 +350,7 @@ def test_a_closed_session_takes_nothing_more_and_its_events_end() -> None:
     asyncio.run(story())
 
 
-def test_leaving_the_block_waits_for_answers_still_due() -> None:
+def test_leaving_the_block_waits_for_outstanding_answers() -> None:
     async def story() -> None:
         async with server(willing) as url:
             async with AsyncSession(url, KEY) as session:
@@ -427,10 +427,10 @@ def test_events_are_read_in_one_thread_while_another_sends(url: str) -> None:
     assert [numbered(n) for n in range(1, 6)] == seen
 
 
-def test_a_reader_who_asks_as_the_session_ends_is_not_left_waiting(
+def test_a_reader_does_not_hang_when_the_session_ends(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The loop has taken its last turn: what is asked of it now is never begun."""
+    """The loop has stopped, so work given to it now never starts."""
 
     def unheard(
         work: Coroutine[Any, Any, Any], loop: asyncio.AbstractEventLoop
@@ -448,10 +448,10 @@ def test_a_reader_who_asks_as_the_session_ends_is_not_left_waiting(
             time.sleep(0.001)
         monkeypatch.undo()
     reader.join(10)
-    assert [[numbered(1)]] == seen  # and what had come by then is not lost
+    assert [[numbered(1)]] == seen  # received before the end, so not lost
 
 
-def test_a_blocking_session_that_cannot_begin_leaves_no_thread() -> None:
+def test_a_blocking_session_that_cannot_open_leaves_no_thread() -> None:
     before = threading.active_count()
     with pytest.raises(ConnectionFailed), Session("http://127.0.0.1:1", KEY, timeout=0.01):
         pass

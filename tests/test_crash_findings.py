@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from laissez.server import founding
-from laissez.server.forms import FORMS
-from laissez.server.keyring import Principal
-from laissez.server.session import Session
+from laissez.server import first_start
+from laissez.server.auth import Principal
 from laissez.server.settings import Data, Settings
+from laissez.server.websocket.session import Session
+from laissez.wire.frames import FRAME_CODECS
 from laissez.wire.requests import Hello
 from laissez.wire.session import JSON
 from service_world import World, with_service
@@ -63,14 +63,14 @@ def test_whoever_is_refused_is_told_first_what_the_passing_of_time_did(tmp_path:
         order = (await world.place("bob", "a100", "9"))["id"]
         wire = Wire()
         bob = Principal("bob", "", frozenset({"read", "trade"}))
-        session = Session(world.desk, bob, FORMS[JSON], Hello(), wire)  # type: ignore[arg-type]
+        session = Session(world.gateway, bob, FRAME_CODECS[JSON], Hello(), wire)  # type: ignore[arg-type]
         await session.greet(Hello())
         world.passing.pass_us(61_000_000)
         # The hold is over before the second command: the order is filled first, and so it cannot be
         # cancelled.
         frame = [{"type": "ping", "id": "1"}, {"type": "cancel_order", "id": "2", "order": order}]
         session.receive(msgspec.json.encode(frame))
-        await world.desk.all_durable()
+        await world.gateway.all_durable()
         session.flush()
         assert [("welcome", None), ("pong", "1"), ("event", None), ("refused", "2")] == [
             (one["type"], one.get("id")) for one in wire.written
@@ -111,8 +111,8 @@ def test_founding_that_was_cut_short_is_begun_anew(tmp_path: Path) -> None:
     for left in ("journal.lock", "journal.db.new"):
         (data / left).write_bytes(b"")
     settings = Settings(data=Data(folder=str(data), topology=str(topology)))
-    assert founding.found(settings)
-    assert not founding.found(settings)
+    assert first_start.found(settings)
+    assert not first_start.found(settings)
 
 
 @pytest.mark.parametrize("left", ["journal.db-wal", "journal.mark", "snapshots"])
@@ -120,4 +120,4 @@ def test_what_a_lost_journal_left_behind_is_no_place_for_a_new_one(
     tmp_path: Path, left: str
 ) -> None:
     (tmp_path / left).mkdir() if left == "snapshots" else (tmp_path / left).write_bytes(b"")
-    assert founding.is_founded(tmp_path)
+    assert first_start.is_founded(tmp_path)

@@ -6,7 +6,8 @@ from typer.testing import CliRunner
 
 from laissez.cli import app
 from laissez.cli.demo import HOST, MINUTE_US, STORY, TOPOLOGY
-from laissez.market import Market, Refused, dollars
+from laissez.market import Market, Refused
+from laissez.units import dollars
 
 
 def test_the_gpu_moves_at_the_checkpoint_and_not_before() -> None:

@@ -16,34 +16,35 @@ from random import Random
 import pytest
 
 import exchange_histories
-from exchange_histories import Drawn, draw, with_fees
-from laissez.market import Alternative, Market, Topology
-from laissez.market import commands as to_market
-from laissez.server import billing
-from laissez.server.accounts import Account
-from laissez.server.aside import Pieces
-from laissez.server.clock import Clock
-from laissez.server.commands import (
+from exchange_histories import Drawn, draw, requests_of, with_fees
+from laissez.exchange.accounts import Account
+from laissez.exchange.commands import (
     OPERATOR,
-    AmendOrder,
-    CancelOrder,
+    SERVICE,
+    Caps,
     Command,
     CreateTenant,
-    PlaceOrder,
-    Relinquish,
     Request,
     SetCaps,
 )
-from laissez.server.exchange import Exchange, read_request
-from laissez.server.filed import read_statement
-from laissez.server.outcomes import Outcome, read_outcome
+from laissez.exchange.events import Applied, tenant_of
+from laissez.exchange.exchange import Exchange
+from laissez.exchange.statements import Statement, document_name
+from laissez.market import Alternative, Market, Topology
+from laissez.market import commands as to_market
+from laissez.market import events as market_events
+from laissez.market.commands import AmendOrder, CancelOrder, PlaceOrder, Relinquish
+from laissez.server import billing
+from laissez.server.background import Background
+from laissez.server.clock import Clock
+from laissez.server.data_folder import Replaying
 from laissez.server.periods import closed_lines, of_period
-from laissez.server.statements import Statement, document_name
-from laissez.wire import events as wire
-from laissez.wire.ids import tag_of
+from laissez.server.statements import read_statement
+from laissez.wire.ids import lease_id, order_id, tag_of
 from laissez.wire.limits import OPEN_ORDERS_MAX
 from laissez.wire.problems import ProblemError
-from laissez.wire.requests import Caps
+from laissez.wire.rendering import rendered
+from laissez.wire.texts import code_of, explain
 
 HASH_SEEDS = ("0", "1", "4242")
 HISTORIES = with_fees(40)
@@ -67,21 +68,26 @@ class Desk:
         for tenant in tenants:
             self.say(OPERATOR, CreateTenant(tenant, Caps()))
 
-    def say(self, who: str, command: Command, after_us: int = 1) -> Outcome:
+    def say(self, who: str, command: Command, after_us: int = 1) -> Applied:
         self.at += after_us
-        applied = self.exchange.apply(self.at, Request(who, "", "", b"", command))
+        applied = self.exchange.apply(self.at, Request(who, SERVICE, "", b"", command))
         for document in applied.documents:
             self.statements.setdefault(document.name, []).append(read_statement(document.body))
-        return applied.outcome
+        return applied
 
-    def place(self, who: str, scope: str, bid: int, limit: int | None = None) -> Outcome:
+    def place(self, who: str, scope: str, bid: int, limit: int | None = None) -> Applied:
         return self.say(
-            who, PlaceOrder((Alternative(scope, bid, bid if limit is None else limit),))
+            who, PlaceOrder(who, (Alternative(scope, bid, bid if limit is None else limit),))
         )
 
-    def refused(self, outcome: Outcome) -> str:
-        assert outcome.refused is not None
-        return outcome.refused.code
+    def placed(self, who: str, scope: str, bid: int, limit: int | None = None) -> int:
+        """Place an order; says its number."""
+        assert self.place(who, scope, bid, limit).refusal is None
+        return self.exchange.market.counts(who).orders_placed
+
+    def refused(self, applied: Applied) -> str:
+        assert applied.refusal is not None
+        return code_of(applied.refusal)
 
 
 # -- the same bytes
@@ -111,17 +117,17 @@ def test_outcomes_and_snapshots_do_not_depend_on_the_hash_seed() -> None:
 def test_a_restored_exchange_goes_on_as_if_nothing_had_been(seed: int) -> None:
     drawn = draw(seed)
     rng = Random(seed)
-    exchange = Exchange.begin(drawn.genesis)
+    machine = Replaying.begin(drawn.genesis)
     for step in drawn.steps:
         if rng.random() < 0.2:
-            saved = exchange.snapshot()
-            exchange = Exchange.restore(saved)
-            assert saved == exchange.snapshot()
-        assert (step.outcome, step.documents) == exchange.replay(step.at, step.request)
-    straight = Exchange.begin(drawn.genesis)
+            saved = machine.snapshot()
+            machine = Replaying.restore(saved)
+            assert saved == machine.snapshot()
+        assert (step.outcome, step.documents) == machine.apply(step.at, step.request)
+    straight = Replaying.begin(drawn.genesis)
     for step in drawn.steps:
-        straight.replay(step.at, step.request)
-    assert straight.snapshot() == exchange.snapshot()
+        straight.apply(step.at, step.request)
+    assert straight.snapshot() == machine.snapshot()
 
 
 def test_the_histories_reach_what_they_are_meant_to_reach() -> None:
@@ -130,7 +136,7 @@ def test_the_histories_reach_what_they_are_meant_to_reach() -> None:
         "LeaseEnded",
         "FeeCharged",
         "ControlsSet",
-        "ResourceOffline",
+        "LeafTakenOffline",
         "BooksClosed",
         "KeyRevoked",
         "CapsSet",
@@ -144,11 +150,11 @@ def test_the_histories_reach_what_they_are_meant_to_reach() -> None:
     )
     seen: Counter[str] = Counter()
     for seed in HISTORIES:
-        for step in draw(seed).steps:
-            outcome = read_outcome(step.outcome)
-            seen.update(type(told.event).__name__ for told in outcome.told)
-            seen.update([] if outcome.refused is None else ["refused", outcome.refused.code])
-            seen.update(["statement"] * len(step.documents))
+        for _, _, applied in requests_of(draw(seed)):
+            seen.update(type(event).__name__ for event in applied.events)
+            refusal = applied.refusal
+            seen.update([] if refusal is None else ["refused", code_of(refusal)])
+            seen.update(["statement"] * len(applied.documents))
         if all(seen[kind] > 20 for kind in wanted):
             return
     pytest.fail(f"too few of something: {seen}")
@@ -158,14 +164,20 @@ def test_the_histories_reach_what_they_are_meant_to_reach() -> None:
 def test_numbers_are_dense_for_every_tenant_and_for_the_operator(seed: int) -> None:
     everyone = 0
     own: Counter[str] = Counter()
-    for step in draw(seed).steps:
-        outcome = read_outcome(step.outcome)
-        assert everyone + 1 == outcome.first
-        everyone += len(outcome.told)
-        for told in outcome.told:
-            if told.tenant is not None:
-                own[told.tenant] += 1
-            assert own[told.tenant] == told.n if told.tenant is not None else 0 == told.n
+    seen: Counter[str] = Counter()
+    for _, _, applied in requests_of(draw(seed)):
+        assert everyone + 1 == applied.first
+        everyone += len(applied.events)
+        for n, event in zip(applied.numbers, applied.events, strict=True):
+            tenant = tenant_of(event)
+            if tenant is not None:
+                own[tenant] += 1
+            assert n == (0 if tenant is None else own[tenant])
+        for holder in (*own, OPERATOR):
+            for one in rendered(applied, holder):
+                seen[holder] += 1
+                assert seen[holder] == one.n
+    assert seen == own + Counter({OPERATOR: everyone})
 
 
 # -- bills
@@ -183,7 +195,7 @@ def billed(
     until: int | None,
     at: int,
 ) -> billing.Owed:
-    closed = asyncio.run(closed_lines(statements, since, until, Pieces(Clock(0))))
+    closed = asyncio.run(closed_lines(account, statements, since, until, Background(Clock(0))))
     return of_period(exchange, account, closed, since, until, at)
 
 
@@ -192,11 +204,10 @@ def replayed(drawn: Drawn, *, close: bool) -> tuple[Exchange, dict[str, list[Sta
     only passes instead."""
     exchange = Exchange.begin(drawn.genesis)
     filed: dict[str, list[Statement]] = {}
-    for step in drawn.steps:
-        request = read_request(step.request)
-        if type(request.command) is to_market.CloseBooks and not close:
-            request = Request(OPERATOR, "", "", b"", to_market.AdvanceTime())
-        for document in exchange.apply(step.at, request).documents:
+    passing = Request(OPERATOR, SERVICE, "", b"", to_market.AdvanceTime())
+    for at, request, _ in requests_of(drawn):
+        closes = type(request.command) is to_market.CloseBooks
+        for document in exchange.apply(at, passing if closes and not close else request).documents:
             filed.setdefault(document.name, []).append(read_statement(document.body))
     return exchange, filed
 
@@ -219,213 +230,222 @@ def test_statements_and_the_running_bill_add_up_to_what_the_market_charges(seed:
 def test_every_whole_hour_can_be_billed_by_itself_over_any_closings() -> None:
     for seed in range(6):
         rng = Random(seed)
-        desk, open_ = Desk("a/1", "a/2", "a/3"), Desk("a/1", "a/2", "a/3")
-        begin = desk.at
+        gateway, open_ = Desk("a/1", "a/2", "a/3"), Desk("a/1", "a/2", "a/3")
+        begin = gateway.at
         hour = begin // HOUR_US
 
         def both(
-            who: str, command: Command, after_us: int, pair: tuple[Desk, Desk] = (desk, open_)
+            who: str, command: Command, after_us: int, pair: tuple[Desk, Desk] = (gateway, open_)
         ) -> None:
             for one in pair:
                 one.say(who, command, after_us)
 
         both(OPERATOR, to_market.SetControls("a", flash_us=2 * HOUR_US, hold_us=HOUR_US // 2), 1)
         for _ in range(60):
-            while desk.exchange.closed_before < (desk.at // HOUR_US - 1) * HOUR_US:
+            while gateway.exchange.closed_before < (gateway.at // HOUR_US - 1) * HOUR_US:
                 hour += 1
-                desk.say(OPERATOR, to_market.CloseBooks(hour * HOUR_US), 0)
+                gateway.say(OPERATOR, to_market.CloseBooks(hour * HOUR_US), 0)
             price = rng.randrange(1, 9) * DOLLAR
             who = rng.choice(("ann", "bob"))
             both(
                 who,
-                PlaceOrder((Alternative("a", price, price + DOLLAR),)),
+                PlaceOrder(who, (Alternative("a", price, price + DOLLAR),)),
                 rng.randrange(HOUR_US // 3),
             )
-            waiting = [name for name, _ in desk.exchange.accounts[who].orders.items()]
+            waiting = [order.order for order in gateway.exchange.market.orders(who)]
             if waiting and rng.random() < 0.5:
-                both(who, CancelOrder(rng.choice(waiting)), 0)
+                both(who, CancelOrder(who, rng.choice(waiting)), 0)
         for tenant in ("ann", "bob"):
             total = 0
-            edges = [*range(begin // HOUR_US * HOUR_US, desk.at, HOUR_US), desk.at]
+            edges = [*range(begin // HOUR_US * HOUR_US, gateway.at, HOUR_US), gateway.at]
             for since, until in pairwise(edges):
-                account = desk.exchange.accounts[tenant]
+                account = gateway.exchange.accounts[tenant]
                 part = billed(
-                    desk.exchange,
+                    gateway.exchange,
                     account,
-                    desk.statements.get(document_name(tenant), []),
+                    gateway.statements.get(document_name(tenant), []),
                     since,
                     until,
-                    desk.at,
+                    gateway.at,
                 )
                 assert open_.exchange.market.bill(tenant, since, until).total == part.total
                 total += part.total
-            assert desk.exchange.market.bill(tenant).total == total > 0
+            assert gateway.exchange.market.bill(tenant).total == total > 0
 
 
 def test_fees_of_one_instant_are_all_billed() -> None:
-    desk = Desk("a/1")
-    desk.say(OPERATOR, to_market.SetControls("a", flash_us=60 * SECOND_US))
-    desk.place("bob", "a", 1, 100)
-    order = desk.place("ann", "a", 10).told[0].event.order  # type: ignore[union-attr]
-    desk.at += 20 * SECOND_US
+    gateway = Desk("a/1")
+    gateway.say(OPERATOR, to_market.SetControls("a", flash_us=60 * SECOND_US))
+    gateway.place("bob", "a", 1, 100)
+    order = gateway.placed("ann", "a", 10)
+    gateway.at += 20 * SECOND_US
     # two fees until the bid of 10 is free to go, two until that of 8 is
     for bid in (7, 3, 8, 5, 1):
-        desk.say("ann", AmendOrder(order, (Alternative("a", bid, 10),)), 0)
+        gateway.say("ann", AmendOrder("ann", order, (Alternative("a", bid, 10),)), 0)
     for after_s in (10, 20, 20, 60):
-        desk.say(OPERATOR, to_market.CloseBooks(desk.at + after_s * SECOND_US), after_s * SECOND_US)
+        gateway.say(
+            OPERATOR, to_market.CloseBooks(gateway.at + after_s * SECOND_US), after_s * SECOND_US
+        )
         charged = sum(
             int(line.charge)
-            for statement in desk.statements[document_name("ann")]
+            for statement in gateway.statements[document_name("ann")]
             for line in statement.lines
         )
-        assert desk.exchange.market.bill("ann").total == charged > 0
-    assert not desk.exchange.accounts["ann"].billed and not desk.exchange.accounts["ann"].fees
+        assert gateway.exchange.market.bill("ann").total == charged > 0
+    account = gateway.exchange.accounts["ann"]
+    assert not account.billed and not account.billed_fees
 
 
 def test_a_period_that_cuts_a_closed_line_is_refused() -> None:
-    desk = Desk("a/1")
-    desk.place("ann", "a", 5, 9)
-    desk.place("bob", "a", 4)
-    desk.say(OPERATOR, to_market.CloseBooks(desk.at + HOUR_US), HOUR_US)
-    account = desk.exchange.accounts["ann"]
-    statements = desk.statements[document_name("ann")]
+    gateway = Desk("a/1")
+    gateway.place("ann", "a", 5, 9)
+    gateway.place("bob", "a", 4)
+    gateway.say(OPERATOR, to_market.CloseBooks(gateway.at + HOUR_US), HOUR_US)
+    account = gateway.exchange.accounts["ann"]
+    statements = gateway.statements[document_name("ann")]
     with pytest.raises(ProblemError, match="billed as one"):
-        billed(desk.exchange, account, statements, desk.at - HOUR_US // 2, None, desk.at)
+        billed(gateway.exchange, account, statements, gateway.at - HOUR_US // 2, None, gateway.at)
 
 
 def test_a_cancelled_order_keeps_its_name_on_bills_as_long_as_its_fee_is_there() -> None:
-    desk = Desk("a/1")
-    desk.say(OPERATOR, to_market.SetControls("a", flash_us=60 * SECOND_US))
-    desk.place("bob", "a", 1, 100)
-    order = desk.place("ann", "a", 10).told[0].event.order  # type: ignore[union-attr]
-    cancelled = desk.say("ann", CancelOrder(order))
-    assert [wire.OrderCancelled, wire.FeeCharged] == [type(told.event) for told in cancelled.told]
-    account = desk.exchange.accounts["ann"]
-    assert order == cancelled.told[1].event.order and order not in account.orders  # type: ignore[union-attr]
-    desk.say(OPERATOR, to_market.CloseBooks(desk.at + 30 * SECOND_US), 30 * SECOND_US)
-    (line,) = billing.running(desk.exchange, account, desk.at).lines
-    assert ("fee", order) == (line.kind, line.id)
-    restored = Exchange.restore(desk.exchange.snapshot())
-    assert order == billing.running(restored, restored.accounts["ann"], desk.at).lines[0].id
-    desk.say(OPERATOR, to_market.CloseBooks(desk.at + 60 * SECOND_US), 60 * SECOND_US)
-    assert not account.order_names and not account.fees
-    assert [order, order] == [
-        line.id for statement in desk.statements[document_name("ann")] for line in statement.lines
+    gateway = Desk("a/1")
+    gateway.say(OPERATOR, to_market.SetControls("a", flash_us=60 * SECOND_US))
+    gateway.place("bob", "a", 1, 100)
+    order = gateway.placed("ann", "a", 10)
+    cancelled = gateway.say("ann", CancelOrder("ann", order))
+    kinds = [market_events.OrderCancelled, market_events.FeeCharged]
+    assert [(kind, order) for kind in kinds] == [
+        (type(event), event.order)  # type: ignore[union-attr]
+        for event in cancelled.events
     ]
-    assert "not_your_order" == desk.refused(desk.say("ann", CancelOrder(order)))
+    account, name = gateway.exchange.accounts["ann"], order_id(tag_of("ann"), order)
+    assert gateway.exchange.market.order("ann", order) is None
+    gateway.say(OPERATOR, to_market.CloseBooks(gateway.at + 30 * SECOND_US), 30 * SECOND_US)
+    (line,) = billing.running(gateway.exchange, account, gateway.at).lines
+    assert ("fee", name) == (line.kind, line.id)
+    restored = Exchange.restore(gateway.exchange.snapshot())
+    assert name == billing.running(restored, restored.accounts["ann"], gateway.at).lines[0].id
+    gateway.say(OPERATOR, to_market.CloseBooks(gateway.at + 60 * SECOND_US), 60 * SECOND_US)
+    assert not account.billed_fees and not gateway.exchange.market.fees("ann")
+    assert [order, order] == [
+        line.number
+        for statement in gateway.statements[document_name("ann")]
+        for line in statement.lines
+    ]
+    assert "not_your_order" == gateway.refused(gateway.say("ann", CancelOrder("ann", order)))
 
 
 def test_books_are_closed_only_forwards_and_not_ahead() -> None:
-    desk = Desk()
-    desk.say(OPERATOR, to_market.CloseBooks(desk.at - 10))
-    for wrong in (desk.exchange.closed_before - 1, desk.at + 100, 10**18, -(10**18)):
-        assert "books_closed" == desk.refused(desk.say(OPERATOR, to_market.CloseBooks(wrong)))
-    assert desk.say(OPERATOR, to_market.CloseBooks(desk.exchange.closed_before)).refused is None
+    gateway = Desk()
+    gateway.say(OPERATOR, to_market.CloseBooks(gateway.at - 10))
+    for wrong in (gateway.exchange.closed_before - 1, gateway.at + 100, 10**18, -(10**18)):
+        assert "books_closed" == gateway.refused(gateway.say(OPERATOR, to_market.CloseBooks(wrong)))
+    assert (
+        gateway.say(OPERATOR, to_market.CloseBooks(gateway.exchange.closed_before)).refusal is None
+    )
 
 
 def test_memory_is_given_back_when_the_books_are_closed() -> None:
-    desk = Desk("a/1")
-    desk.say(OPERATOR, to_market.SetControls("a", flash_us=SECOND_US))
+    gateway = Desk("a/1")
+    gateway.say(OPERATOR, to_market.SetControls("a", flash_us=SECOND_US))
     for _ in range(50):
-        held = desk.place("bob", "a", 1, 9).told[1].event.lease  # type: ignore[union-attr]
-        desk.say("ann", CancelOrder(desk.place("ann", "a", 5).told[0].event.order))  # type: ignore[union-attr]
-        desk.say("bob", Relinquish(held))
+        gateway.place("bob", "a", 1, 9)
+        held = gateway.exchange.market.counts("bob").leases_started
+        gateway.say("ann", CancelOrder("ann", gateway.placed("ann", "a", 5)))
+        gateway.say("bob", Relinquish("bob", held))
     empty = len(Desk("a/1").exchange.snapshot())
-    assert len(desk.exchange.snapshot()) > empty + 2_000
-    desk.say(OPERATOR, to_market.SetControls("a"))
-    desk.say(OPERATOR, to_market.CloseBooks(desk.at + 2 * SECOND_US), 2 * SECOND_US)
-    assert len(desk.exchange.snapshot()) < empty + 100
+    assert len(gateway.exchange.snapshot()) > empty + 2_000
+    gateway.say(OPERATOR, to_market.SetControls("a"))
+    gateway.say(OPERATOR, to_market.CloseBooks(gateway.at + 2 * SECOND_US), 2 * SECOND_US)
+    assert len(gateway.exchange.snapshot()) < empty + 100
 
 
-class Walked(dict[str, int]):
+class Walked(dict[tuple[int, str, int, int], int]):
     """Counts how often it is gone through."""
 
     times = 0
 
-    def __iter__(self) -> Iterator[str]:
+    def __iter__(self) -> Iterator[tuple[int, str, int, int]]:
         self.times += 1
         return super().__iter__()
 
 
 def test_closing_the_books_goes_through_what_is_billed_once_however_many_fees_are_over() -> None:
-    desk = Desk("a/1")
-    desk.say(OPERATOR, to_market.SetControls("a", flash_us=SECOND_US))
-    desk.place("bob", "a", 1, 100)
+    gateway = Desk("a/1")
+    gateway.say(OPERATOR, to_market.SetControls("a", flash_us=SECOND_US))
+    gateway.place("bob", "a", 1, 100)
     for _ in range(20):
-        desk.say("ann", CancelOrder(desk.place("ann", "a", 10).told[0].event.order))  # type: ignore[union-attr]
-    account = desk.exchange.accounts["ann"]
-    account.billed = walked = Walked(account.billed)
-    desk.say(OPERATOR, to_market.CloseBooks(desk.at + 2 * SECOND_US), 2 * SECOND_US)
-    assert (0, 0, 0) == (len(account.fees), len(account.order_names), len(walked))
-    assert 1 == walked.times
+        gateway.say("ann", CancelOrder("ann", gateway.placed("ann", "a", 10)))
+    account = gateway.exchange.accounts["ann"]
+    account.billed_fees = walked = Walked(account.billed_fees)
+    gateway.say(OPERATOR, to_market.CloseBooks(gateway.at + 2 * SECOND_US), 2 * SECOND_US)
+    assert (0, 0, 1) == (len(account.billed), len(walked), walked.times)
 
 
 # -- ids
 
 
-def test_ids_are_counted_for_each_tenant_and_tell_nothing_of_others() -> None:
-    desk = Desk("a/1", "a/2", "a/3")
-    names = {}
+def test_orders_and_leases_are_counted_for_each_tenant_and_tell_nothing_of_others() -> None:
+    gateway = Desk("a/1", "a/2", "a/3")
+    ids: dict[str, list[str | None]] = {}
     for who in ("ann", "bob", "ann", "ann"):
-        placed = desk.place(who, "a", 1)
-        names[who] = [
-            getattr(told.event, "order", None) for told in placed.told if told.tenant == who
+        ids[who] = [
+            getattr(one.event, "order", None) for one in rendered(gateway.place(who, "a", 1), who)
         ]
-    assert [f"ord_{tag_of('ann')}3"] == names["ann"] and [f"ord_{tag_of('bob')}1"] * 2 == names[
-        "bob"
-    ]
-    assert {f"lse_{tag_of('ann')}1", f"lse_{tag_of('ann')}2"} == set(
-        desk.exchange.accounts["ann"].leases
-    )
+    assert [f"ord_{tag_of('ann')}3"] == ids["ann"]
+    assert [f"ord_{tag_of('bob')}1"] * 2 == ids["bob"]
+    assert [1, 2] == [lease.lease for lease in gateway.exchange.market.leases("ann")]
+    assert f"lse_{tag_of('ann')}2" == lease_id(tag_of("ann"), 2)
     assert tag_of("ann") != tag_of("bob") and 8 == len(tag_of("ann"))
 
 
-def test_an_id_of_somebody_else_answers_like_one_that_never_existed() -> None:
-    desk = Desk("a/1")
-    lease = desk.place("ann", "a", 5).told[1].event.lease  # type: ignore[union-attr]
-    order = desk.place("ann", "a", 1).told[0].event.order  # type: ignore[union-attr]
-    position = desk.exchange.events
-    for name, command in ((order, CancelOrder), (lease, Relinquish)):
-        theirs = desk.say("bob", command(name)).refused
-        unknown = desk.say("bob", command("x" + name[1:])).refused
+def test_a_number_of_somebody_else_answers_like_one_that_never_existed() -> None:
+    gateway = Desk("a/1")
+    gateway.place("ann", "a", 5)
+    lease = gateway.exchange.market.counts("ann").leases_started
+    order = gateway.placed("ann", "a", 1)
+    position = gateway.exchange.events
+    for number, command in ((order, CancelOrder), (lease, Relinquish)):
+        theirs = gateway.say("bob", command("bob", number)).refusal
+        unknown = gateway.say("bob", command("bob", 99)).refusal
         assert theirs is not None and unknown is not None
-        assert (theirs.code, theirs.detail.replace(name, "x" + name[1:])) == (
-            unknown.code,
-            unknown.detail,
-        )
-    assert position == desk.exchange.events
+        assert theirs.reason == unknown.reason
+        shown = f"{tag_of('bob')}{number}'", f"{tag_of('bob')}99'"
+        assert explain(theirs, "bob").replace(*shown) == explain(unknown, "bob")
+    assert position == gateway.exchange.events
 
 
 def test_an_order_that_was_filled_says_so_until_the_books_are_closed_over_its_lease() -> None:
-    desk = Desk("a/1")
-    won = desk.place("ann", "a", 5)
-    order, lease = won.told[0].event.order, won.told[1].event.lease  # type: ignore[union-attr]
-    assert "already_filled" == desk.refused(desk.say("ann", CancelOrder(order)))
-    desk.say("ann", Relinquish(lease))
-    assert "not_your_lease" == desk.refused(desk.say("ann", Relinquish(lease)))
-    desk.say(OPERATOR, to_market.CloseBooks(desk.at + 1))
-    assert "not_your_order" == desk.refused(desk.say("ann", CancelOrder(order)))
+    gateway = Desk("a/1")
+    order = gateway.placed("ann", "a", 5)
+    lease = gateway.exchange.market.lease_won("ann", order)
+    assert lease is not None
+    assert "already_filled" == gateway.refused(gateway.say("ann", CancelOrder("ann", order)))
+    gateway.say("ann", Relinquish("ann", lease))
+    assert "not_your_lease" == gateway.refused(gateway.say("ann", Relinquish("ann", lease)))
+    gateway.say(OPERATOR, to_market.CloseBooks(gateway.at + 1))
+    assert "not_your_order" == gateway.refused(gateway.say("ann", CancelOrder("ann", order)))
 
 
 # -- caps
 
 
 def test_a_tenant_may_have_as_many_open_orders_as_the_market_allows_and_not_one_more() -> None:
-    desk = Desk("a/1", orders_max=3)
-    desk.place("bob", "a", 5)
-    assert [None, None, None] == [desk.place("ann", "a", 1).refused for _ in range(3)]
-    assert "too_many_orders" == desk.refused(desk.place("ann", "a", 1))
-    desk.say("ann", CancelOrder(next(iter(desk.exchange.accounts["ann"].orders))))
-    assert desk.place("ann", "a", 1).refused is None
+    gateway = Desk("a/1", orders_max=3)
+    gateway.place("bob", "a", 5)
+    assert [None, None, None] == [gateway.place("ann", "a", 1).refusal for _ in range(3)]
+    assert "too_many_orders" == gateway.refused(gateway.place("ann", "a", 1))
+    gateway.say("ann", CancelOrder("ann", gateway.exchange.market.orders("ann")[0].order))
+    assert gateway.place("ann", "a", 1).refusal is None
 
 
 def test_a_tenants_own_cap_of_open_orders_counts_and_filled_ones_do_not() -> None:
-    desk = Desk("a/1")
-    desk.say(OPERATOR, SetCaps("ann", Caps(open_orders=2)))
-    assert desk.place("ann", "a", 5).refused is None  # filled
-    assert [None, None] == [desk.place("ann", "a", 1).refused for _ in range(2)]
-    assert "too_many_orders" == desk.refused(desk.place("ann", "a", 1))
-    assert 2 == desk.exchange.accounts["ann"].open_orders
-    desk.say(OPERATOR, SetCaps("ann", Caps(open_orders=0)))
-    assert "too_many_orders" == desk.refused(desk.place("ann", "a", 1))
-    assert desk.place("bob", "a", 1).refused is None
+    gateway = Desk("a/1")
+    gateway.say(OPERATOR, SetCaps("ann", Caps(open_orders=2)))
+    assert gateway.place("ann", "a", 5).refusal is None  # filled
+    assert [None, None] == [gateway.place("ann", "a", 1).refusal for _ in range(2)]
+    assert "too_many_orders" == gateway.refused(gateway.place("ann", "a", 1))
+    assert 2 == gateway.exchange.market.counts("ann").orders_open
+    gateway.say(OPERATOR, SetCaps("ann", Caps(open_orders=0)))
+    assert "too_many_orders" == gateway.refused(gateway.place("ann", "a", 1))
+    assert gateway.place("bob", "a", 1).refusal is None

@@ -9,7 +9,7 @@ from exchange_histories import draw, with_fees
 from laissez.market import Alternative, Market, Topology
 from laissez.market import commands as to_market
 from laissez.market.exposure import at_risk, at_stake, committed, leased, liabilities, most_of
-from laissez.server.exchange import Exchange
+from laissez.server.data_folder import Replaying
 
 MINUTE_US = 60_000_000
 
@@ -107,12 +107,12 @@ def test_only_bids_that_are_new_or_raised_may_bring_new_fees() -> None:
 @pytest.mark.parametrize("seed", [0, 1, *with_fees(6)])
 def test_what_is_committed_is_the_bill_and_what_of_fees_is_yet_to_come(seed: int) -> None:
     drawn = draw(seed)
-    exchange = Exchange.begin(drawn.genesis)
+    machine = Replaying.begin(drawn.genesis)
     for index, step in enumerate(drawn.steps):
         if index % 40 == 20:
-            exchange = Exchange.restore(exchange.snapshot())
-        exchange.replay(step.at, step.request)
-        market = exchange.market
+            machine = Replaying.restore(machine.snapshot())
+        machine.apply(step.at, step.request)
+        market = machine.exchange.market
         for tenant in drawn.tenants:
             to_come = sum(
                 fee.rate * (fee.end - max(fee.start, market.now))

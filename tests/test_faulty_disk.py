@@ -12,9 +12,9 @@ import pytest
 
 from journal_sum import GENESIS, Sum, append, recovered, take_snapshot
 from laissez.journal import Journal, JournalError, JournalFailed, Reader, log_copy, snapshots
-from laissez.journal import file as journal_file
+from laissez.journal import store as journal_store
 from laissez.journal.disk import keep, rename, system, write_whole
-from laissez.server.founding import is_founded
+from laissez.server.first_start import is_founded
 from laissez_check.disk.faulty import FaultyDisk
 from laissez_check.disk.sqlite_shim import CannotWatch
 from laissez_check.scratch import scratch
@@ -151,7 +151,7 @@ def test_a_founding_cut_short_anywhere_and_repeated_survives_a_power_failure(
     """Without asking the disk to keep folders that are there already, one made by a process that
     died is lost with everything in it."""
     if not keeps_above:
-        monkeypatch.setattr(journal_file, "keep_above", lambda folder: None)
+        monkeypatch.setattr(journal_store, "keep_above", lambda folder: None)
     lost = 0
     for at in range(1, 46, 3) if keeps_above else range(1, 6):
         with fresh_disk(at) as disk:

@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from laissez.server.handles import KEPT_FREE, connections_possible
-from laissez.server.heads import READ_BYTES, WAITING_MAX
+from laissez.server.http.protocol import READ_BYTES, REQUESTS_MAX
+from laissez.server.open_files import KEPT_FREE, connections_possible
 from laissez.wire.limits import HEAD_BYTES_MAX
 from live_world import SOON_S, Live, with_live
 from service_world import GENEROUS
@@ -89,7 +89,7 @@ def test_requests_that_are_sent_ahead_are_read_as_those_before_them_are_answered
         async with asyncio.timeout(SOON_S):
             assert (await reader.readline()).startswith(b"HTTP/1.1 401 ")
         (connection,) = live.connections
-        assert 0 < len(connection.pipeline) < WAITING_MAX + READ_BYTES // 32
+        assert 0 < len(connection._requests) <= REQUESTS_MAX + READ_BYTES // 32
         assert not connection.transport.is_reading()
         writer.close()
 
@@ -159,14 +159,14 @@ def test_a_head_that_does_not_come_in_time_is_a_408_and_one_that_does_may_wait_f
 
 def test_a_body_that_does_not_come_in_time_is_a_408_and_changes_nothing(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
-        position = live.world.desk.position
+        position = live.world.gateway.position
         order = b'{"alternatives": [{"scope": "h100", "limit": "1"}]}'
         for size, begun in ((len(order), b""), (len(order), order[:-1]), (len(order) + 1, order)):
             ((status, problem),) = answers(await told(live, posted(live, size), begun))
             assert (408, "request_timeout", position) == (
                 status,
                 problem["code"],
-                live.world.desk.position,
+                live.world.gateway.position,
             ) and "nothing was done" in problem["detail"]
         early = posted(live, 9).replace(b"application/json", b"text/plain")
         # answered before its body; what is missing ends the connection

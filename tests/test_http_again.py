@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from service_world import World, with_service
+from laissez.wire.ids import lease_id, tag_of
+from service_world import World, no_order, with_service
 
 pytestmark = pytest.mark.once
 
@@ -45,12 +46,12 @@ async def changes(world: World) -> list[Case]:
             {
                 "commands": [
                     {"type": "place_order", **ORDER},
-                    {"type": "cancel_order", "order": "x"},
+                    {"type": "cancel_order", "order": no_order("ann")},
                     {"type": "place_order", **ORDER},
                 ]
             },
         ),
-        ("ann", "DELETE", "/v1/orders/ord_unknown", None),
+        ("ann", "DELETE", f"/v1/orders/{no_order('ann')}", None),
         ("operator", "PUT", "/v1/floors/h100/west", {"price": "0.5"}),
         ("operator", "DELETE", "/v1/floors/h100/west", None),
         ("operator", "PUT", "/v1/controls/h100", {"hold_s": 60}),
@@ -80,17 +81,17 @@ def test_every_change_sent_again_gets_the_same_bytes_now_and_after_a_restart(
         for index, (who, method, path, body) in enumerate(cases):
             answer = await world.ask(who, method, path, body, key=f"change-{index}")
             assert "idempotency-replayed" not in answer.headers
-            assert 200 <= answer.status_code < 300 or path.endswith("unknown"), answer.text
+            assert 200 <= answer.status_code < 300 or path.endswith(no_order("ann")), answer.text
             first.append((answer.status_code, answer.content))
         await again(world)
 
     async def again(world: World) -> None:
-        position = world.desk.position
+        position = world.gateway.position
         for index, (who, method, path, body) in enumerate(cases):
             answer = await world.ask(who, method, path, body, key=f"change-{index}")
             assert first[index] == (answer.status_code, answer.content), path
             assert "true" == answer.headers["idempotency-replayed"]
-        assert position == world.desk.position
+        assert position == world.gateway.position
 
     with_service(tmp_path / "data", before, secrets=secrets)
     with_service(tmp_path / "data", again, secrets=secrets)
@@ -105,7 +106,7 @@ def test_a_key_used_for_something_else_is_a_conflict_and_nothing_is_done(tmp_pat
         await world.ask(
             "ann", "POST", "/v1/instances", {"type": "h100", "max_price": "1"}, key="three"
         )
-        position = world.desk.position
+        position = world.gateway.position
         for key in ("one", "two", "three"):
             for method, path, body in (
                 ("POST", "/v1/orders", {"alternatives": [{"scope": "a100", "limit": "3"}]}),
@@ -113,8 +114,8 @@ def test_a_key_used_for_something_else_is_a_conflict_and_nothing_is_done(tmp_pat
                 ("POST", "/v1/batch", {"commands": [place, unreadable, place]}),
                 ("POST", "/v1/instances", {"near": "lse_x", "level": 15, "max_price": "1"}),
                 ("POST", "/v1/instances", {"type": "h100", "max_price": "2"}),
-                ("DELETE", "/v1/orders/ord_x", None),
-                ("DELETE", "/v1/leases/lse_x", None),
+                ("DELETE", f"/v1/orders/{no_order('ann')}", None),
+                ("DELETE", f"/v1/leases/{lease_id(tag_of('ann'), 999)}", None),
             ):
                 answer = await world.ask("ann", method, path, body, key=key)
                 assert (409, "idempotency_conflict") == (answer.status_code, answer.json()["code"])
@@ -126,7 +127,9 @@ def test_a_key_used_for_something_else_is_a_conflict_and_nothing_is_done(tmp_pat
                 key=key,
             )
             assert (400, "bad_request") == (beyond.status_code, beyond.json()["code"])
-        assert position == world.desk.position
+            theirs = await world.ask("ann", "DELETE", f"/v1/orders/{no_order('bob')}", key=key)
+            assert (404, "not_your_order") == (theirs.status_code, theirs.json()["code"])
+        assert position == world.gateway.position
         theirs = await world.ask("bob", "POST", "/v1/orders", ORDER, key="one")
         assert 201 == theirs.status_code and "idempotency-replayed" not in theirs.headers
 

@@ -12,17 +12,18 @@ from typing import Any
 
 import pytest
 
-from laissez.market.commands import AdvanceTime, Alternative
-from laissez.server.accounts import Account
-from laissez.server.aside import Pieces
-from laissez.server.commands import OPERATOR, PlaceOrder, Relinquish
-from laissez.server.exchange import Exchange
+from laissez.exchange.accounts import Account
+from laissez.exchange.commands import OPERATOR, SERVICE
+from laissez.exchange.exchange import Exchange
+from laissez.exchange.statements import Statement
+from laissez.market.commands import AdvanceTime, Alternative, PlaceOrder, Relinquish
+from laissez.server.background import Background
 from laissez.server.exports import FOCUS
-from laissez.server.filed import FiledStatements, Head
 from laissez.server.http import bills as http_bills
 from laissez.server.http import figures as http_figures
-from laissez.server.statements import Statement
-from laissez.wire.times import format_time
+from laissez.server.statements import FiledStatements, Head
+from laissez.units import format_time
+from laissez.wire.ids import lease_id, tag_of
 from service_world import HOUR_US, World, with_service
 
 pytestmark = pytest.mark.once
@@ -66,7 +67,7 @@ def test_a_running_bill_grows_between_commands(tmp_path: Path) -> None:
 def test_a_period_after_the_last_command_is_billed_from_its_own_beginning(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         await start(world)
-        began = world.desk.clock.now()
+        began = world.gateway.clock.now()
         world.passing.pass_us(30 * MINUTE_US)
         since, until = format_time(began + 10 * MINUTE_US), format_time(began + 20 * MINUTE_US)
         (line,) = (await bill(world, since=since, until=until))["lines"]
@@ -101,14 +102,14 @@ def test_a_bill_carries_forward_what_the_books_no_longer_hold(tmp_path: Path) ->
 def test_periods_add_up_to_the_whole_across_closed_books(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         lease = await start(world)
-        cuts = [world.desk.clock.now()]
+        cuts = [world.gateway.clock.now()]
         for _ in range(3):
             world.passing.pass_us(10 * MINUTE_US)
             cuts.append(world.close_books())
         world.passing.pass_us(10 * MINUTE_US)
-        inside = world.desk.clock.now()
+        inside = world.gateway.clock.now()
         world.passing.pass_us(10 * MINUTE_US)
-        end = world.desk.clock.now()
+        end = world.gateway.clock.now()
         assert about("3", (await bill(world, until=format_time(end)))["total"])
         edges = [*cuts[1:], inside, end]
         parts = [
@@ -130,7 +131,7 @@ def test_periods_add_up_to_the_whole_across_closed_books(tmp_path: Path) -> None
 def test_a_period_that_cuts_a_statement_is_told_where_it_may_begin(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         await start(world)
-        began = world.desk.clock.now()
+        began = world.gateway.clock.now()
         world.passing.pass_us(20 * MINUTE_US)
         closed = world.close_books()
         cut = format_time(began + 10 * MINUTE_US)
@@ -247,21 +248,21 @@ def test_a_lease_that_ended_as_it_began_is_on_the_bill_whether_or_not_others_did
     tmp_path: Path,
 ) -> None:
     async def story(world: World) -> None:
-        at = world.desk.clock.now()
+        at = world.gateway.clock.now()
         for scope in ("h100/east", "h100/west"):
-            world.desk.enter("ann", "", "", PlaceOrder((Alternative(scope, 1, 1),)), at=at)
-        first = next(iter(world.desk.exchange.accounts["ann"].leases))
-        world.desk.enter("ann", "", "", Relinquish(first), at=at)
+            placed = PlaceOrder("ann", (Alternative(scope, 1, 1),))
+            world.gateway.enter("ann", SERVICE, "", placed, at=at)
+        world.gateway.enter("ann", SERVICE, "", Relinquish("ann", 1, False), at=at)
         lines, of_period = (
             (await bill(world))["lines"],
             (await bill(world, since=format_time(at - 1)))["lines"],
         )
-        world.desk.enter(OPERATOR, "", "", AdvanceTime())
+        world.gateway.enter(OPERATOR, SERVICE, "", AdvanceTime())
         for before, after in (
             (lines, (await bill(world))["lines"]),
             (of_period, (await bill(world, since=format_time(at - 1)))["lines"]),
         ):
-            assert [first, (before[0]["start"], "0.000000")] == [
+            assert [lease_id(tag_of("ann"), 1), (before[0]["start"], "0.000000")] == [
                 before[0]["id"],
                 (before[0]["end"], before[0]["cost"]),
             ]
@@ -284,7 +285,7 @@ def test_a_budget_that_is_used_up_while_a_bill_is_worked_out_has_acted_on_it(
         assert 200 == budget.status_code
         world.passing.pass_us(9_000_000)
 
-        async def settle(exchange: Exchange, account: Account, pieces: Pieces) -> None:
+        async def settle(exchange: Exchange, account: Account, pieces: Background) -> None:
             world.passing.pass_us(5_000_000)
 
         monkeypatch.setattr(module, "settle", settle)
@@ -303,9 +304,9 @@ def test_books_that_are_closed_while_statements_are_read_are_read_again(
 ) -> None:
     async def story(world: World) -> None:
         await start(world)
-        begin = world.desk.clock.now()
+        begin = world.gateway.clock.now()
         world.passing.pass_us(10_000_000)
-        end = world.desk.clock.now()
+        end = world.gateway.clock.now()
         reads = 0
 
         async def read(
@@ -315,7 +316,7 @@ def test_books_that_are_closed_while_statements_are_read_are_read_again(
             reads += 1
             if reads == 1:
                 world.close_books(end)
-                await world.desk.all_durable()
+                await world.gateway.all_durable()
             return await as_it_is(filed, tenant, heads)
 
         as_it_is = FiledStatements.read
@@ -325,7 +326,7 @@ def test_books_that_are_closed_while_statements_are_read_are_read_again(
         assert (
             whole == await bill(world, until=format_time(end))
             and about("0.01", whole["total"])
-            and begin < world.desk.exchange.closed_before
+            and begin < world.gateway.exchange.closed_before
         )
 
     with_service(tmp_path / "data", story)

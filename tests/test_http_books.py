@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from laissez.client import calls
+from laissez.client import operations
 from laissez.server.http import books
-from laissez.wire.times import format_time
+from laissez.units import format_time
 from service_world import HOUR_US, World, with_service
 
 pytestmark = pytest.mark.once
@@ -24,7 +24,7 @@ async def book(world: World, node: str) -> dict[str, Any]:
     answer = await world.ask("operator", "GET", f"/v1/books/{node}")
     assert 200 == answer.status_code, answer.text
     found: dict[str, Any] = answer.json()
-    assert answer.content == msgspec.json.encode(calls.book(node).read(answer.content))
+    assert answer.content == msgspec.json.encode(operations.book(node).decode(answer.content))
     return found
 
 
@@ -152,7 +152,7 @@ async def rates(world: World, node: str, query: str = "") -> dict[str, Any]:
     answer = await world.ask("operator", "GET", f"/v1/rates/{node}{query}")
     assert 200 == answer.status_code, answer.text
     found: dict[str, Any] = answer.json()
-    assert answer.content == msgspec.json.encode(calls.rates(node).read(answer.content))
+    assert answer.content == msgspec.json.encode(operations.rates(node).decode(answer.content))
     assert (
         found["segments"][-1]["end"] == found["until"]
         and found["segments"][0]["start"] == found["since"]
@@ -197,7 +197,7 @@ def test_rates_begin_an_hour_ago_or_where_the_books_are_closed(tmp_path: Path) -
         assert ["0", "1", "2"] == told(
             await rates(world, "h100/west", "?since=1999-01-01T00:00:00Z")
         )
-        world.close_books(world.desk.clock.now() - HOUR_US // 2)
+        world.close_books(world.gateway.clock.now() - HOUR_US // 2)
         assert found["since"] < (await rates(world, "h100/west"))["since"]
 
     with_service(tmp_path / "data", story)
@@ -214,8 +214,8 @@ def test_only_the_newest_pieces_are_told(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_nothing_is_told_of_an_instant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def story(world: World) -> None:
-        now = world.desk.clock.now()
-        monkeypatch.setattr(world.desk.clock, "now", lambda: now)
+        now = world.gateway.clock.now()
+        monkeypatch.setattr(world.gateway.clock, "now", lambda: now)
         found = (
             await world.ask("operator", "GET", f"/v1/rates/h100?since={format_time(now)}")
         ).json()

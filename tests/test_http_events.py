@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from laissez.client.following import Messages
+from laissez.client.sse import EventParser
+from laissez.exchange.commands import OPERATOR, SERVICE, RevokeKey
 from laissez.server import admission
-from laissez.server.commands import OPERATOR, RevokeKey
+from laissez.server.auth import authenticate
+from laissez.server.event_reader import EventReader
 from laissez.server.http.events import Stream
-from laissez.server.keyring import authenticate
-from laissez.server.past import Past
-from laissez.server.sampling import sample
+from laissez.server.rate_notices import sample
 from laissez.server.settings import Limits
 from service_world import GENEROUS, World, with_pages_of, with_service
 from stream_reader import SOON_S, StreamReader
@@ -72,14 +72,14 @@ def test_a_key_that_is_revoked_while_a_page_is_read_is_told_nothing(
     async def story(world: World) -> None:
         await world.place("ann", "h100", "1")
         secret = world.new_secret("ann", "read")
-        principal, read = authenticate(world.desk.exchange.keys, secret), Past.read
+        principal, read = authenticate(world.gateway.exchange.keys, secret), EventReader.read
         assert principal is not None
 
-        async def revoking(self: Past, *arguments: Any) -> None:
+        async def revoking(self: EventReader, *arguments: Any) -> None:
             await read(self, *arguments)
-            world.desk.enter(OPERATOR, "", "", RevokeKey(principal.key))
+            world.gateway.enter(OPERATOR, SERVICE, "", RevokeKey(principal.key))
 
-        monkeypatch.setattr(Past, "read", revoking)
+        monkeypatch.setattr(EventReader, "read", revoking)
         answer = await world.ask(secret, "GET", "/v1/events")
         assert (401, "unauthenticated") == (answer.status_code, answer.json()["code"])
 
@@ -111,7 +111,7 @@ def test_a_page_of_many_events_costs_more_than_one_of_few(
     async def story(world: World) -> None:
         for _ in range(6):
             await world.place("ann", "h100", "1")
-        left = world.desk.admission.questions("ann")
+        left = world.gateway.admission.question_limit("ann")
 
         async def cost(query: str) -> int:
             before = left.remaining
@@ -151,7 +151,7 @@ def test_a_stream_tells_what_happens_and_resumes(
         await world.place("ann", "h100", "1")
         stream = Listening(world, "ann")
         await asyncio.sleep(0)
-        while world.desk.following() != ["ann"]:
+        while world.gateway.following() != ["ann"]:
             await asyncio.sleep(0)
         await world.place("bob", "h100", "1")
         await world.place("ann", "h100", "1")
@@ -171,7 +171,7 @@ def test_a_stream_tells_what_happens_and_resumes(
             resumed = Listening(world, "ann", query, headers)
             assert ["3", "4", "5", "6"] == [one["id"] for one in await resumed.until(4)]
             await resumed.leave()
-        assert [] == world.desk.following() and 0 == len(world.places)
+        assert [] == world.gateway.following() and 0 == len(world.places)
 
     with_service(tmp_path / "data", story)
 
@@ -188,7 +188,7 @@ def test_a_stream_misses_and_repeats_nothing_while_it_catches_up(
         stream = Listening(world, "operator", "after=0")
         for _ in range(20):
             await world.place("ann", "h100", "1")
-        latest = world.desk.latest("operator")
+        latest = world.gateway.latest("operator")
         events = await stream.until(latest)
         assert list(map(str, range(1, latest + 1))) == [one["id"] for one in events]
         await stream.leave()
@@ -212,7 +212,7 @@ def test_catching_up_waits_for_what_it_costs(
         for _ in range(300):
             world.passing.pass_us(1_000_000)
             await world.place("ann", "h100", "0.1")
-        latest = world.desk.latest("ann")
+        latest = world.gateway.latest("ann")
         stream = Listening(world, "ann", "after=0")
         assert latest == len(await stream.until(latest))
         # three pages, for two questions each
@@ -244,7 +244,7 @@ def test_events_that_leave_the_history_while_a_stream_catches_up_end_it(
             else 16 == len(await stream.until(16))
         )
         await stream.leave()
-        assert not world.places.taken and not world.desk.following()
+        assert not world.places.taken and not world.gateway.following()
 
     with_service(
         tmp_path / "data",
@@ -259,7 +259,7 @@ def test_notices_have_no_number(tmp_path: Path) -> None:
         stream = Listening(world, "ann", "after=0")
         await stream.until(2)
         await world.place("bob", "a100", "4.9")
-        sample(world.desk, "ann")
+        sample(world.gateway, "ann")
         events = await stream.until(4)
         assert [("rate.changed", False), ("limit.near", False)] == [
             (one["event"], "id" in one) for one in events[2:]
@@ -278,7 +278,7 @@ def test_a_stream_that_begins_now_says_first_what_to_resume_after(tmp_path: Path
             while "id: " not in stream.text:
                 await asyncio.sleep(0)
         await stream.leave()
-        following = Messages()
+        following = EventParser()
         assert [] == list(following.feed(stream.text.encode()))
         assert 2 == following.last
         await world.place("ann", "h100", "1")  # while nobody listens
@@ -308,12 +308,12 @@ def test_a_stream_ends_with_its_key_with_the_server_and_with_the_journal(tmp_pat
         while len(world.places) < 2:
             await asyncio.sleep(0)
         await world.ask("operator", "DELETE", f"/v1/keys/{id}")
-        assert (await revoked.over()).endswith(": closing key_revoked\n\n") and revoked.ended
-        assert not other.ended
-        world.desk.end_streams(1001, "stopping")
+        assert (await revoked.over()).endswith(": closing key_revoked\n\n") and revoked.has_ended
+        assert not other.has_ended
+        world.gateway.end_streams(1001, "stopping")
         assert (await other.over()).endswith(": closing stopping\n\n")
         assert 0 == len(world.places)
-        world.desk.stopping = True
+        world.gateway.stopping = True
         refused = Listening(world, "ann")
         await refused.over()
         assert 503 == refused.status
@@ -324,7 +324,7 @@ def test_a_stream_ends_with_its_key_with_the_server_and_with_the_journal(tmp_pat
 def test_a_stream_that_is_not_read_is_cut_off(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         stream = Listening(world, "ann", "after=0")
-        while not world.desk.following():
+        while not world.gateway.following():
             await asyncio.sleep(0)
         stream.reads.clear()
         for _ in range(4):
@@ -332,7 +332,7 @@ def test_a_stream_that_is_not_read_is_cut_off(tmp_path: Path) -> None:
         async with asyncio.timeout(SOON_S):
             while len(world.places):
                 await asyncio.sleep(0.01)
-        assert [] == world.desk.following()
+        assert [] == world.gateway.following()
         stream.reads.set()
         await stream.over()
 
@@ -364,11 +364,11 @@ def test_only_so_many_streams_at_once(tmp_path: Path) -> None:
 
 def test_a_stream_that_nobody_can_open_takes_no_place(tmp_path: Path) -> None:
     async def story(world: World) -> None:
-        principal = authenticate(world.desk.exchange.keys, world.secrets["ann"])
+        principal = authenticate(world.gateway.exchange.keys, world.secrets["ann"])
         assert principal is not None
         with pytest.raises(Exception, match="from 0 to 0"):
             await Stream(world.app.site, principal).open(7)
-        assert 0 == len(world.places) and [] == world.desk.following()
+        assert 0 == len(world.places) and [] == world.gateway.following()
         for query in ("limit=3", "cursor=x", "after=x"):
             assert (
                 400

@@ -12,6 +12,7 @@ import pytest
 
 from laissez.server.http.examples import BY_TYPE
 from laissez.server.inframaps import POINTS_PER_MAP_MAX, RUNNERS_MAX, Board
+from laissez.units import HOUR_US, SECOND_US, format_time
 from laissez.wire.inframaps import (
     MAPS_MAX,
     NODES_MAX,
@@ -21,7 +22,6 @@ from laissez.wire.inframaps import (
     SignalRead,
 )
 from laissez.wire.limits import BATCH_BYTES_MAX, BODY_BYTES_MAX
-from laissez.wire.times import HOUR_US, SECOND_US, format_time
 from service_world import World, with_service
 
 pytestmark = pytest.mark.once
@@ -73,7 +73,7 @@ def test_a_report_is_shown_as_it_came_with_its_history_and_enters_no_command(
     tmp_path: Path,
 ) -> None:
     async def story(world: World) -> None:
-        position = world.desk.position
+        position = world.gateway.position
         assert [] == await runners(world)
         taken = await world.ask("operator", "PUT", f"{PATH}/row 1", REPORT)
         assert (200, {"events": []}) == (taken.status_code, taken.json())
@@ -81,7 +81,7 @@ def test_a_report_is_shown_as_it_came_with_its_history_and_enters_no_command(
         (of_map,) = shown.pop("maps")
         assert [[REPORT["at"], 0.76, 0.5]] == of_map.pop("history")
         assert REPORT | {"runner": "row 1", "late": False} == shown | {"maps": [of_map]}
-        assert position == world.desk.position
+        assert position == world.gateway.position
 
     with_service(tmp_path / "data", story)
 

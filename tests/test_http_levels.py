@@ -12,14 +12,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from laissez.client import calls
+from laissez.client import operations
+from laissez.exchange.commands import OPERATOR, SERVICE, RevokeKey
 from laissez.server import levels
-from laissez.server.commands import OPERATOR, RevokeKey
 from laissez.server.http import streaming
 from laissez.server.settings import Limits
 from laissez.wire.books import Levels, LevelsChanged
 from laissez.wire.problems import Code, ProblemError
-from service_world import GENEROUS, LEAVES, TOPOLOGY, World, with_service
+from service_world import GENEROUS, LEAVES, TOPOLOGY, Replaced, World, with_service
 from stream_reader import SOON_S, StreamReader
 
 pytestmark = pytest.mark.once
@@ -78,7 +78,7 @@ async def asked(world: World) -> dict[str, Any]:
     answer = await world.ask("operator", "GET", "/v1/levels")
     assert 200 == answer.status_code
     found: dict[str, Any] = answer.json()
-    assert answer.content == msgspec.json.encode(calls.levels().read(answer.content))
+    assert answer.content == msgspec.json.encode(operations.levels().decode(answer.content))
     return found
 
 
@@ -97,7 +97,7 @@ def test_levels_say_who_has_each_leaf_and_at_what_rate(tmp_path: Path) -> None:
         assert ["0"] * 5 + ["1.5"] * 4 == found["floors"]
         assert ["4.5", *[None] * 8] == found["limits"]
         assert [0, *[-1] * 7, -2] == found["owner"]
-        assert world.desk.latest(OPERATOR) == found["n"]
+        assert world.gateway.latest(OPERATOR) == found["n"]
         await world.ask("bob", "PATCH", f"/v1/leases/{lease}", {"limit": None})
         assert (None, 0) == ((await asked(world))["limits"][A100], found["owner"][A100])
 
@@ -145,7 +145,7 @@ def test_a_stream_tells_all_then_only_what_is_different(tmp_path: Path) -> None:
         told = await stream.until(4)
         # ann's own bid does not press on ann
         assert ([], [[A100, "0", "6", 1, "0"]]) == (told["owners"], told["changes"])
-        assert world.desk.latest(OPERATOR) == told["n"]
+        assert world.gateway.latest(OPERATOR) == told["n"]
         await stream.leave()
         assert 0 == len(world.places)
 
@@ -236,17 +236,17 @@ def test_all_who_follow_share_one_look_and_nobody_looks_when_nothing_happened(
 ) -> None:
     async def story(world: World) -> None:
         looks = 0
-        market = world.desk.exchange.market
+        market = world.gateway.exchange.market
 
-        class Counting:
-            """The market, asked through a counter."""
+        def levels(*asked: Any, **more: Any) -> Any:
+            nonlocal looks
+            looks += 1
+            return market.levels(*asked, **more)
 
-            def __getattr__(self, name: str) -> Any:
-                nonlocal looks
-                looks += name == "levels"
-                return getattr(market, name)
-
-        monkeypatch.setattr(world.desk.exchange, "market", Counting())
+        counting = Replaced(market, levels=levels)
+        monkeypatch.setattr(
+            world.gateway, "exchange", Replaced(world.gateway.exchange, market=counting)
+        )
         streams = [Watching(world), Watching(world), Watching(world)]
         for stream in streams:
             await stream.until(1)
@@ -275,9 +275,9 @@ def test_nothing_is_shown_before_it_is_durable(
     async def story(world: World) -> None:
         stream = Watching(world)
         await stream.until(1)
-        let_out = world.desk._let_out
+        let_out = world.gateway._let_out
         held: list[int] = []
-        monkeypatch.setattr(world.desk, "_let_out", held.append)
+        monkeypatch.setattr(world.gateway, "_let_out", held.append)
         placing = asyncio.create_task(world.place("bob", "a100", "4.5"))
         async with asyncio.timeout(SOON_S):
             while not held:
@@ -303,10 +303,10 @@ def test_a_stream_of_levels_ends_with_its_key_and_with_the_server(tmp_path: Path
         await world.ask("operator", "DELETE", f"/v1/keys/{id}")
         assert (await revoked.over()).endswith(": closing key_revoked\n\n")
         assert 1 == len(world.places)
-        world.desk.end_streams(1001, "stopping")
+        world.gateway.end_streams(1001, "stopping")
         assert (await other.over()).endswith(": closing stopping\n\n")
         assert 0 == len(world.places)
-        world.desk.stopping = True
+        world.gateway.stopping = True
         refused = Watching(world)
         await refused.over()
         assert 503 == refused.status
@@ -322,7 +322,7 @@ def test_a_key_that_is_revoked_while_a_stream_opens_sees_nothing(tmp_path: Path)
         async with asyncio.timeout(SOON_S):
             while not len(world.places):
                 await asyncio.sleep(0)
-        world.desk.enter(OPERATOR, "", "", RevokeKey(key))
+        world.gateway.enter(OPERATOR, SERVICE, "", RevokeKey(key))
         assert ": closing key_revoked\n\n" == await stream.over()
 
     with_service(tmp_path / "data", story)
@@ -332,7 +332,7 @@ def test_a_stream_of_levels_ends_when_the_journal_fails(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         stream = Watching(world)
         await stream.until(1)
-        world.desk.fail("a test")
+        world.gateway.fail("a test")
         assert (await stream.over()).endswith(": closing journal_failed\n\n")
         with pytest.raises(ProblemError) as refused:
             await world.app.site.levels.look_now()
@@ -370,7 +370,7 @@ def test_a_reader_that_stops_reading_is_cut_off_when_its_stream_ends(
         stream.reads.clear()
         await world.place("bob", "a100", "4.5")
         await asyncio.sleep(4 * QUICK_S)
-        world.desk.end_streams(1001, "stopping")
+        world.gateway.end_streams(1001, "stopping")
         async with asyncio.timeout(SOON_S):
             while len(world.places):
                 await asyncio.sleep(QUICK_S)

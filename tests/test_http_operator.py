@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from service_world import LEAVES, World, with_service
+from service_world import LEAVES, World, no_order, with_service
 
 pytestmark = pytest.mark.once
 
@@ -16,7 +16,7 @@ def test_a_number_that_the_journal_cannot_hold_is_refused_and_the_service_goes_o
     tmp_path: Path,
 ) -> None:
     async def story(world: World) -> None:
-        position = world.desk.position
+        position = world.gateway.position
         for method, path, body in (
             ("PATCH", "/v1/tenants/ann", {}),
             ("POST", "/v1/tenants", {"name": "eve"}),
@@ -25,7 +25,7 @@ def test_a_number_that_the_journal_cannot_hold_is_refused_and_the_service_goes_o
                 "operator", method, path, {**body, "caps": {"open_orders": 10**30}}
             )
             assert (400, "bad_request") == (answer.status_code, answer.json()["code"]), answer.text
-        assert world.desk.failure is None and position == world.desk.position
+        assert world.gateway.failure is None and position == world.gateway.position
         await world.place("ann", "a100", "5")
 
     with_service(tmp_path / "data", story)
@@ -253,7 +253,7 @@ def test_a_monitor_reads_figures_without_names(tmp_path: Path) -> None:
         for leaf in LEAVES[:2]:
             await world.place("ann", leaf, "5")
         await world.place("bob", LEAVES[0], "1")
-        await world.ask("ann", "DELETE", "/v1/orders/ord_x")
+        await world.ask("ann", "DELETE", f"/v1/orders/{no_order('ann')}")
         text = (await world.ask("operator", "GET", "/metrics")).text
         lines = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
         expected = {
@@ -267,8 +267,8 @@ def test_a_monitor_reads_figures_without_names(tmp_path: Path) -> None:
             "laissez_tenants": "2.0",
             "laissez_pending_commands": "0.0",
             "laissez_sessions": "0.0",
-            "laissez_durable_seq": f"{world.desk.durable}.0",
-            "laissez_commit_group_commands_sum": f"{world.desk.commands}.0",
+            "laissez_durable_seq": f"{world.gateway.durable}.0",
+            "laissez_commit_group_commands_sum": f"{world.gateway.commands}.0",
         }
         assert expected == {name: lines[name] for name in expected}
         assert (

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from laissez.server.settings import Limits
-from service_world import GENEROUS, LEAVES, World, with_service
+from service_world import GENEROUS, LEAVES, World, no_order, with_service
 
 pytestmark = pytest.mark.once
 
@@ -133,7 +133,9 @@ def test_a_price_outside_the_pricing_domain_looks_like_none_at_all(tmp_path: Pat
             quote["scope"] for quote in (await world.ask("bob", "GET", "/v1/prices")).json()["data"]
         ]
         every = (await world.ask("operator", "GET", "/v1/prices")).json()["data"]
-        assert world.desk.exchange.market.topology.nodes == tuple(quote["scope"] for quote in every)
+        assert world.gateway.exchange.market.topology.nodes == tuple(
+            quote["scope"] for quote in every
+        )
 
     with_service(tmp_path / "data", story)
 
@@ -312,12 +314,12 @@ def test_an_order_that_the_market_refuses_says_why(
 def test_too_many_commands_are_turned_away_with_when_to_try_again(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         for left in (1, 0):
-            answer = await world.ask("ann", "DELETE", "/v1/orders/ord_x")
+            answer = await world.ask("ann", "DELETE", f"/v1/orders/{no_order('ann')}")
             assert ("2", str(left)) == (
                 answer.headers["ratelimit-limit"],
                 answer.headers["ratelimit-remaining"],
             )
-        turned = await world.ask("ann", "DELETE", "/v1/orders/ord_x")
+        turned = await world.ask("ann", "DELETE", f"/v1/orders/{no_order('ann')}")
         assert (429, "rate_limited", "1") == (
             turned.status_code,
             turned.json()["code"],
@@ -325,10 +327,15 @@ def test_too_many_commands_are_turned_away_with_when_to_try_again(tmp_path: Path
         )
         assert 0 < turned.json()["retry_after"] <= 1
         world.passing.pass_us(1_000_000)
-        assert 404 == (await world.ask("ann", "DELETE", "/v1/orders/ord_x")).status_code
+        assert (
+            404 == (await world.ask("ann", "DELETE", f"/v1/orders/{no_order('ann')}")).status_code
+        )
         world.passing.pass_us(1_000_000)
         batch = await world.ask(
-            "ann", "POST", "/v1/batch", {"commands": [{"type": "cancel_order", "order": "x"}] * 3}
+            "ann",
+            "POST",
+            "/v1/batch",
+            {"commands": [{"type": "cancel_order", "order": no_order("ann")}] * 3},
         )
         assert (400, "bad_request") == (batch.status_code, batch.json()["code"])
 
@@ -342,7 +349,9 @@ def test_questions_are_counted_apart_from_commands(tmp_path: Path) -> None:
         turned = await world.ask("ann", "GET", "/v1/orders")
         assert (429, "rate_limited") == (turned.status_code, turned.json()["code"])
         assert "questions per second" in turned.json()["detail"]
-        assert 404 == (await world.ask("ann", "DELETE", "/v1/orders/ord_x")).status_code
+        assert (
+            404 == (await world.ask("ann", "DELETE", f"/v1/orders/{no_order('ann')}")).status_code
+        )
         for _ in range(5):
             assert 200 == (await world.ask("operator", "GET", "/v1/orders")).status_code
         world.passing.pass_us(1_000_000)
@@ -365,7 +374,7 @@ def test_a_list_costs_more_the_more_there_is(tmp_path: Path) -> None:
             ("/v1/bills", 189),
         ):
             assert 500 > (await world.ask("ann", "GET", path)).status_code
-            assert left == world.desk.admission.questions("ann").remaining
+            assert left == world.gateway.admission.question_limit("ann").remaining
 
     with_service(tmp_path / "data", story, Limits(commands_per_second=1, commands_burst=200))
 
@@ -373,7 +382,10 @@ def test_a_list_costs_more_the_more_there_is(tmp_path: Path) -> None:
 def test_a_desk_with_too_much_waiting_turns_commands_away(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         answer = await world.ask(
-            "ann", "POST", "/v1/batch", {"commands": [{"type": "cancel_order", "order": "x"}] * 9}
+            "ann",
+            "POST",
+            "/v1/batch",
+            {"commands": [{"type": "cancel_order", "order": no_order("ann")}] * 9},
         )
         assert (503, "overloaded", "1") == (
             answer.status_code,
@@ -390,14 +402,14 @@ def test_a_desk_with_too_much_waiting_turns_commands_away(tmp_path: Path) -> Non
 
 def test_a_desk_that_stops_or_failed_says_so(tmp_path: Path) -> None:
     async def story(world: World) -> None:
-        world.desk.stopping = True
-        answer = await world.ask("ann", "DELETE", "/v1/orders/ord_x")
+        world.gateway.stopping = True
+        answer = await world.ask("ann", "DELETE", f"/v1/orders/{no_order('ann')}")
         assert (503, "stopping") == (answer.status_code, answer.json()["code"])
         assert 503 == (await world.ask(None, "GET", "/readyz")).status_code
         assert 200 == (await world.ask("ann", "GET", "/v1/orders")).status_code
-        world.desk.stopping = False
+        world.gateway.stopping = False
         assert 200 == (await world.ask(None, "GET", "/readyz")).status_code
-        world.desk.fail("the disk is full")
+        world.gateway.fail("the disk is full")
         for method, path in (
             ("DELETE", "/v1/orders/ord_x"),
             ("GET", "/v1/orders"),

@@ -13,15 +13,16 @@ from typing import Any
 
 import pytest
 
+from laissez.exchange.commands import OPERATOR, SERVICE, Request
+from laissez.exchange.exchange import Exchange
 from laissez.market import commands as market
+from laissez.market.events import LeaseEnded, LeaseStarted
 from laissez.server import preview
-from laissez.server.commands import OPERATOR, Request
-from laissez.server.copied import Copy, CopyFailed
-from laissez.server.exchange import Exchange
+from laissez.server.forked import Copy, CopyFailed
 from laissez.wire.limits import PREVIEW_COMMANDS_MAX
 from live_world import many_turns
 from service_world import HOUR_US, LEAVES, World, with_service
-from test_desk import Gate
+from test_gateway import Gate
 
 pytestmark = [
     pytest.mark.once,
@@ -112,9 +113,9 @@ def test_what_a_preview_says_is_what_then_happens(tmp_path: Path, step: str) -> 
     async def story(world: World) -> None:
         await a_lively_market(world)
         commands = STEPS[step]
-        state, position = world.desk.exchange.snapshot(), world.desk.position
+        state, position = world.gateway.exchange.snapshot(), world.gateway.position
         said = await asked(world, commands)
-        assert (state, position) == (world.desk.exchange.snapshot(), world.desk.position)
+        assert (state, position) == (world.gateway.exchange.snapshot(), world.gateway.position)
 
         were, charged = await owners(world), await rates(world)
         results = await really(world, commands)
@@ -186,19 +187,19 @@ def test_time_moves_to_now_first_and_that_is_no_consequence(tmp_path: Path) -> N
         await world.ask("operator", "PUT", "/v1/controls/a100", {"hold_s": 60})
         await world.place("ann", "a100", "1")
         await world.place("bob", "a100", "5")
-        state = world.desk.exchange.snapshot()
+        state = world.gateway.exchange.snapshot()
         world.passing.pass_us(HOUR_US)
         copy = Exchange.restore(state)
-        at = world.desk.clock.now()
-        passed = copy.apply(at, Request(OPERATOR, "", "", b"", market.AdvanceTime()))
-        assert 2 == sum(
-            "lease" in str(told.event.__struct_config__.tag) for told in passed.outcome.told
-        )
+        at = world.gateway.clock.now()
+        passed = copy.apply(at, Request(OPERATOR, SERVICE, "", b"", market.AdvanceTime()))
+        assert [LeaseEnded, LeaseStarted] == [
+            type(event) for event in passed.events if hasattr(event, "lease")
+        ]
         said = await asked(world, [{"type": "set_floor", "node": "h100", "price": "0.5"}])
         assert (0, 0, state) == (
             said["leases_ended"],
             said["leases_started"],
-            world.desk.exchange.snapshot(),
+            world.gateway.exchange.snapshot(),
         )
 
     with_service(tmp_path / "data", story)
@@ -275,9 +276,9 @@ def test_a_third_preview_at_a_time_is_turned_away_and_none_outlives_who_asked(
                 third.json()["code"],
                 third.headers["retry-after"],
             )
-            for task in asking:
+            for task in (*asking, *world.app.tasks):
                 task.cancel()
-            await asyncio.gather(*asking, return_exceptions=True)
+            await asyncio.gather(*asking, *world.app.tasks, return_exceptions=True)
         for child in copies:
             with pytest.raises(ChildProcessError):
                 os.waitpid(child, os.WNOHANG)  # it has been waited for
@@ -300,7 +301,7 @@ def test_a_bug_in_the_copy_is_an_internal_problem_and_logged_with_its_place(
         answer = await world.ask("operator", "POST", "/v1/preview", {"commands": [FLOOR]})
         assert (500, "internal") == (answer.status_code, answer.json()["code"])
         assert "ValueError: of the copy" in caplog.text and "one_bug" in caplog.text
-        assert "of the copy" not in answer.text and world.desk.failure is None
+        assert "of the copy" not in answer.text and world.gateway.failure is None
 
     with_service(tmp_path / "data", story)
 
@@ -325,7 +326,7 @@ def test_no_room_for_a_copy_is_said_and_nothing_is_kept_open(
 
 def test_a_server_that_is_stopping_makes_no_previews(tmp_path: Path) -> None:
     async def story(world: World) -> None:
-        world.desk.stopping = True
+        world.gateway.stopping = True
         answer = await world.ask("operator", "POST", "/v1/preview", {"commands": [FLOOR]})
         assert (503, "stopping") == (answer.status_code, answer.json()["code"])
 
@@ -342,7 +343,7 @@ def test_a_server_that_is_stopped_waits_for_no_preview(
         )
         previews = world.app.site.previews
         await until(lambda: bool(previews._under_way))
-        world.desk.stopping = True
+        world.gateway.stopping = True
         previews.give_up()
         async with asyncio.timeout(preview.PREVIEW_S / 2):
             answer = await asking
@@ -356,7 +357,7 @@ def test_a_preview_waits_until_what_it_is_about_is_durable(tmp_path: Path) -> No
     async def story(world: World) -> None:
         with Gate(world) as gate:
             placing = asyncio.create_task(world.place("ann", "a100", "5"))
-            await until(lambda: world.desk.position > world.desk.durable)
+            await until(lambda: world.gateway.position > world.gateway.durable)
             asking = asyncio.create_task(
                 asked(world, [{"type": "take_offline", "leaf": LEAVES[-1]}])
             )

@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from laissez.market.money import MoneyError, parse_price
-from laissez.server.budgets import AMOUNT_MAX
-from laissez.server.caps import per_hour
+from laissez.exchange.budgets import AMOUNT_MAX
 from laissez.server.http import schemas
-from laissez.server.reading import read_amount
+from laissez.units import MoneyError, parse_price
+from laissez.wire.decoding import read_amount, read_cap
 from laissez.wire.problems import ProblemError
 
 pytestmark = pytest.mark.once
@@ -36,6 +35,13 @@ def is_price(text: str) -> bool:
     return True
 
 
+def is_cap(text: str) -> bool:
+    try:
+        return read_cap(text, "rate") is not None
+    except ProblemError:
+        return False
+
+
 def is_amount(text: str) -> bool:
     try:
         return 0 < read_amount(text, "amount") <= AMOUNT_MAX
@@ -48,7 +54,7 @@ def is_amount(text: str) -> bool:
 def test_patterns_of_money_say_what_the_service_takes(text: str) -> None:
     for pattern, takes in (
         (schemas.PRICE, is_price),
-        (schemas.PER_HOUR, lambda text: per_hour(text) is not None),
+        (schemas.PER_HOUR, is_cap),
         (schemas.AMOUNT, is_amount),
     ):
         assert takes(text) is (re.search(pattern["pattern"], text) is not None), pattern

@@ -3,19 +3,20 @@ paths, keys."""
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
 
 from laissez.server.http.call import Call
 from laissez.server.http.operations import OPERATIONS
-from laissez.server.reading import NAME_MAX
+from laissez.wire.decoding import NAME_MAX
 from laissez.wire.problems import Code
+from laissez_check.in_process import Exchange, head_of
 from service_world import GENEROUS, World, with_service
 
 pytestmark = pytest.mark.once
@@ -118,32 +119,23 @@ def test_a_body_that_breaks_off_is_not_carried_out_even_where_what_came_can_be_r
     tmp_path: Path, parts: list[bytes]
 ) -> None:
     async def story(world: World) -> None:
-        messages = [{"type": "http.request", "body": part, "more_body": True} for part in parts] + [
-            {"type": "http.disconnect"}
-        ]
-        sent: list[Any] = []
-
-        async def receive() -> Any:
-            return messages.pop(0)
-
-        async def send(message: Any) -> None:
-            sent.append(message)
-
-        headers = [
-            (b"authorization", f"Bearer {world.secrets['ann']}".encode()),
-            (b"content-type", b"application/json"),
-            (b"content-length", b"500"),
-        ]
-        scope = {
-            "type": "http",
-            "method": "POST",
-            "path": "/v1/orders",
-            "query_string": b"",
-            "headers": headers,
+        sent = {
+            "host": "test",
+            "authorization": f"Bearer {world.secrets['ann']}",
+            "content-type": "application/json",
+            "content-length": "500",
         }
-        position = world.desk.position
-        await world.app(scope, receive, send)
-        assert (400, position) == (sent[0]["status"], world.desk.position)
+        position, refused = world.gateway.position, world.gateway.refusals.noted
+        head = head_of(
+            "POST", "/v1/orders", [(name.encode(), sent[name].encode()) for name in sent]
+        )
+        asked = Exchange(world.app, head)
+        for part in parts:
+            asked.connection.data_received(part)
+            await asyncio.sleep(0)
+        asked.pipe.close()
+        await asyncio.gather(*world.app.tasks)
+        assert (refused + 1, position) == (world.gateway.refusals.noted, world.gateway.position)
 
     with_service(tmp_path / "data", story)
 
@@ -163,9 +155,9 @@ def test_a_name_longer_than_any_path_is_turned_away_and_not_stored(
     tmp_path: Path, method: str, path: str, body: object
 ) -> None:
     async def story(world: World) -> None:
-        position = world.desk.position
+        position = world.gateway.position
         assert is_problem(await world.ask("ann", method, path, body), 400, "bad_request")
-        assert position == world.desk.position
+        assert position == world.gateway.position
         assert 404 == (await world.ask("ann", "DELETE", f"/v1/orders/{LONG[1:]}")).status_code
 
     with_service(tmp_path / "data", story)
@@ -442,7 +434,7 @@ def test_a_bug_is_told_without_details(tmp_path: Path, caplog: pytest.LogCapture
         def broken() -> int:
             raise ZeroDivisionError("secret detail")
 
-        world.desk.clock.now = broken  # type: ignore[method-assign]
+        world.gateway.end_holds = broken  # type: ignore[method-assign]
         answer = await world.ask("ann", "GET", "/v1/prices")
         assert is_problem(answer, 500, Code.INTERNAL)
         assert "secret" not in answer.text

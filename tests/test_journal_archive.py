@@ -36,7 +36,7 @@ from laissez.journal import (
     disk,
     snapshots,
 )
-from laissez.journal import file as journal_file
+from laissez.journal import store as journal_store
 from laissez.journal.backup import backup
 from laissez.journal.inspection import inspect, summary
 from laissez.journal.schema import archives
@@ -69,8 +69,8 @@ def cut(folder: Path, before_us: int = EVERYTHING) -> Base | None:
 
 @pytest.fixture
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(journal_file, "CUT_GROUPS", 1)
-    monkeypatch.setattr(journal_file, "CUT_DOCUMENTS", 1)
+    monkeypatch.setattr(journal_store, "CUT_GROUPS", 1)
+    monkeypatch.setattr(journal_store, "CUT_DOCUMENTS", 1)
 
 
 def test_old_groups_move_and_the_whole_stays_readable(tmp_path: Path) -> None:
@@ -366,7 +366,7 @@ def test_the_program_prints_how_far_the_live_file_may_be_cut(tmp_path: Path) -> 
 def test_entries_are_stored_while_the_live_file_is_cut(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(journal_file, "CUT_GROUPS", 1)
+    monkeypatch.setattr(journal_store, "CUT_GROUPS", 1)
     machine = with_snapshots(tmp_path, 60)
     with Journal.open(tmp_path) as journal:
         until = archive.make(tmp_path, EVERYTHING)

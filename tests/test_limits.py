@@ -2,7 +2,7 @@
 one too much.
 
 Which of them are settings: `test_settings.py`. Bounds on heads, on what is kept and on how fast one
-may send: `test_heads.py`, `test_history.py`, `test_desk.py`, `test_accounts_and_keys.py`; on
+may send: `test_heads.py`, `test_event_log.py`, `test_gateway.py`, `test_accounts_and_keys.py`; on
 webhooks: `test_webhooks.py`, `test_webhooks_api.py`, `test_webhooks_addresses.py`,
 `test_webhooks_kept.py`.
 """
@@ -19,7 +19,7 @@ import pytest
 from laissez.server.settings import Limits
 from laissez.wire import limits as bounds
 from live_world import Live, place, with_live
-from service_world import GENEROUS, World, with_service
+from service_world import GENEROUS, World, no_order, with_service
 
 pytestmark = pytest.mark.once
 
@@ -45,14 +45,14 @@ def test_bytes_of_a_body(tmp_path: Path, path: str, body: object, most: int) -> 
             "ann", "POST", path, content=padded(text, most), headers=JSON_BODY
         )
         assert allowed.status_code in (200, 201)
-        position = world.desk.position
+        position = world.gateway.position
         refused = await world.ask(
             "ann", "POST", path, content=padded(text, most + 1), headers=JSON_BODY
         )
         assert (413, "body_too_large", position) == (
             refused.status_code,
             refused.json()["code"],
-            world.desk.position,
+            world.gateway.position,
         )
 
     with_service(tmp_path / "data", story)
@@ -60,19 +60,19 @@ def test_bytes_of_a_body(tmp_path: Path, path: str, body: object, most: int) -> 
 
 def test_commands_of_a_batch(tmp_path: Path) -> None:
     async def story(world: World) -> None:
-        cancel = {"type": "cancel_order", "order": "x"}
+        cancel = {"type": "cancel_order", "order": no_order("ann")}
         allowed = await world.ask(
             "ann", "POST", "/v1/batch", {"commands": [cancel] * bounds.BATCH_COMMANDS_MAX}
         )
         assert bounds.BATCH_COMMANDS_MAX == len(allowed.json()["results"])
-        position = world.desk.position
+        position = world.gateway.position
         refused = await world.ask(
             "ann", "POST", "/v1/batch", {"commands": [cancel] * (bounds.BATCH_COMMANDS_MAX + 1)}
         )
         assert (400, "bad_request", position) == (
             refused.status_code,
             refused.json()["code"],
-            world.desk.position,
+            world.gateway.position,
         )
 
     with_service(tmp_path / "data", story, GENEROUS)
@@ -87,7 +87,7 @@ def test_messages_of_a_frame(tmp_path: Path) -> None:
             assert [str(index) for index in range(bounds.BATCH_COMMANDS_MAX)] == [
                 one["id"] for one in await peer.hear_all(bounds.BATCH_COMMANDS_MAX)
             ]
-            position = live.world.desk.position
+            position = live.world.gateway.position
             await peer.say(
                 *[place(str(index), "h100", "1") for index in range(bounds.BATCH_COMMANDS_MAX + 1)]
             )
@@ -95,7 +95,7 @@ def test_messages_of_a_frame(tmp_path: Path) -> None:
             assert ("refused", "bad_request", position) == (
                 refused["type"],
                 refused["code"],
-                live.world.desk.position,
+                live.world.gateway.position,
             )
             assert "pong" == (await peer.ask(type="ping", id="p"))["type"]
 
@@ -115,7 +115,7 @@ def test_instances_of_a_request(tmp_path: Path) -> None:
         # one of them holds the leaf
         assert (
             400 <= refused.status_code < 500
-            and most - 1 == world.desk.exchange.accounts["ann"].open_orders
+            and most - 1 == world.gateway.exchange.market.counts("ann").orders_open
         )
 
     with_service(tmp_path / "data", story, GENEROUS)
@@ -146,7 +146,7 @@ def test_commands_at_once_and_per_second(tmp_path: Path) -> None:
             """How many of them were let in."""
             await peer.say(
                 *[
-                    {"type": "cancel_order", "id": f"{name}{index}", "order": "x"}
+                    {"type": "cancel_order", "id": f"{name}{index}", "order": no_order("ann")}
                     for index in range(count)
                 ]
             )
@@ -284,14 +284,16 @@ def test_messages_that_wait_for_a_session_that_does_not_read(
 
 def test_bytes_that_wait_for_a_session_that_does_not_read(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
-        desk = live.world.desk
+        gateway = live.world.gateway
         async with live.peer("ann"):
             (session,) = live.sessions._open
             session._connection.writable.clear()
             await live.world.place("ann", "h100", "1")
             waiting = sum(map(len, session._queue))
             for bytes_max, kept in ((waiting, True), (waiting - 1, False)):
-                desk.limits = msgspec.structs.replace(desk.limits, outbound_bytes_max=bytes_max)
+                gateway.limits = msgspec.structs.replace(
+                    gateway.limits, outbound_bytes_max=bytes_max
+                )
                 session.deliver(b"")
                 await asyncio.sleep(0)
                 assert (session.ended is None) is kept

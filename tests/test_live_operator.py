@@ -46,7 +46,7 @@ class Site:
         self.power: object = 0.5
         self.said: list[tuple[str, dict[str, str]]] = []
         self.passing = live.world.passing
-        self.now = live.world.desk.clock.now
+        self.now = live.world.gateway.clock.now
         maps = [
             Power(
                 name="east-power",
@@ -151,7 +151,7 @@ def test_telemetry_that_makes_no_sense_holds_the_safe_price_and_is_told_once(
 
 def test_maintenance_presses_then_takes_offline_then_brings_back(tmp_path: Path) -> None:
     def window(live: Live) -> dict[str, object]:
-        start = live.world.desk.clock.now() + 60 * MINUTE
+        start = live.world.gateway.clock.now() + 60 * MINUTE
         return {
             "maintenance": [
                 Maintenance(
@@ -188,7 +188,7 @@ def test_controls_are_set_once_and_again_when_somebody_changed_them(tmp_path: Pa
     async def tale(live: Live, site: Site) -> None:
         said = await site.turn()
         assert ("set_controls", {"node": "h100", "rise": "0.5/60s", "hold_s": "30"}) in said
-        view = live.world.desk.exchange.market.controls()
+        view = live.world.gateway.exchange.market.controls()
         assert [SetControls("h100", Band(500_000, MINUTE), None, 30_000_000, None)] == [
             SetControls(one.node, one.rise, one.fall, one.hold_us, one.flash_us) for one in view
         ]
@@ -225,7 +225,7 @@ def test_the_floor_of_a_map_that_is_gone_is_removed(tmp_path: Path) -> None:
                 client,
                 site.tell,
                 site.runner.memory,
-                live.world.desk.clock.now,
+                live.world.gateway.clock.now,
             )
             assert [("set_floor", {"node": "h100/east"})] == await site.turn()
             assert [] == await site.turn()

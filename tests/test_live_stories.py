@@ -39,7 +39,7 @@ class Tenant:
     ) -> None:
         self.app = app
         self.adapter = EconAdapter(name, app, terms)
-        self.trader = Trader(session, self.adapter, clock=live.world.desk.clock.now)
+        self.trader = Trader(session, self.adapter, clock=live.world.gateway.clock.now)
 
     async def turn(self) -> tuple[str, ...]:
         """Look, decide, send; what is held, as it was seen."""
@@ -70,7 +70,7 @@ def test_app_a_keeps_hw1_until_its_checkpoint_and_then_app_b_gets_it(tmp_path: P
     async def tale(live: Live) -> None:
         for node in ("hw1", "hw2", "hw3"):
             await set_floor(live, node, "1")
-        start = live.world.desk.clock.now()
+        start = live.world.gateway.clock.now()
         training = DeadlineJob(
             ("hw1", "hw3"),
             1,
@@ -99,8 +99,8 @@ def test_app_a_keeps_hw1_until_its_checkpoint_and_then_app_b_gets_it(tmp_path: P
         async with tenant(live, "ann", training) as app_a, tenant(live, "bob", analytics) as app_b:
             held_by_a = await app_a.turn()
             for _ in range(5 * 60):
-                if training.is_done(live.world.desk.clock.now()) and analytics.is_done(
-                    live.world.desk.clock.now()
+                if training.is_done(live.world.gateway.clock.now()) and analytics.is_done(
+                    live.world.gateway.clock.now()
                 ):
                     break
                 held_by_a, held_by_b = await app_a.turn(), await app_b.turn()
@@ -134,7 +134,7 @@ def test_a_batch_trades_down_when_prices_rise_pauses_when_ahead_and_resumes_when
     prices = [("1.8", "2")] * 48 + [("12", "2")] * 48 + [("12", "5")] * 24 + [("1.8", "5")] * 168
 
     async def tale(live: Live) -> None:
-        now = live.world.desk.clock.now()
+        now = live.world.gateway.clock.now()
         batch = Batch([1.0] * 6, ("h100", "a100"), now=now, nodes_max=1)
         states: list[str] = []
         async with tenant(
@@ -152,7 +152,7 @@ def test_a_batch_trades_down_when_prices_rise_pauses_when_ahead_and_resumes_when
                 )
                 live.world.passing.pass_us(5 * MINUTE)
                 batch.advance(
-                    tuple(leaf for leaf in before if leaf in held), live.world.desk.clock.now()
+                    tuple(leaf for leaf in before if leaf in held), live.world.gateway.clock.now()
                 )
         course = [state for state, _ in groupby(states) if "+" not in state]  # both, while it moves
         assert ["h100", "a100", "paused", "h100"] == course[:4], course
@@ -172,7 +172,7 @@ def test_a_power_jump_in_one_row_moves_load_to_the_other_and_who_stays_pays_more
         return lambda now: power[row]
 
     def job(live: Live, value: float) -> DeadlineJob:
-        now = live.world.desk.clock.now()
+        now = live.world.gateway.clock.now()
         return DeadlineJob(
             ("h100",),
             3,
@@ -198,7 +198,7 @@ def test_a_power_jump_in_one_row_moves_load_to_the_other_and_who_stays_pays_more
             tenant(live, "bob", job(live, 2000.0)) as urgent,
         ):
             runner = OperatorRunner(
-                operator, client, lambda what, **facts: None, clock=live.world.desk.clock.now
+                operator, client, lambda what, **facts: None, clock=live.world.gateway.clock.now
             )
 
             async def minutes(count: int) -> tuple[list[int], int]:

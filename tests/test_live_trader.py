@@ -21,7 +21,7 @@ def session(live: Live, who: str) -> AsyncSession:
 
 
 def trader(live: Live, opened: AsyncSession, app: Plain, terms: Terms | None = None) -> Trader:
-    return Trader(opened, EconAdapter("ann", app, terms), clock=live.world.desk.clock.now)
+    return Trader(opened, EconAdapter("ann", app, terms), clock=live.world.gateway.clock.now)
 
 
 def test_it_gets_what_is_wanted_sets_limits_and_is_then_still(tmp_path: Path) -> None:

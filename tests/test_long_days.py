@@ -9,15 +9,17 @@ from time import process_time_ns
 import pytest
 
 from budget_world import DOLLAR, SECOND_US, Thrifty
+from laissez.exchange.accounts import Account
+from laissez.exchange.caps import spending
+from laissez.exchange.commands import OPERATOR, Action, SetOwnCaps
+from laissez.exchange.exchange import Exchange
 from laissez.market import commands as to_market
-from laissez.server.accounts import Account
+from laissez.market.commands import CancelOrder, Relinquish
 from laissez.server.billing import owed_in_all
-from laissez.server.budgets import NO_NEW_ORDERS
-from laissez.server.caps import caps_view
-from laissez.server.commands import OPERATOR, CancelOrder, Relinquish, SetOwnCaps
-from laissez.server.exchange import Exchange
 from laissez.server.rates import levels
 from laissez.server.views import instance_view, lease_of_order, lease_view, order_view
+from laissez.wire.ids import order_id, tag_of
+from laissez.wire.views import Lease, Order
 
 pytestmark = pytest.mark.once
 
@@ -31,8 +33,8 @@ def after_leases(count: int) -> Thrifty:
     world.place("ann", "b", DOLLAR)
     for _ in range(count):
         world.place("ann", "a", DOLLAR)
-        world.say("ann", Relinquish(next(reversed(world.exchange.accounts["ann"].leases))))
-    assert count + 1 == len(world.exchange.accounts["ann"].leases)
+        world.say("ann", Relinquish("ann", world.exchange.market.leases("ann")[-1].lease))
+    assert count + 1 == world.exchange.market.counts("ann").leases_started
     return world
 
 
@@ -53,19 +55,14 @@ def with_orders(count: int) -> Thrifty:
     world.place("bob", "a", 9 * DOLLAR)
     for _ in range(count):
         world.place("ann", "a", DOLLAR)
-    assert count == world.exchange.accounts["ann"].open_orders
+    assert count == world.open_orders("ann")
     return world
 
 
 def withdraw(world: Thrifty, bids: int) -> None:
     for _ in range(bids):
-        world.place("ann", "a", DOLLAR)
-        assert (
-            world.say(
-                "ann", CancelOrder(next(reversed(world.exchange.accounts["ann"].orders)))
-            ).refused
-            is None
-        )
+        order = world.placed("ann", "a", DOLLAR)
+        assert world.say("ann", CancelOrder("ann", order)).refusal is None
 
 
 def cost(act: Callable[[], object]) -> int:
@@ -79,26 +76,31 @@ def cost(act: Callable[[], object]) -> int:
     return min(costs)
 
 
-def fifty(
-    world: Thrifty, ask: Callable[[Exchange, Account, str], object], id: str
-) -> Callable[[], object]:
+def fifty(world: Thrifty, ask: Callable[[Exchange, Account, int], object]) -> Callable[[], object]:
+    """The tenant's oldest, fifty times."""
     account = world.exchange.accounts["ann"]
-    assert ask(world.exchange, account, id + account.tag + "1") is not None
-    return lambda: [ask(world.exchange, account, id + account.tag + "1") for _ in range(50)]
+    assert ask(world.exchange, account, 1) is not None
+    return lambda: [ask(world.exchange, account, 1) for _ in range(50)]
 
 
-@pytest.mark.parametrize(
-    ("ask", "id"), [(lease_view, "lse_"), (instance_view, "ord_"), (lease_of_order, "ord_")]
-)
-def test_a_lease_by_its_id_after_many_leases(ask: Callable[..., object], id: str) -> None:
-    assert cost(fifty(after_leases(MANY), ask, id)) < 4 * cost(fifty(after_leases(FEW), ask, id))
+def one_lease(exchange: Exchange, account: Account, number: int) -> Lease | None:
+    lease = exchange.market.lease(account.name, number)
+    assert lease is not None
+    return lease_view(exchange, lease)
 
 
-@pytest.mark.parametrize("ask", [order_view, instance_view])
-def test_an_order_by_its_id_among_many_orders(ask: Callable[..., object]) -> None:
-    assert cost(fifty(with_orders(ORDERS_MAX), ask, "ord_")) < 4 * cost(
-        fifty(with_orders(FEW), ask, "ord_")
-    )
+def one_order(exchange: Exchange, account: Account, number: int) -> Order | None:
+    return order_view(exchange, account, order_id(tag_of(account.name), number))
+
+
+@pytest.mark.parametrize("ask", [one_lease, instance_view, lease_of_order])
+def test_a_lease_by_its_number_after_many_leases(ask: Callable[..., object]) -> None:
+    assert cost(fifty(after_leases(MANY), ask)) < 4 * cost(fifty(after_leases(FEW), ask))
+
+
+@pytest.mark.parametrize("ask", [one_order, instance_view])
+def test_an_order_by_its_number_among_many_orders(ask: Callable[..., object]) -> None:
+    assert cost(fifty(with_orders(ORDERS_MAX), ask)) < 4 * cost(fifty(with_orders(FEW), ask))
 
 
 @pytest.mark.parametrize("after", [after_leases, after_fees])
@@ -121,7 +123,7 @@ def test_the_rates_that_followers_are_told_after_many_leases() -> None:
 def test_what_is_capped_after_many_fees() -> None:
     def asked(world: Thrifty) -> Callable[[], object]:
         account = world.exchange.accounts["ann"]
-        return lambda: [caps_view(world.exchange.market, account, world.at) for _ in range(50)]
+        return lambda: [spending(world.exchange.market, account, world.at) for _ in range(50)]
 
     assert cost(asked(after_fees(MANY))) < 4 * cost(asked(after_fees(FEW)))
 
@@ -141,7 +143,7 @@ def test_an_order_of_a_tenant_with_a_budget(after: Callable[[int], Thrifty]) -> 
     def ordering(world: Thrifty) -> Callable[[], object]:
         world.place("bob", "a", 9 * DOLLAR)
         world.say(OPERATOR, to_market.SetControls("a", flash_us=10))
-        world.budget("ann", 1_000 * DOLLAR, NO_NEW_ORDERS)
+        world.budget("ann", 1_000 * DOLLAR, Action.NO_NEW_ORDERS)
         return lambda: withdraw(world, 50)
 
     assert cost(ordering(after(MANY))) < 4 * cost(ordering(after(FEW)))

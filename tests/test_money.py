@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from laissez.market.commands import PRICE_MAX
-from laissez.market.money import (
+from laissez.units import (
     CHARGE_PER_MICRO_DOLLAR,
     MoneyError,
     dollars,

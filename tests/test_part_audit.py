@@ -11,8 +11,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from exchange_histories import Drawn, draw
+from exchange_histories import Drawn, draw, requests_of
+from laissez.exchange.commands import OPERATOR
 from laissez.market import Market
+from laissez.wire.rendering import rendered
 from laissez_check.event_audit import Auditor
 from laissez_check.part_audit import PartAudit
 
@@ -23,10 +25,9 @@ Event = dict[str, Any]
 
 
 def events(drawn: Drawn) -> Iterator[Event]:
-    for step in drawn.steps:
-        first, told, _ = msgspec.msgpack.decode(step.outcome)
-        for n, (tenant, _, event) in enumerate(told, first):
-            yield {"n": n, "event": event, **({"tenant": tenant} if tenant else {})}
+    for _, _, applied in requests_of(drawn):
+        for one in rendered(applied, OPERATOR):
+            yield msgspec.to_builtins(one)
 
 
 def leaves_of(drawn: Drawn) -> tuple[str, ...]:

@@ -83,7 +83,7 @@ def test_it_costs_one_more_question_for_every_hundred_pieces_that_are_told(
 ) -> None:
     async def story(world: World) -> None:
         lease = await repriced(world, 205)
-        questions = world.desk.admission.questions("ann")
+        questions = world.gateway.admission.question_limit("ann")
         for most, cost in ((2_000, 3), (100, 2), (50, 1)):
             monkeypatch.setattr(price_history, "PRICE_PIECES_MAX", most)
             before = questions.remaining
@@ -98,7 +98,7 @@ def test_whoever_owes_questions_is_refused_before_any_price_is_looked_at(
 ) -> None:
     async def story(world: World) -> None:
         lease = await repriced(world, 5)
-        world.desk.admission.questions("ann").owe(503, world.desk.clock.now())
+        world.gateway.admission.question_limit("ann").owe(503, world.gateway.clock.now())
         monkeypatch.setattr(leases, "price_pieces", None)
         refused = await world.ask("ann", "GET", f"/v1/leases/{lease}/prices")
         assert (429, "4") == (refused.status_code, refused.headers["retry-after"])

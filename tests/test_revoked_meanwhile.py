@@ -7,10 +7,10 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from laissez_check.in_process import Exchange, head_of
 from service_world import World, with_service
 
 pytestmark = pytest.mark.once
@@ -24,29 +24,18 @@ async def status_of(
     world: World, method: str, path: str, headers: dict[str, str], body: bytes, meanwhile: Meanwhile
 ) -> int:
     """Of a request whose body ends only after something else has happened."""
-    statuses: list[int] = []
-
-    async def receive() -> dict[str, Any]:
-        if statuses:
-            return {"type": "http.disconnect"}
-        await meanwhile()
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    async def send(message: Any) -> None:
-        if message["type"] == "http.response.start":
-            statuses.append(message["status"])
-
-    sent = [
-        (name.encode(), value.encode())
-        for name, value in {"transfer-encoding": "chunked", **headers}.items()
-    ]
+    sent = {"host": "test", "transfer-encoding": "chunked", **headers}
+    head = head_of(method, path, [(name.encode(), sent[name].encode()) for name in sent])
+    asked = Exchange(world.app, head)
+    await meanwhile()
+    chunk = b"%x\r\n%b\r\n" % (len(body), body) if body else b""
+    asked.connection.data_received(chunk + b"0\r\n\r\n")
     async with asyncio.timeout(10):
-        await world.app(
-            {"type": "http", "method": method, "path": path, "query_string": b"", "headers": sent},
-            receive,
-            send,
-        )
-    return statuses[0]
+        while not asked.status:
+            await asyncio.sleep(0)
+    asked.pipe.close()
+    await asyncio.gather(*world.app.tasks)
+    return asked.status
 
 
 REQUESTS: list[tuple[str, str, dict[str, str], bytes, int]] = [
@@ -65,7 +54,7 @@ def test_a_key_that_is_revoked_before_the_body_has_come_does_nothing(tmp_path: P
             assert status == await status_of(
                 world, method, path, sent, body, lambda: asyncio.sleep(0)
             )
-            orders = world.desk.exchange.accounts["ann"].orders_numbered
+            orders = world.gateway.exchange.market.counts("ann").orders_placed
             assert 401 == await status_of(
                 world,
                 method,
@@ -75,7 +64,7 @@ def test_a_key_that_is_revoked_before_the_body_has_come_does_nothing(tmp_path: P
                 partial(world.ask, "operator", "DELETE", f"/v1/keys/{key}"),
             )
             assert (orders, 0) == (
-                world.desk.exchange.accounts["ann"].orders_numbered,
+                world.gateway.exchange.market.counts("ann").orders_placed,
                 len(world.places),
             )
 
@@ -98,12 +87,12 @@ def test_a_sign_in_that_is_ended_before_the_body_has_come_does_nothing(tmp_path:
             assert status == await status_of(
                 world, method, path, sent, body, lambda: asyncio.sleep(0)
             )
-            orders = world.desk.exchange.accounts["ann"].orders_numbered
+            orders = world.gateway.exchange.market.counts("ann").orders_placed
             assert 401 == await status_of(
                 world, method, path, sent, body, partial(world.app.site.signins.end, token)
             )
             assert (orders, 0) == (
-                world.desk.exchange.accounts["ann"].orders_numbered,
+                world.gateway.exchange.market.counts("ann").orders_placed,
                 len(world.places),
             )
 

@@ -23,9 +23,8 @@ from laissez.market import (
     TakeOffline,
     TimeNotReached,
     UnknownLease,
-    dollars,
 )
-from laissez.market.money import split_charge
+from laissez.units import dollars, split_charge
 from stories import Story, amend, owned_by_all, place
 
 PRICE = 10_000_000_000

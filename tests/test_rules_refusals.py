@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 import laissez
+from laissez.exchange.refusals import Refusal
 from laissez.market import (
     PRICE_MAX,
     AdvanceTime,
@@ -35,9 +36,9 @@ from laissez.market import (
     Topology,
     at_price,
     commands,
-    explain,
     guards,
 )
+from laissez.wire import texts
 from stories import Story, Why, amend, place
 
 WIDEST = 2**62 - 1  # the largest number that is looked at as one
@@ -46,6 +47,11 @@ FRACTION = 1_000_000_000
 YEAR = 366 * 24 * 3_600 * 1_000_000
 TIME = 2**53
 NOW = 50
+
+
+def explain(refused: Refused) -> str:
+    numbers = (refused.found, refused.bound)
+    return texts.explain(Refusal(refused.reason, refused.subject, numbers), refused.tenant or "")
 
 
 def crowded() -> Story:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from laissez.server.keyring import new_key
+from laissez.server.auth import new_key
 from laissez.wire.problems import Code, ProblemError
 from laissez_check.access.unmistakable import forms
 from secrecy import WATCH, Watch
@@ -113,11 +113,11 @@ def test_a_price_in_the_log_of_a_service_is_found_and_what_is_none_is_not() -> N
     for said in PRICED:
         log.warning("applied", extra={"command": said})
         watch.look(
-            f"2026-11-15T08:30:00.000000Z info    laissez.desk: applied {said}",
+            f"2026-11-15T08:30:00.000000Z info    laissez.gateway: applied {said}",
             "the log of a process",
         )
         watch.look(
-            f'{{"at":"2026-11-15T08:30:00Z","level":"info","logger":"laissez.desk","message":"{said}"}}',
+            f'{{"at":"2026-11-15T08:30:00Z","level":"info","logger":"laissez.gateway","message":"{said}"}}',
             "the log of a process",
         )
         watch.look(f"your order: {said}", "what a tenant's own program says")

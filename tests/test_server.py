@@ -24,8 +24,8 @@ from websockets.typing import Subprotocol
 
 from doc_shell import environment_of
 from laissez.journal.verify import verify
-from laissez.server.opening import Replaying
-from laissez.server.server import STOPPED_BY_FAILURE, CannotListen, drop_deaf_peers, listen
+from laissez.server.data_folder import Replaying
+from laissez.server.serve import STOPPED_BY_FAILURE, CannotListen, drop_deaf_peers, listen
 from laissez.wire.session import JSON
 
 pytestmark = [pytest.mark.once, pytest.mark.slow]

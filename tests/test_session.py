@@ -16,7 +16,7 @@ from websockets.frames import Frame, Opcode
 from laissez.wire.session import JSON, MSGPACK
 from laissez_check.wire.bad_frames import TEXT, frame
 from live_world import Live, Peer, events_of, eventually, place, with_live
-from service_world import GENEROUS
+from service_world import GENEROUS, no_order
 
 pytestmark = pytest.mark.once
 
@@ -113,7 +113,7 @@ def test_a_session_that_does_not_begin_with_a_good_hello_is_closed(
     async def tale(live: Live) -> None:
         async with live.connected("ann") as peer:
             assert ("bad_request", 4400) == await refused_hello(peer, *first)
-        assert 0 == len(live.world.places) and [] == live.world.desk.following()
+        assert 0 == len(live.world.places) and [] == live.world.gateway.following()
 
     with_live(tmp_path / "data", tale)
 
@@ -264,13 +264,13 @@ def test_a_frame_that_cannot_be_read_is_refused_and_nothing_of_it_is_done(
 ) -> None:
     async def tale(live: Live) -> None:
         async with live.peer("ann") as peer:
-            position = live.world.desk.position
+            position = live.world.gateway.position
             await peer.say_raw(frame)
             assert ("refused", "bad_request") == (
                 (refused := await peer.hear())["type"],
                 refused["code"],
             )
-            assert "id" not in refused and position == live.world.desk.position
+            assert "id" not in refused and position == live.world.gateway.position
             assert "pong" == (await peer.ask(type="ping", id="p"))["type"]
 
     with_live(tmp_path / "data", tale)
@@ -281,7 +281,7 @@ def test_text_in_a_session_of_bytes_is_refused(tmp_path: Path) -> None:
         async with live.peer("ann", MSGPACK) as peer:
             await peer.say_raw(json.dumps(place("1", "h100", "1")))
             assert "bad_request" == (await peer.hear())["code"]
-            assert 0 == live.world.desk.latest("ann")
+            assert 0 == live.world.gateway.latest("ann")
 
     with_live(tmp_path / "data", tale)
 
@@ -362,7 +362,7 @@ def test_pings_are_answered_at_a_pace_and_cost_others_nothing(tmp_path: Path) ->
         async with live.connected() as nobody, live.peer("ann") as ann:
             for peer in (nobody, ann):
                 peer.socket.transport.write(PING * 10_000)
-            await eventually(lambda: live.world.desk.admission.delayed >= 2)
+            await eventually(lambda: live.world.gateway.admission.delayed >= 2)
             assert all(
                 connection._parsed < 1_000 and not connection.transport.is_reading()
                 for connection in live.connections
@@ -400,14 +400,14 @@ def test_of_what_is_said_before_a_welcome_only_the_first_words_are_read(tmp_path
                 for said in ({"type": "hello"}, {"type": "quote", "id": "q", "scope": "h100"})
             )
             most = 0
-            receive = connection.send_receive_event_to_app
+            hear = connection._hear_message
 
-            def counted() -> None:
+            def counted(message: bytes) -> None:
                 nonlocal most
-                receive()
-                most = max(most, connection.queue.qsize())
+                hear(message)
+                most = max(most, connection._events.qsize())
 
-            connection.send_receive_event_to_app = counted
+            connection._hear_message = counted
             peer.socket.transport.write(hello + quote * 50)
             heard = await peer.hear_all(51)
             assert ["welcome", *["quote"] * 50] == [
@@ -425,7 +425,7 @@ def test_what_comes_after_something_that_breaks_the_protocol_is_not_looked_at(
             peer.socket.transport.write(b"\x83\x80abcd" * 50)
             assert 1002 == (await peer.end())[0]
             await live.is_left()
-            assert 1 == live.world.desk.refusals.noted
+            assert 1 == live.world.gateway.refusals.noted
 
     with_live(tmp_path / "data", tale)
 
@@ -457,7 +457,7 @@ def test_a_key_that_may_not_read_is_told_what_happens_from_now_on_and_nothing_of
         secret = live.world.new_secret(holder, scope)
         await live.world.place("ann", "h100", "1")
         await live.world.place("ann", "h100", "1")
-        latest = live.world.desk.latest(holder)
+        latest = live.world.gateway.latest(holder)
         for n in (0, latest - 1):
             async with live.connected(secret) as peer:
                 await peer.say({"type": "hello", "resume_after": n})
@@ -481,7 +481,7 @@ def test_a_command_sent_again_gets_the_first_answer_also_on_another_session_and_
     async def tale(live: Live) -> None:
         async with live.peer("ann") as peer, live.peer("ann", MSGPACK) as other:
             first = await peer.ask(**place("one", "a100", "5"))
-            position = live.world.desk.position
+            position = live.world.gateway.position
             assert first == await peer.ask(**place("one", "a100", "5"))
             await other.until("event")
             await other.until("event")
@@ -498,10 +498,10 @@ def test_a_command_sent_again_gets_the_first_answer_also_on_another_session_and_
                 and first["events"] == done.json()["events"]
             )
             assert "idempotency_conflict" == (await peer.ask(**place("one", "a100", "6")))["code"]
-            refused = await peer.ask(type="cancel_order", id="two", order="ord_x")
+            refused = await peer.ask(type="cancel_order", id="two", order=no_order("ann"))
             position += 1
-            assert refused == await peer.ask(type="cancel_order", id="two", order="ord_x")
-            assert position == live.world.desk.position
+            assert refused == await peer.ask(type="cancel_order", id="two", order=no_order("ann"))
+            assert position == live.world.gateway.position
 
     with_live(tmp_path / "data", tale)
 
@@ -520,7 +520,7 @@ def test_a_scope_outside_the_pricing_domain_is_unknown(tmp_path: Path) -> None:
 
 def test_the_operator_sees_everything_with_the_tenant_named(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
-        n = live.world.desk.latest("operator")
+        n = live.world.gateway.latest("operator")
         async with live.peer("operator") as operator, live.peer("ann") as ann:
             await ann.ask(**place("1", "a100", "5"))
             told = [(await operator.hear())["told"] for _ in range(2)]

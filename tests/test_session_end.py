@@ -14,16 +14,16 @@ import msgspec
 import pytest
 from websockets.exceptions import InvalidStatus
 
+from laissez.exchange.commands import OPERATOR, SERVICE, RevokeKey
 from laissez.journal import JournalFailed
-from laissez.server.commands import OPERATOR, CancelOrder, RevokeKey
-from laissez.server.commands import PlaceOrder as Placed
-from laissez.server.connection import Connection
-from laissez.server.desk import Desk
-from laissez.server.forms import FORMS
-from laissez.server.keyring import authenticate
-from laissez.server.reading import read_alternatives
-from laissez.server.session import Session
-from laissez.server.upkeep import cancel_orphans, last_done
+from laissez.market.commands import CancelOrder, PlaceOrder
+from laissez.server.auth import authenticate
+from laissez.server.gateway import Gateway
+from laissez.server.maintenance import cancel_orphans, last_done
+from laissez.server.websocket.connection import Connection
+from laissez.server.websocket.session import Session
+from laissez.wire.decoding import read_alternatives
+from laissez.wire.frames import FRAME_CODECS
 from laissez.wire.problems import Problem
 from laissez.wire.requests import Alternative, Hello
 from laissez.wire.session import JSON
@@ -32,19 +32,21 @@ from service_world import GENEROUS, World, with_pages_of, with_service
 
 pytestmark = pytest.mark.once
 
-ORDER = Placed(read_alternatives((Alternative("h100", "1"),)))
+
+def order(tenant: str, scope: str = "h100", limit: str = "1") -> PlaceOrder:
+    return PlaceOrder(tenant, read_alternatives((Alternative(scope, limit),)))
 
 
 @contextmanager
-def held_up(desk: Desk) -> Iterator[None]:
-    """The journal stores, and the desk does not hear of it until the block ends."""
-    release, stored = desk._release, [desk.durable]
-    desk._release = stored.append  # type: ignore[method-assign, assignment]
+def held_up(gateway: Gateway) -> Iterator[None]:
+    """The journal stores, and the gateway does not hear of it until the block ends."""
+    release, stored = gateway._release, [gateway.durable]
+    gateway._release = stored.append  # type: ignore[method-assign, assignment]
     try:
         yield
     finally:
-        desk._release = release  # type: ignore[method-assign]
-        release(max(stored[-1], desk._commit.durable))
+        gateway._release = release  # type: ignore[method-assign]
+        release(max(stored[-1], gateway._commit.durable))
 
 
 class Wire:
@@ -64,28 +66,28 @@ class Wire:
 
 
 def session_of(world: World, who: str, hello: Hello) -> tuple[Session, Wire]:
-    principal = authenticate(world.desk.exchange.keys, world.secrets[who])
+    principal = authenticate(world.gateway.exchange.keys, world.secrets[who])
     assert principal is not None
     wire = Wire()
-    return Session(world.desk, principal, FORMS[JSON], hello, wire), wire  # type: ignore[arg-type]
+    return Session(world.gateway, principal, FRAME_CODECS[JSON], hello, wire), wire  # type: ignore[arg-type]
 
 
 def test_a_revoked_key_is_not_heard_from_that_instant_and_told_so_once_it_is_durable(
     tmp_path: Path,
 ) -> None:
     async def tale(live: Live) -> None:
-        desk = live.world.desk
+        gateway = live.world.gateway
         secret = live.world.new_secret("ann", "read", "trade")
         id = (await live.world.ask(secret, "GET", "/v1/me")).json()["key"]
         async with live.peer(secret) as revoked:
             ending, heard_before = asyncio.create_task(revoked.end()), revoked.frames
-            with held_up(desk):
-                desk.enter(OPERATOR, "", "", RevokeKey(id))
-                position = desk.position
+            with held_up(gateway):
+                gateway.enter(OPERATOR, SERVICE, "", RevokeKey(id))
+                position = gateway.position
                 await revoked.say(place("late", "h100", "1"))
                 await asyncio.sleep(0.02)
                 await many_turns()
-                assert (heard_before, position) == (revoked.frames, desk.position)
+                assert (heard_before, position) == (revoked.frames, gateway.position)
             code, heard = await ending
             assert (4401, ["key_revoked"]) == (code, [message["reason"] for message in heard])
 
@@ -94,10 +96,10 @@ def test_a_revoked_key_is_not_heard_from_that_instant_and_told_so_once_it_is_dur
 
 def test_a_refused_hello_tells_nothing_that_is_not_durable(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
-        desk = live.world.desk
+        gateway = live.world.gateway
         async with live.connected("ann") as ahead:
-            with held_up(desk):
-                desk.enter("ann", "", "", ORDER)
+            with held_up(gateway):
+                gateway.enter("ann", SERVICE, "", order("ann"))
                 hearing = asyncio.create_task(ahead.ask(type="hello", resume_after=9))
                 await asyncio.sleep(0.02)
                 await many_turns()
@@ -105,7 +107,7 @@ def test_a_refused_hello_tells_nothing_that_is_not_durable(tmp_path: Path) -> No
             refused = await hearing
             assert (
                 "bad_request" == refused["code"]
-                and f"from 0 to {desk.latest('ann')}" in refused["detail"]
+                and f"from 0 to {gateway.latest('ann')}" in refused["detail"]
             )
 
     with_live(tmp_path / "data", tale)
@@ -115,8 +117,8 @@ def test_a_session_that_ends_before_it_has_caught_up_resumes_where_it_began(tmp_
     async def story(world: World) -> None:
         await world.place("ann", "h100", "1")
         session, wire = session_of(world, "ann", Hello(resume_after=1))
-        with held_up(world.desk):
-            world.desk.enter("ann", "", "", ORDER)
+        with held_up(world.gateway):
+            world.gateway.enter("ann", SERVICE, "", order("ann"))
             greeting = asyncio.create_task(session.greet(Hello(resume_after=1)))
             await many_turns()
             session.end(1001, "stopping")
@@ -136,12 +138,12 @@ def test_a_session_that_ends_while_it_catches_up_resumes_after_the_last_page(
 
     async def story(world: World) -> None:
         for _ in range(20):
-            world.desk.enter("ann", "", "", ORDER)
+            world.gateway.enter("ann", SERVICE, "", order("ann"))
         session, wire = session_of(world, "ann", Hello(resume_after=0))
         greeting = asyncio.create_task(session.greet(Hello(resume_after=0)))
         await eventually(lambda: bool(wire.said))  # and the peer reads no further
         if reason == "key_revoked":
-            world.desk.enter(OPERATOR, "", "", RevokeKey(session.key))
+            world.gateway.enter(OPERATOR, SERVICE, "", RevokeKey(session.key))
             await eventually(lambda: session.ended is not None)
             wire.writable.set()
         await greeting
@@ -151,7 +153,7 @@ def test_a_session_that_ends_while_it_catches_up_resumes_after_the_last_page(
         ]
         assert 3 == wire.said[-1]["n"]
         session.leave()
-        assert not world.desk.following() and not world.desk._others
+        assert not world.gateway.following() and not world.gateway._others
 
     with_service(
         tmp_path / "data",
@@ -171,14 +173,14 @@ def test_a_slow_session_resumes_before_events_that_became_durable_with_its_end(
         await many_turns()
         assert ["welcome"] == [message["type"] for message in wire.said]
         wire.is_full = True
-        with held_up(world.desk):
-            world.desk.enter("bob", "", "", ORDER)
+        with held_up(world.gateway):
+            world.gateway.enter("bob", SERVICE, "", order("bob"))
             session.receive(
                 msgspec.json.encode([{"type": "ping", "id": str(number)} for number in range(20)])
             )
-            world.desk.enter("ann", "", "", ORDER)
+            world.gateway.enter("ann", SERVICE, "", order("ann"))
             # all of it becomes known at once
-            await eventually(lambda: world.desk._commit.durable == world.desk.position)
+            await eventually(lambda: world.gateway._commit.durable == world.gateway.position)
         await many_turns()
         assert (4408, "slow_consumer") == session.ended
         assert ("closing", 0) == (wire.said[-1]["type"], wire.said[-1]["n"])
@@ -193,18 +195,18 @@ def test_orders_left_behind_are_cancelled_also_while_what_came_last_is_still_bei
     tmp_path: Path,
 ) -> None:
     async def story(world: World) -> None:
-        desk, stored = world.desk, threading.Event()
-        blocked = Placed(read_alternatives((Alternative("a100", "1"),)), of_session=True)
-        desk.enter("bob", "", "", Placed(read_alternatives((Alternative("a100", "9"),))))
-        desk.enter("ann", "", "", blocked)
-        await desk.all_durable()
-        append = desk._journal.append
-        desk._journal.append = lambda *group: stored.wait(SOON_S) and append(*group)  # type: ignore[method-assign, assignment]
-        desk.enter("ann", "", "", CancelOrder("ord_x"))  # later than anything the market knows of
-        assert 1 == cancel_orphans(desk, last_done(desk))
+        gateway, stored = world.gateway, threading.Event()
+        gateway.enter("bob", SERVICE, "", order("bob", "a100", "9"))
+        gateway.enter("ann", SERVICE, "", order("ann", "a100"), of_session=True)
+        await gateway.all_durable()
+        append = gateway._journal.append
+        gateway._journal.append = lambda *group: stored.wait(SOON_S) and append(*group)  # type: ignore[method-assign, assignment]
+        # later than anything the market knows of
+        gateway.enter("ann", SERVICE, "", CancelOrder("ann", 9))
+        assert 1 == cancel_orphans(gateway, last_done(gateway))
         stored.set()
-        await desk.all_durable()
-        assert desk.failure is None and 0 == desk.exchange.accounts["ann"].open_orders
+        await gateway.all_durable()
+        assert gateway.failure is None and 0 == gateway.exchange.market.counts("ann").orders_open
 
     with_service(tmp_path / "data", story)
 
@@ -225,9 +227,9 @@ def test_session_orders_left_by_a_journal_failure_are_cancelled_at_the_next_star
         def fail(*_: object) -> int:
             raise JournalFailed("the disk is full")
 
-        world.desk._commit.put = fail  # type: ignore[method-assign, assignment]
+        world.gateway._commit.put = fail  # type: ignore[method-assign, assignment]
         session.leave()
-        assert "the disk is full" == world.desk.failure and not world.desk.following()
+        assert "the disk is full" == world.gateway.failure and not world.gateway.following()
 
     with_service(tmp_path / "data", story)
 
@@ -236,14 +238,14 @@ def test_a_handshake_that_a_stop_overtakes_is_told_that_the_server_stops(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """And not of a bug: our own session would give up for that."""
-    connect = Connection.handle_connect
+    begin = Connection.begin
 
-    def connect_and_stop(self: Connection, event: Any) -> None:
-        connect(self, event)
+    def begin_and_stop(self: Connection) -> None:
+        begin(self)
         self.shutdown()
 
     async def tale(live: Live) -> None:
-        monkeypatch.setattr(Connection, "handle_connect", connect_and_stop)
+        monkeypatch.setattr(Connection, "begin", begin_and_stop)
         with pytest.raises(InvalidStatus) as refused:
             async with live.connected("ann"):
                 pass
@@ -260,17 +262,20 @@ def test_a_handshake_that_a_stop_overtakes_is_told_that_the_server_stops(
     assert [] == [record.getMessage() for record in caplog.records if record.exc_info]
 
 
-def test_a_session_forgets_its_orders_that_were_cancelled_elsewhere(tmp_path: Path) -> None:
+def test_a_session_forgets_its_orders_that_were_cancelled_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("laissez.server.websocket.session.PLACED_MAX", 1)
+
     async def tale(live: Live) -> None:
-        desk = live.world.desk
+        gateway = live.world.gateway
         async with live.peer("ann", cancel_on_disconnect=True) as peer:
             await peer.say(place("blocks", "a100", "9"), place("1", "a100", "1"))
-            order = [message["events"][0]["event"]["order"] for message in await peer.hear_all(2)][
-                1
-            ]
+            await peer.hear_all(2)
             (session,) = live.sessions._open
-            assert {order} == session._placed
-            desk.enter("ann", "", "", CancelOrder(order))
-            await eventually(lambda: not session._placed)
+            assert {2} == session._placed
+            gateway.enter("ann", SERVICE, "", CancelOrder("ann", 2))
+            await peer.ask(**place("2", "a100", "1"))
+            assert {3} == session._placed
 
     with_live(tmp_path / "data", tale)

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from laissez.server.upkeep import cancel_orphans, last_done
+from laissez.server.maintenance import cancel_orphans, last_done
+from laissez.wire.ids import lease_id, order_id, tag_of
 from live_world import Live, place, with_live
 
 pytestmark = pytest.mark.once
@@ -15,7 +16,7 @@ pytestmark = pytest.mark.once
 
 def test_waiting_orders_go_with_their_session_and_leases_stay(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
-        account = live.world.desk.exchange.accounts["ann"]
+        market = live.world.gateway.exchange.market
         kept = await live.world.place("ann", "a100", "5")
         async with live.peer("ann") as other:
             async with live.peer("ann", cancel_on_disconnect=True) as peer:
@@ -34,9 +35,11 @@ def test_waiting_orders_go_with_their_session_and_leases_stay(tmp_path: Path) ->
             assert ["order.cancelled"] * 2 == [one["type"] for one in told]
             assert sorted(waits[1:]) == sorted(one["order"] for one in told)
             assert {kept["lease"], leased} == {
-                name for name, record in account.leases.items() if record.ended_at is None
+                lease_id(tag_of("ann"), lease.lease) for lease in market.leases("ann")
             }
-            assert 1 == account.open_orders and outlives in account.orders
+            assert [outlives] == [
+                order_id(tag_of("ann"), order.order) for order in market.orders("ann")
+            ]
 
     with_live(tmp_path / "data", tale)
 
@@ -48,9 +51,9 @@ def test_an_order_that_was_filled_while_its_session_lived_is_not_cancelled(tmp_p
             await peer.ask(**place("1", "a100", "1"))
             await live.world.ask("bob", "DELETE", f"/v1/leases/{held['lease']}")
             assert "lease.started" == (await peer.hear())["told"]["event"]["type"]
-            position = live.world.desk.position
+            position = live.world.gateway.position
         await live.is_left()
-        assert position == live.world.desk.position
+        assert position == live.world.gateway.position
 
     with_live(tmp_path / "data", tale)
 
@@ -69,22 +72,21 @@ def test_orders_of_a_session_that_a_crash_cut_off_are_cancelled_at_the_next_star
                 (await peer.ask(**place("waits", "a100", "1")))["events"][0]["event"]["order"]
             )
             # as for a server that is killed: nothing is entered any more
-            live.world.desk.stopping = True
+            live.world.gateway.stopping = True
         await live.is_left()
 
     async def after(live: Live) -> None:
-        desk = live.world.desk
-        assert orders[0] in desk.exchange.accounts["ann"].orders
+        gateway = live.world.gateway
+        assert orders == [
+            order_id(tag_of("ann"), order.order) for order in gateway.exchange.market.orders("ann")
+        ]
         async with live.peer("ann") as peer:
-            assert 1 == cancel_orphans(desk, last_done(desk))
+            assert 1 == cancel_orphans(gateway, last_done(gateway))
             cancelled = (await peer.hear())["told"]["event"]
             assert ("order.cancelled", orders[0]) == (cancelled["type"], cancelled["order"])
-        assert (
-            0 == cancel_orphans(desk, last_done(desk)) == desk.exchange.accounts["ann"].open_orders
-        )
-        assert 2 == sum(
-            lease.ended_at is None for lease in desk.exchange.accounts["ann"].leases.values()
-        )
+        assert 0 == cancel_orphans(gateway, last_done(gateway))
+        counts = gateway.exchange.market.counts("ann")
+        assert (0, 2) == (counts.orders_open, counts.leases_live)
 
     with_live(tmp_path / "data", before, secrets=secrets)
     with_live(tmp_path / "data", after, secrets=secrets)

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from laissez.server import sessions
-from laissez.server.past import Past
-from laissez.server.sampling import sample, sample_rates
+from laissez.server.event_reader import EventReader
+from laissez.server.rate_notices import sample, sample_rates
 from laissez.server.settings import Limits
+from laissez.server.websocket import sessions
 from laissez.wire.session import CLOSE_STOPPING, JSON, MSGPACK
 from live_world import (
     Closed,
@@ -154,13 +154,13 @@ def test_a_welcome_does_not_wait_for_what_was_missed(
     async def tale(live: Live) -> None:
         await live.world.place("ann", "h100", "1")
         may_read = asyncio.Event()
-        read = Past.read
+        read = EventReader.read
 
-        async def late(self: Past, *arguments: Any) -> None:
+        async def late(self: EventReader, *arguments: Any) -> None:
             await may_read.wait()
             await read(self, *arguments)
 
-        monkeypatch.setattr(Past, "read", late)
+        monkeypatch.setattr(EventReader, "read", late)
         async with live.connected("ann") as peer:
             await peer.say({"type": "hello", "resume_after": 0})
             assert "welcome" == (await peer.hear())["type"]
@@ -177,18 +177,18 @@ def test_events_during_the_catching_up_come_after_what_was_missed(
     with_pages_of(monkeypatch, page)
 
     async def tale(live: Live) -> None:
-        desk = live.world.desk
+        gateway = live.world.gateway
         for _ in range(40):
             await live.world.place("ann", "h100", "0.5")
         async with live.connected("operator") as peer:
             await peer.say({"type": "hello", "resume_after": 0})
-            while "operator" not in desk.following():
+            while "operator" not in gateway.following():
                 await asyncio.sleep(0)
             for _ in range(20):
                 await live.world.place("bob", "h100", "0.4")
             welcome = await peer.hear()
             assert ("welcome", 0) == (welcome["type"], welcome["n"])
-            latest = desk.latest("operator")
+            latest = gateway.latest("operator")
             assert list(range(1, latest + 1)) == numbers(await peer.hear_all(latest))
 
     with_live(tmp_path / "data", tale)
@@ -234,7 +234,7 @@ def test_events_that_are_gone_close_the_session(tmp_path: Path) -> None:
                 refused["status"],
             )
             assert (4410, []) == await peer.end()
-        assert 0 == len(live.world.places) and [] == live.world.desk.following()
+        assert 0 == len(live.world.places) and [] == live.world.gateway.following()
         async with live.peer("ann", resume_after=6) as peer:
             assert [7, 8, 9, 10] == numbers(await peer.hear_all(4))
 
@@ -251,7 +251,7 @@ def test_rates_are_told_when_they_change_and_a_near_limit_once(tmp_path: Path) -
         async with live.peer("ann", warn_within="0.2") as peer:
 
             async def looked_at() -> list[tuple[str, str]]:
-                sample(world.desk, "ann")
+                sample(world.gateway, "ann")
                 await peer.say({"type": "ping", "id": "p"})
                 heard = []
                 while (message := await peer.hear())["type"] != "pong":
@@ -295,7 +295,7 @@ def test_many_changes_between_two_looks_are_told_as_one(tmp_path: Path) -> None:
                     f"/v1/orders/{theirs}",
                     {"alternatives": [{"scope": "a100", "limit": price}]},
                 )
-            looking = asyncio.create_task(sample_rates(world.desk, 0.001))
+            looking = asyncio.create_task(sample_rates(world.gateway, 0.001))
             notice = (await peer.until("notice"))["notice"]
             looking.cancel()
             assert ("rate.changed", "4", "10") == (notice["type"], notice["rate"], notice["limit"])
@@ -327,10 +327,10 @@ def test_a_revoked_key_ends_its_sessions_at_once_and_no_others(tmp_path: Path) -
         id = (await live.world.ask(secret, "GET", "/v1/me")).json()["key"]
         async with live.peer(secret) as revoked, live.peer("ann") as other:
             (one,) = [
-                follower for follower in live.world.desk.followers("ann") if follower.key == id
+                follower for follower in live.world.gateway.followers("ann") if follower.key == id
             ]
             await live.world.ask("operator", "DELETE", f"/v1/keys/{id}")
-            position = live.world.desk.position
+            position = live.world.gateway.position
             one.receive('{"type": "cancel_order", "id": "late", "order": "ord_x"}')  # type: ignore[attr-defined]
             code, heard = await revoked.end()
             assert (4401, ["closing"], "key_revoked") == (
@@ -338,7 +338,7 @@ def test_a_revoked_key_ends_its_sessions_at_once_and_no_others(tmp_path: Path) -
                 [message["type"] for message in heard],
                 heard[0]["reason"],
             )
-            assert position == live.world.desk.position
+            assert position == live.world.gateway.position
             assert "pong" == (await other.ask(type="ping", id="p"))["type"]
             await live.is_left(1)
 
@@ -347,17 +347,17 @@ def test_a_revoked_key_ends_its_sessions_at_once_and_no_others(tmp_path: Path) -
 
 def test_a_planned_stop_is_told_and_refuses_newcomers(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
-        desk = live.world.desk
+        gateway = live.world.gateway
         async with live.peer("ann") as peer:
             await places(peer, 1)
-            desk.stopping = True
+            gateway.stopping = True
             refused = await peer.ask(**place("late", "h100", "1"))
             assert ("refused", "stopping", 503) == (
                 refused["type"],
                 refused["code"],
                 refused["status"],
             )
-            desk.end_streams(CLOSE_STOPPING, "stopping")
+            gateway.end_streams(CLOSE_STOPPING, "stopping")
             code, heard = await peer.end()
             assert (1001, [("closing", "stopping", 2)]) == (
                 code,
@@ -379,9 +379,9 @@ def test_a_session_that_does_not_read_is_cut_off_and_resumes(
         world = live.world
         options: dict[str, Any] = {"sock": deaf_socket(live.port), "max_queue": 1}
         async with live.peer("operator", socket_options=options) as deaf, live.peer("ann") as ann:
-            last = world.desk.latest("operator")
+            last = world.gateway.latest("operator")
             for turn in range(400):
-                if "operator" not in world.desk.following():
+                if "operator" not in world.gateway.following():
                     break
                 order = [place(f"{turn}-{index}", "a100", "0.1") for index in range(20)]
                 await ann.say(*order)
@@ -410,7 +410,7 @@ def test_a_session_that_does_not_read_is_cut_off_and_resumes(
                 closing["n"],
             )
         async with live.peer("operator", resume_after=closing["n"]) as resumed:
-            latest = world.desk.latest("operator")
+            latest = world.gateway.latest("operator")
             assert list(range(told[-1] + 1, latest + 1)) == numbers(
                 await resumed.hear_all(latest - told[-1])
             )
@@ -435,7 +435,7 @@ def test_what_was_missed_does_not_make_a_session_slow(
             "ann", resume_after=0, socket_options={"sock": deaf_socket(live.port)}
         ) as peer:
             await live.world.place("ann", "h100", "1")
-            latest = live.world.desk.latest("ann")
+            latest = live.world.gateway.latest("ann")
             assert list(range(1, latest + 1)) == numbers(await peer.hear_all(latest))
 
     with_live(tmp_path / "data", tale, Limits(outbound_messages_max=3, commands_burst=BURST))
@@ -446,7 +446,7 @@ def test_a_peer_that_is_gone_is_noticed(tmp_path: Path) -> None:
         async with live.peer("ann") as peer:
             peer.socket.transport.abort()
             await live.is_left()
-        assert 0 == len(live.world.places) and [] == live.world.desk.following()
+        assert 0 == len(live.world.places) and [] == live.world.gateway.following()
 
     with_live(tmp_path / "data", tale)
 
@@ -485,7 +485,7 @@ def test_a_tenants_own_cap_of_sessions_counts(tmp_path: Path) -> None:
 
 def test_a_frame_larger_than_allowed_closes_the_session_and_is_not_done(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
-        most = live.world.desk.limits.batch_bytes_max
+        most = live.world.gateway.limits.batch_bytes_max
         async with live.peer("ann") as peer:
             whole = '{"type": "ping", "id": "p"}'
             await peer.say_raw(whole + " " * (most - len(whole)))
@@ -498,6 +498,6 @@ def test_a_frame_larger_than_allowed_closes_the_session_and_is_not_done(tmp_path
             assert 1009 == closed.value.code
             await live.is_left()
             await many_turns()
-            assert 0 == len(live.world.desk.remembered)
+            assert 0 == len(live.world.gateway.idempotency_keys)
 
     with_live(tmp_path / "data", tale, GENEROUS)

@@ -125,10 +125,17 @@ def test_other_variables_and_empty_ones_set_nothing() -> None:
     ("text", "told"),
     [
         (
+            '[server]\ntrusted_proxies = ["10.0.0.1/8"]',
+            (
+                "server.trusted_proxies: expected networks such as 10.1.0.0/16 or fd00::/8, with no"
+                " bit set after the prefix, found '10.0.0.1/8'"
+            ),
+        ),
+        (
             "[server]\nprot = 1",
             (
                 "server.prot: expected one of host, port, log_format, log_level, metrics_open,"
-                " found 'prot'"
+                " trusted_proxies, found 'prot'"
             ),
         ),
         (
@@ -147,6 +154,10 @@ def test_other_variables_and_empty_ones_set_nothing() -> None:
             "server.log_format: expected one of text, json, found 'xml'",
         ),
         ('[data]\nfolder = ""', "data.folder: expected str of length >= 1, found ''"),
+        (
+            "[journal]\nsnapshot_every_s = 59",
+            "journal.snapshot_every_s: expected float >= 60.0, found 59",
+        ),
         ("[journal]\nsnapshots_kept = 0", "journal.snapshots_kept: expected int >= 1, found 0"),
         (
             '[journal]\nretain = "90"',

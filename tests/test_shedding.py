@@ -13,14 +13,14 @@ import httpx
 import pytest
 from msgspec.structs import replace
 
-from laissez.server.audit.collecting import address
-from laissez.server.http.incoming import line_of_address
-from laissez.server.inbox import FRAMES_MAX
+from laissez.server.audit.refusals import address
+from laissez.server.fair_queue import TURN_US, FairQueue, Work
+from laissez.server.http.request import line_of_address
 from laissez.server.settings import Limits
-from laissez.server.turns import TURN_US, Turns, Work
+from laissez.server.websocket.inbox import FRAMES_MAX
 from laissez_check.wire.bad_frames import TEXT, frame
 from live_world import Live, Peer, eventually, with_live
-from service_world import GENEROUS, World, with_service
+from service_world import GENEROUS, World, no_order, with_service
 
 pytestmark = pytest.mark.once
 
@@ -55,7 +55,7 @@ class Boulder:
 async def blocked(live: Live, who: str) -> AsyncIterator[Boulder]:
     """Nothing of this holder goes on in the block, and nobody is late before time is let pass."""
     boulder = Boulder(live.world)
-    live.world.desk.admission.turns.wait(who, boulder)
+    live.world.gateway.admission.queue.wait(who, boulder)
     try:
         yield boulder
     finally:
@@ -68,7 +68,9 @@ def client_of(live: Live) -> httpx.AsyncClient:
 
 def recorded(live: Live) -> list[tuple[str, str, int]]:
     """What the log of refusals will tell: code, whose, how many."""
-    return [(one.code, one.holder, one.times) for one in live.world.desk.refusals.take(whole=True)]
+    return [
+        (one.code, one.holder, one.times) for one in live.world.gateway.refusals.take(whole=True)
+    ]
 
 
 def key_of(live: Live, who: str) -> dict[str, str]:
@@ -79,8 +81,8 @@ def test_a_request_that_waited_too_long_is_turned_away_before_its_body_is_looked
     tmp_path: Path,
 ) -> None:
     async def tale(live: Live) -> None:
-        desk, turns = live.world.desk, live.world.desk.admission.turns
-        position = desk.position
+        gateway, turns = live.world.gateway, live.world.gateway.admission.queue
+        position = gateway.position
         async with client_of(live) as http, blocked(live, "ann") as boulder:
             asked = asyncio.create_task(
                 http.post(
@@ -96,7 +98,7 @@ def test_a_request_that_waited_too_long_is_turned_away_before_its_body_is_looked
                 answer.headers["retry-after"],
             )
             assert "application/problem+json" == answer.headers["content-type"]
-            assert (1, position) == (turns.shed, desk.position)
+            assert (1, position) == (turns.shed, gateway.position)
             assert [("overloaded", "ann", 1)] == recorded(live)
             # on the same connection
             again = await http.post("/v1/orders", json=ORDER, headers=key_of(live, "ann"))
@@ -134,8 +136,8 @@ def test_others_the_operator_and_health_checks_are_served_while_one_holder_waits
 
 def test_messages_that_waited_too_long_are_refused_each_under_its_id(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
-        turns = live.world.desk.admission.turns
-        position = live.world.desk.position
+        turns = live.world.gateway.admission.queue
+        position = live.world.gateway.position
         async with live.peer("ann") as peer, blocked(live, "ann") as boulder:
             await peer.say(
                 {"type": "place_order", "id": "1", **ORDER},
@@ -148,7 +150,7 @@ def test_messages_that_waited_too_long_are_refused_each_under_its_id(tmp_path: P
                 (one["id"], one["code"], one["status"]) for one in refused
             ]
             assert all(one["retry_after"] > 0 for one in refused)
-            assert (2, position) == (turns.shed, live.world.desk.position)
+            assert (2, position) == (turns.shed, live.world.gateway.position)
             assert [("overloaded", "ann", 2)] == recorded(live)
 
     with_live(tmp_path / "data", tale, PATIENT)
@@ -156,7 +158,7 @@ def test_messages_that_waited_too_long_are_refused_each_under_its_id(tmp_path: P
 
 def test_a_frame_that_waited_too_long_and_cannot_be_read_is_refused_once(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
-        turns = live.world.desk.admission.turns
+        turns = live.world.gateway.admission.queue
         async with live.peer("ann") as peer, blocked(live, "ann") as boulder:
             peer.socket.transport.write(frame(TEXT, b"{nonsense"))
             await eventually(lambda: len(turns) == 2)
@@ -174,7 +176,7 @@ def is_read(live: Live) -> bool:
 
 def test_so_many_frames_may_wait_and_with_one_more_a_session_is_not_read(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
-        turns = live.world.desk.admission.turns
+        turns = live.world.gateway.admission.queue
         async with live.peer("ann") as peer, blocked(live, "ann") as boulder:
             for _ in range(FRAMES_MAX):
                 await peer.say(PING)
@@ -199,7 +201,7 @@ def written(*messages: dict[str, str]) -> bytes:
 
 def test_frames_are_heard_in_their_order_also_where_more_came_than_may_wait(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
-        turns = live.world.desk.admission.turns
+        turns = live.world.gateway.admission.queue
         ids = [str(number) for number in range(3 * FRAMES_MAX)]
         async with live.peer("ann") as peer, blocked(live, "ann") as boulder:
             peer.socket.transport.write(written(*({"type": "ping", "id": id} for id in ids)))
@@ -224,25 +226,23 @@ def test_a_session_that_is_to_rest_from_its_first_words_on_is_not_read(tmp_path:
 
 def test_what_was_sent_before_the_connection_was_lost_counts(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
-        turns = live.world.desk.admission.turns
+        turns = live.world.gateway.admission.queue
         async with blocked(live, "ann"):
             async with live.peer("ann") as peer:
                 await peer.say({"type": "place_order", "id": "1", **ORDER})
                 await eventually(lambda: len(turns) == 2)
             await live.is_left(0)
             # not before its turn: others have theirs
-            assert 0 == live.world.desk.exchange.accounts["ann"].open_orders
+            assert 0 == live.world.gateway.exchange.market.counts("ann").orders_placed
         await eventually(lambda: not live.world.places.taken)
-        assert 1 == live.world.desk.exchange.accounts["ann"].open_orders + len(
-            live.world.desk.exchange.accounts["ann"].leases
-        )
+        assert 1 == live.world.gateway.exchange.market.counts("ann").orders_placed
 
     with_live(tmp_path / "data", tale, PATIENT)
 
 
 def test_a_session_that_is_refused_too_often_is_not_read_for_a_while(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
-        admission = live.world.desk.admission
+        admission = live.world.gateway.admission
         async with live.peer("ann") as peer:
             await _say_nonsense(peer, 3)
             assert (0, True) == (admission.delayed, is_read(live))
@@ -260,7 +260,7 @@ async def _say_nonsense(peer: Peer, times: int) -> None:
 
 def test_refusals_come_late_where_there_were_many_and_the_operators_do_not(tmp_path: Path) -> None:
     async def story(world: World) -> None:
-        admission = world.desk.admission
+        admission = world.gateway.admission
         for who, late in (("ann", 1), ("lz_wrong", 2), ("operator", 2)):
             codes = [
                 (await world.ask(who, "GET", "/v1/orders?nonsense=1")).status_code for _ in range(3)
@@ -274,9 +274,12 @@ def test_refusals_come_late_where_there_were_many_and_the_operators_do_not(tmp_p
 def test_answers_that_an_allowance_paid_for_are_never_late(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         for _ in range(5):
-            assert 404 == (await world.ask("ann", "DELETE", "/v1/orders/ord_x")).status_code
+            assert (
+                404
+                == (await world.ask("ann", "DELETE", f"/v1/orders/{no_order('ann')}")).status_code
+            )
             assert 200 == (await world.ask("ann", "GET", "/v1/orders")).status_code
-        assert 0 == world.desk.admission.delayed
+        assert 0 == world.gateway.admission.delayed
 
     with_service(tmp_path / "data", story, Limits(refusals_per_second=1, refusals_burst=1))
 
@@ -309,14 +312,14 @@ def test_to_refuse_what_is_long_takes_as_much_of_the_pace_as_it_takes_to_read(
                 await world.ask("ann", "POST", "/v1/orders", content=long, headers=JSON_BODY)
             ).status_code
         )
-        assert 0 == world.desk.admission.delayed
+        assert 0 == world.gateway.admission.delayed
         assert (
             400
             == (
                 await world.ask("ann", "POST", "/v1/orders", content=UNREADABLE, headers=JSON_BODY)
             ).status_code
         )
-        assert 1 == world.desk.admission.delayed
+        assert 1 == world.gateway.admission.delayed
 
     with_service(tmp_path / "data", story, Limits(refusals_per_second=50, refusals_burst=5))
 
@@ -339,7 +342,7 @@ def test_what_is_answered_without_a_key_is_answered_at_a_pace(
     async def story(world: World) -> None:
         for _ in range(3):
             await world.ask(None, method, path)
-        assert 2 == world.desk.admission.delayed
+        assert 2 == world.gateway.admission.delayed
 
     with_service(tmp_path / "data", story, Limits(refusals_per_second=1_000, refusals_burst=1))
 
@@ -357,21 +360,21 @@ def test_whoever_watches_is_not_late_because_of_wrong_keys_from_the_same_address
             ("/", 3),
         ):
             await world.ask(None, "GET", path)
-            assert late == world.desk.admission.delayed, path
+            assert late == world.gateway.admission.delayed, path
 
     with_service(tmp_path / "data", story, Limits(refusals_per_second=1_000, refusals_burst=1))
 
 
 def test_a_hello_costs_a_question_and_a_bad_one_is_refused_at_a_pace(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
-        admission = live.world.desk.admission
+        admission = live.world.gateway.admission
         for _ in range(3):
             async with live.connected("lz_0000000000000000_wrong") as peer:
                 await peer.say({"type": "hello"})
                 assert "unauthenticated" == (await peer.hear())["code"]
         assert 2 == admission.delayed
         async with live.peer("ann"), live.peer("ann"):
-            assert 0 == admission.questions("ann").remaining
+            assert 0 == admission.question_limit("ann").remaining
             async with live.connected("ann") as third:
                 await third.say({"type": "hello"})
                 assert "rate_limited" == (await third.hear())["code"]
@@ -387,9 +390,9 @@ def test_only_a_key_in_force_opens_a_holders_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lines: list[str] = []
-    wait = Turns.wait
+    wait = FairQueue.wait
 
-    def noted(self: Turns, name: str, work: Work) -> None:
+    def noted(self: FairQueue, name: str, work: Work) -> None:
         lines.append(name)
         wait(self, name, work)
 
@@ -404,7 +407,7 @@ def test_only_a_key_in_force_opens_a_holders_line(
         )
         forged = f"{world.secrets['operator'].rpartition('_')[0]}_{'0' * 64}"
         async with client_of(live) as http, blocked(live, "ann"):
-            monkeypatch.setattr(Turns, "wait", noted)
+            monkeypatch.setattr(FairQueue, "wait", noted)
             for key in (revoked, forged):
                 assert (
                     401

@@ -267,10 +267,10 @@ def test_signing_in_changes_nothing_in_the_market_and_counts_like_a_command(tmp_
                 )
             ).status_code
         )
-        position = world.desk.position
+        position = world.gateway.position
         assert [200, 200, 429] == [(await sign_in(world, "ann")).status_code for _ in range(3)]
-        assert position == world.desk.position
-        world.desk.stopping = True
+        assert position == world.gateway.position
+        world.gateway.stopping = True
         assert (503, "stopping") == code_of(await sign_in(world, "bob"))
 
     with_service(tmp_path / "data", story)
@@ -362,7 +362,7 @@ def test_cookies_of_others_and_garbage_are_passed_over_and_two_of_ours_are_refus
         ([f"{COOKIE}=%"], 200),
         ([f"theme=dark; {COOKIE}=%; a=b=c"], 200),
         (["theme=dark", f"{COOKIE}=%"], 200),
-        ([f";;=;\xff\x00x; a;{COOKIE}=%;"], 200),
+        ([f";;=;\xffx; a;{COOKIE}=%;"], 200),
         ([f"{COOKIE}x=%; x{COOKIE}=%; {COOKIE.upper()}=%"], 401),
         (["%"], 401),
         ([COOKIE], 401),
@@ -422,10 +422,10 @@ def test_only_our_own_page_changes_anything_by_cookie_or_signs_anybody_in_or_out
     async def story(world: World) -> None:
         for headers, may in FROM:
             token = await token_of(world, "ann")
-            position = world.desk.position
+            position = world.gateway.position
             answer = await by_cookie(world, token, "POST", "/v1/orders", ORDER, **headers)
             assert (201 if may else 403) == answer.status_code and may is (
-                position < world.desk.position
+                position < world.gateway.position
             ), headers
             assert may or "forbidden" == answer.json()["code"]
             other = await world.ask(
@@ -600,7 +600,7 @@ def test_a_damaged_row_is_told_and_only_its_browser_signs_in_again(
         for body in (b"", b"{", bytes(100), "text", 7):
             world.beside.transact(partial(set_body, digest, body))
             caplog.clear()
-            world.app.site.signins = SignIns(world.desk, world.beside)
+            world.app.site.signins = SignIns(world.gateway, world.beside)
             assert "a sign-in could not be read" in caplog.text, body
             assert [401, 200] == [(await by_cookie(world, one)).status_code for one in tokens]
 
@@ -654,7 +654,7 @@ def test_sign_ins_that_could_not_be_read_do_not_come_back(
         await token_of(world, "ann")
         with monkeypatch.context() as patched:
             patched.setattr(world.beside, "transact", full)
-            world.app.site.signins = SignIns(world.desk, world.beside)
+            world.app.site.signins = SignIns(world.gateway, world.beside)
         await token_of(world, "bob")
         assert 1 == kept(world.beside)
 
@@ -667,9 +667,9 @@ def test_a_sign_in_that_would_last_longer_than_any_can_is_not_believed(tmp_path:
 
     async def before(world: World) -> None:
         id = (await world.ask("ann", "GET", "/v1/me")).json()["key"]
-        until = world.desk.clock.now() + 2 * LASTS_S * 1_000_000
+        until = world.gateway.clock.now() + 2 * LASTS_S * 1_000_000
         made = signins.SignIn(hashlib.sha256(token.encode()).digest(), id, until)
-        kept = SignIns(world.desk, world.beside)
+        kept = SignIns(world.gateway, world.beside)
         kept._by_digest[made.digest] = made
         await kept._write(made.digest)
 
@@ -828,7 +828,8 @@ def test_no_key_cookie_or_token_is_ever_logged_or_shown(
         said.extend([token, world.secrets["ann"]])
         await sign_in(world, world.secrets["ann"] + "x")
         await by_cookie(world, token, "POST", "/v1/orders", ORDER)
-        monkeypatch.setattr(world.desk.clock, "now", lambda: 1 // 0)
+        monkeypatch.setattr(world.gateway, "end_holds", lambda: 1 // 0)
+        monkeypatch.setattr(world.app.site.signins, "begin", lambda *_: 1 // 0)
         assert 500 == (await by_cookie(world, token)).status_code
         assert 500 == (await sign_in(world, "ann", Cookie=f"{COOKIE}={token}")).status_code
 

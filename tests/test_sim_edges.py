@@ -46,7 +46,7 @@ from laissez.sim.start import read_start
 from laissez.sim.statistics import Bootstrap, Estimate
 from laissez.sim.summary import summarise
 from laissez.sim.timeline.data import timeline
-from laissez.wire.times import format_time
+from laissez.units import format_time
 from laissez.workers import worker_pool
 from service_world import with_service
 from sim_world import PRICES, tiny

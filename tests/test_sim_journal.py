@@ -11,15 +11,14 @@ from typer.testing import CliRunner
 
 from laissez.cli.sim import app
 from laissez.cli.sim_journal import WhatIfError, found
+from laissez.exchange.commands import OPERATOR
 from laissez.journal import Reader, snapshots
 from laissez.market import Market, SetControls, SetFloor, TakeOffline
-from laissez.market.money import CHARGE_PER_MICRO_DOLLAR
-from laissez.server.commands import OPERATOR
 from laissez.sim.errors import ScenarioError
 from laissez.sim.reading import read_scenario
 from laissez.sim.results import RunResult
 from laissez.sim.running import Setting
-from laissez.wire.times import format_time
+from laissez.units import CHARGE_PER_MICRO_DOLLAR, format_time
 from service_world import HOUR_US, World, with_service
 
 pytestmark = pytest.mark.once
@@ -34,18 +33,18 @@ async def story(world: World) -> None:
     h100 floor 2.00 ann, limit 3 bob, limit 5 a100 floor 1.00 ann, limit 4 bob waits, bid 1.50,
     limit 1.50
     """
-    world.desk.enter(OPERATOR, "", "", SetFloor("h100", 2 * DOLLAR))
-    world.desk.enter(OPERATOR, "", "", SetFloor("a100", 1 * DOLLAR))
+    world.gateway.enter(OPERATOR, "", "", SetFloor("h100", 2 * DOLLAR))
+    world.gateway.enter(OPERATOR, "", "", SetFloor("a100", 1 * DOLLAR))
     await world.place("ann", "h100", "3")
     await world.place("bob", "h100", "5")
     await world.place("ann", "a100", "4")
     await world.place("bob", "a100", "1.50", "1.50")
-    world.desk.enter(OPERATOR, "", "", TakeOffline("h100/west/rack2/gpu2"))
-    await world.desk.all_durable()
+    world.gateway.enter(OPERATOR, "", "", TakeOffline("h100/west/rack2/gpu2"))
+    await world.gateway.all_durable()
     world.passing.pass_us(HOUR_US)
-    world.desk.enter(OPERATOR, "", "", SetControls("a100", hold_us=60_000_000))
+    world.gateway.enter(OPERATOR, "", "", SetControls("a100", hold_us=60_000_000))
     world.close_books()
-    await world.desk.all_durable()
+    await world.gateway.all_durable()
 
 
 @pytest.fixture(scope="module")
@@ -221,14 +220,14 @@ def test_the_scenario_may_start_after_any_entry_or_at_any_time(journal: Path) ->
 def test_a_running_server_can_be_read_and_so_can_its_snapshots(tmp_path: Path) -> None:
     async def running(world: World) -> None:
         await story(world)
-        before = world.desk.exchange.market.digest()
+        before = world.gateway.exchange.market.digest()
         with Reader.of(folder) as reader:
             tail = reader.tail()
-        snapshots.write(folder, tail.last, tail.head, world.desk.exchange.snapshot())
+        snapshots.write(folder, tail.last, tail.head, world.gateway.exchange.snapshot())
         (file,) = snapshots.newest_first(folder)
         for source in (folder, file.path):
             market, _ = found(source, None, lambda done, of: None)
-            assert before == market.digest() == world.desk.exchange.market.digest()
+            assert before == market.digest() == world.gateway.exchange.market.digest()
 
     folder = tmp_path / "data"
     with_service(folder, running)

@@ -46,8 +46,8 @@ def test_snapshots_go_on_after_one_that_could_not_be_taken(
     monkeypatch.setattr(snapshotter, "SNAPSHOT_LOOK_S", 0.001)
 
     async def story(world: World) -> None:
-        journal = world.desk._journal
-        taker = Snapshotter(world.desk, journal, JournalSettings(snapshot_every=1))
+        journal = world.gateway._journal
+        taker = Snapshotter(world.gateway, journal, JournalSettings(snapshot_every_s=0))
         reader = journal.reader
 
         def late_reader() -> Any:

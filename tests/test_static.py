@@ -10,13 +10,14 @@ from fnmatch import fnmatch
 from hashlib import sha256
 from pathlib import Path
 from tomllib import loads
-from typing import Any
+from urllib.parse import quote
 
 import httpx
 import pytest
 
 from laissez.server.http.app import App, make_app
 from laissez.server.http.static import FOLDER, MEDIA
+from laissez_check.in_process import Exchange, InProcess, head_of
 from service_world import World, with_service
 
 pytestmark = pytest.mark.once
@@ -41,10 +42,8 @@ def with_files(folder: Path, story: Callable[[World, Ask], Awaitable[None]]) -> 
     (folder / "secret.js").write_text("not served")
 
     async def told(world: World) -> None:
-        app = make_app(world.desk, world.app.site.settings, world.places, files=files)
-        async with httpx.AsyncClient(
-            transport=httpx.ASGITransport(app=app), base_url="http://test"
-        ) as http:
+        app = make_app(world.gateway, world.app.site.settings, world.places, files=files)
+        async with httpx.AsyncClient(transport=InProcess(app), base_url="http://test") as http:
             await story(world, http.request)
 
     with_service(folder / "data", told)
@@ -162,33 +161,22 @@ ELSEWHERE = (
 def test_only_what_was_found_at_the_start_is_served(tmp_path: Path) -> None:
     async def story(world: World, ask: Ask) -> None:
         app = make_app(
-            world.desk, world.app.site.settings, world.places, files=tmp_path / "console"
+            world.gateway, world.app.site.settings, world.places, files=tmp_path / "console"
         )
         for path in ELSEWHERE:
             answer = await _raw(app, path)
-            assert 404 == answer["status"], path
-            assert (b"content-type", b"application/problem+json") in answer["headers"]
-        assert 200 == (await _raw(app, "/console/js/main.js"))["status"]
+            assert 404 == answer.status, path
+            assert (b"content-type", b"application/problem+json") in answer.headers
+        assert 200 == (await _raw(app, "/console/js/main.js")).status
 
     with_files(tmp_path, story)
 
 
-async def _raw(app: App, path: str) -> Any:
+async def _raw(app: App, path: str) -> Exchange:
     """A request for this very path, which a client would tidy up."""
-    sent: list[Any] = []
-
-    async def send(message: Any) -> None:
-        sent.append(message)
-
-    async def receive() -> Any:
-        raise AssertionError("there is no body to be read")
-
-    await app(
-        {"type": "http", "method": "GET", "path": path, "query_string": b"", "headers": []},
-        receive,
-        send,
-    )
-    return sent[0]
+    asked = Exchange(app, head_of("GET", quote(path), [(b"host", b"test")]))
+    await asked.ended()
+    return asked
 
 
 def test_a_file_can_only_be_looked_at(tmp_path: Path) -> None:

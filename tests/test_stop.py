@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 from websockets.asyncio.client import connect
 
-from laissez.wire.times import parse_time
+from laissez.units import parse_time
 from test_server import WITHIN_S, Running, running
 
 pytestmark = [pytest.mark.once, pytest.mark.slow]

@@ -196,8 +196,8 @@ def test_the_defaults_are_as_the_tables_say() -> None:
     assert f"worth more (up to {URGENCY_MAX:g} times)" in PAGE
     assert f"`run --pace {task_runner.PACE_S:g}`" in PAGE
     assert (
-        f"tries for {attending.PATIENCE_S:g} s, then a new one is made, {attending.AGAIN_S:g} to"
-        f" {attending.AGAIN_S_MAX:g} s apart" in PAGE
+        f"tries for {attending.RECONNECT_TIMEOUT_S:g} s, then a new one is made,"
+        f" {attending.AGAIN_S:g} to {attending.AGAIN_S_MAX:g} s apart" in PAGE
     )
     assert (0.5, 3600.0) == (AHEAD, HOLD_S)  # "half of its value", "one lease of an hour"
     # As the page says: five seconds, a minute, 5 %.

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from laissez.server.twice import GivenTwice, check_json, check_packed
+from laissez.wire.duplicate_keys import DuplicateKey, check_json, check_packed
 from laissez.wire.session import MSGPACK
 from live_world import Live, with_live
 from service_world import World, with_service
@@ -55,12 +55,12 @@ def test_a_name_given_twice_is_found_wherever_it_is(
         f"{{{pair[0]},{pair[1]}}}",
         f'[1, {{"x": {{{pair[0]}, "y:": ":", {pair[1]}}}}}]',
     ):
-        with pytest.raises(GivenTwice, match="expected each name once"):
+        with pytest.raises(DuplicateKey, match="expected each name once"):
             check_json(written.encode(), msgspec.json.decode(written))
     key = msgspec.msgpack.encode(name)
     packed = b"\x82" + key + msgspec.msgpack.encode(first) + key + msgspec.msgpack.encode(second)
     for around in (packed, b"\x92\x01" + packed, b"\xdf\x00\x00\x00\x01\xa1x" + packed):
-        with pytest.raises(GivenTwice):
+        with pytest.raises(DuplicateKey):
             check_packed(around, msgspec.msgpack.decode(around))
 
 
@@ -71,14 +71,14 @@ def test_every_way_of_writing_a_value_is_passed_over() -> None:
         b"\xdd\x00\x00\x00\x01\xca\x3f\x80\x00\x00\xa1c\xc7\x02\x05xy"
     )
     check_packed(once, msgspec.msgpack.decode(once))
-    with pytest.raises(GivenTwice, match="'b'"):
+    with pytest.raises(DuplicateKey, match="'b'"):
         twice = once.replace(b"\xa1c", b"\xa1b")
         check_packed(twice, msgspec.msgpack.decode(twice))
 
 
 def test_it_is_refused_over_http_and_in_both_forms_of_a_session(tmp_path: Path) -> None:
     async def story(world: World) -> None:
-        position = world.desk.position
+        position = world.gateway.position
         body = b'{"alternatives": [{"scope": "h100", "limit": "1", "limit": "2"}]}'
         answer = await world.ask(
             "ann", "POST", "/v1/orders", content=body, headers={"Content-Type": "application/json"}
@@ -86,7 +86,7 @@ def test_it_is_refused_over_http_and_in_both_forms_of_a_session(tmp_path: Path) 
         assert (400, "bad_request", position) == (
             answer.status_code,
             answer.json()["code"],
-            world.desk.position,
+            world.gateway.position,
         )
         assert "found 'limit' more often" in answer.json()["detail"]
 

@@ -12,12 +12,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from laissez.server.commands import RotateWebhookSecret
+from laissez.exchange.commands import SERVICE, RotateWebhookSecret
+from laissez.exchange.webhooks import WebhookRecord
 from laissez.server.logs import fields_of
 from laissez.server.webhooks.cursors import Cursor
 from laissez.server.webhooks.delivery import TOLD_AFTER
 from laissez.server.webhooks.endpoints import Endpoint
-from laissez.server.webhooks.registry import WebhookRecord
 from laissez.wire.limits import WEBHOOK_EVENTS_MAX
 from service_world import GENEROUS
 from webhook_world import DAY_S, OPEN, Hooks, receiving, with_hooks
@@ -117,14 +117,14 @@ def test_what_is_not_durable_is_not_sent(tmp_path: Path) -> None:
     async def tale(hooks: Hooks) -> None:
         made = await hooks.create()
         await hooks.until(made["id"], delivered=1)
-        desk = hooks.world.desk
-        desk.enter("ann", "", "", RotateWebhookSecret(made["id"]))
-        desk.fail("the disk is full")
+        gateway = hooks.world.gateway
+        gateway.enter("ann", SERVICE, "", RotateWebhookSecret(1))
+        gateway.fail("the disk is full")
         hooks.pass_s(1)
         for _ in range(50):
             await asyncio.sleep(0.001)
         assert (2, [1]) == (
-            desk.latest("ann"),
+            gateway.latest("ann"),
             [n for one in hooks.receiver.got for n in one.numbers],
         )
 
@@ -142,7 +142,7 @@ def test_nobody_there_is_told_as_no_connection(tmp_path: Path) -> None:
 
 
 def test_the_pause_doubles_up_to_a_quarter_of_an_hour_and_is_never_the_same_for_all() -> None:
-    record = WebhookRecord("whk_x1", "ann", "https://hooks.example.com", None, 0, 0, 0, 1, 0)
+    record = WebhookRecord("ann", 1, "https://hooks.example.com", None, 0, 0, 0, 1, 0)
     endpoint = Endpoint(record, Cursor(1, 0, 0))
     pauses = []
     for _ in range(13):
@@ -264,14 +264,16 @@ def test_what_dies_one_by_one_is_given_up_together(tmp_path: Path) -> None:
             await hooks.world.place("ann", "a100", "1")
         await hooks.until(made["id"], delivered=0)
         # as after many failures
-        hooks.running._endpoints.all[made["id"]].next_at = hooks.world.desk.clock.now() + 10**12
+        hooks.running._endpoints.all[made["id"]].next_at = hooks.world.gateway.clock.now() + 10**12
         hooks.pass_s(3_600 - 20)
         shown = await hooks.until(made["id"], dead_letters=1)
         hooks.pass_s(29)
         await asyncio.sleep(0.02)
         assert shown == await hooks.show(made["id"])  # though all of it has died by now
         hooks.pass_s(1)
-        await hooks.until(made["id"], dead_letters=hooks.world.desk.latest("ann"), state="active")
+        await hooks.until(
+            made["id"], dead_letters=hooks.world.gateway.latest("ann"), state="active"
+        )
 
     with_hooks(tmp_path / "data", tale, msgspec.structs.replace(OPEN, dead_after_hours=1.0))
 
@@ -313,7 +315,7 @@ def test_a_webhook_whose_failed_events_left_the_history_does_not_go_on_as_one_th
             await hooks.world.place("bob", "a100", "0.1")
         await hooks.world.ask("ann", "PUT", "/v1/budget", {"amount": "5"})  # is not wanted
         hooks.pass_s(5)
-        shown = await hooks.until(made["id"], delivered=hooks.world.desk.latest("ann"))
+        shown = await hooks.until(made["id"], delivered=hooks.world.gateway.latest("ann"))
         assert ("active", 0, None) == (shown["state"], shown["failures"], shown["next_attempt_at"])
 
     with_hooks(
@@ -354,7 +356,7 @@ def test_a_delivery_is_not_larger_than_promised(
                 "ann", "POST", f"/v1/webhooks/{made['id']}/redeliver", {"after": 1}
             )
             assert first == (await hooks.receiver.count(seen + 1))[seen].numbers[:3]
-            await hooks.until(made["id"], delivered=hooks.world.desk.latest("ann"))
+            await hooks.until(made["id"], delivered=hooks.world.gateway.latest("ann"))
 
     with_hooks(tmp_path / "data", tale)
 
@@ -383,7 +385,7 @@ def test_the_operator_has_webhooks_of_its_own_for_everything_that_happens(tmp_pa
         made = await hooks.create("operator", types=["lease.started", "floor.set"])
         await hooks.world.place("ann", "h100", "1")
         await hooks.world.ask("operator", "PUT", "/v1/floors/h100/west", {"price": "0.5"})
-        await hooks.until(made["id"], "operator", delivered=hooks.world.desk.latest("operator"))
+        await hooks.until(made["id"], "operator", delivered=hooks.world.gateway.latest("operator"))
         told = [told for one in hooks.receiver.got for told in hooks.verified(made["secret"], one)]
         assert [("lease.started", "ann"), ("floor.set", None)] == [
             (one.event.__struct_config__.tag, one.tenant) for one in told
@@ -402,7 +404,7 @@ def test_a_deleted_webhook_is_sent_nothing_more_and_what_is_under_way_ends(tmp_p
             == (await hooks.world.ask("ann", "DELETE", f"/v1/webhooks/{made['id']}")).status_code
         )
         await hooks.receiver.left(1)
-        other = await hooks.create(after=hooks.world.desk.latest("ann"))
+        other = await hooks.create(after=hooks.world.gateway.latest("ann"))
         await hooks.until(other["id"], delivered=3)
         assert [other["id"]] == [
             msgspec.json.decode(one.body)["webhook"] for one in hooks.receiver.got[1:]

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from laissez.server.commands import CreateWebhook
+from laissez.exchange.commands import SERVICE, CreateWebhook
 from laissez.server.settings import SettingsError, Webhooks, read_settings
 from laissez.server.webhooks.addresses import (
     CARRIES_IPV4,
@@ -27,6 +27,7 @@ from laissez.server.webhooks.addresses import (
     is_public,
     read_url,
 )
+from laissez.wire.ids import webhook_name
 from laissez.wire.limits import WEBHOOK_URL_MAX
 from laissez.wire.problems import ProblemError
 from webhook_world import OPEN, PATIENCE_S, Hooks, receiving, with_hooks
@@ -164,12 +165,12 @@ URLS = [
 
 def test_a_url_that_is_not_allowed_is_refused_and_nothing_is_stored(tmp_path: Path) -> None:
     async def tale(hooks: Hooks) -> None:
-        position = hooks.world.desk.position
+        position = hooks.world.gateway.position
         for url in URLS:
             refused = await hooks.world.ask("ann", "POST", "/v1/webhooks", {"url": url})
             assert (422, "url_not_allowed") == (refused.status_code, refused.json()["code"]), url
             assert refused.json()["detail"].startswith("url: expected "), url
-        assert position == hooks.world.desk.position
+        assert position == hooks.world.gateway.position
         assert not (tmp_path / "data" / "keys" / "webhooks.key").exists()  # nothing needed it
 
     with_hooks(tmp_path / "data", tale, Webhooks())
@@ -271,8 +272,9 @@ def test_this_very_machine_is_inside_by_whatever_address_it_is_known(
                 await hooks.world.ask("ann", "POST", "/v1/webhooks", {"url": hooks.receiver.url})
             ).status_code
         )
-        hooks.world.desk.enter("ann", "", "", CreateWebhook(hooks.receiver.url, None, None))
-        shown = await hooks.until(next(iter(hooks.world.desk.exchange.webhooks.live)), failures=1)
+        hooks.world.gateway.enter("ann", SERVICE, "", CreateWebhook(hooks.receiver.url, None, None))
+        (record,) = hooks.world.gateway.exchange.webhooks.of("ann")
+        shown = await hooks.until(webhook_name(record), failures=1)
         assert (
             "the host has no address, or one that is not allowed" == shown["last_error"]
             and 0 == hooks.receiver.closed

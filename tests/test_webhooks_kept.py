@@ -285,18 +285,18 @@ def test_so_many_dead_letters_are_kept_and_the_oldest_are_dropped_and_counted(
 def test_a_page_of_dead_letters_costs_as_much_as_all_of_them(tmp_path: Path) -> None:
     async def tale(hooks: Hooks) -> None:
         made = await hooks.create()
-        endpoint = hooks.running._endpoints.of(hooks.world.desk.exchange.webhooks.live[made["id"]])
+        endpoint = hooks.running._endpoints.of(hooks.world.gateway.exchange.webhooks.live["ann", 1])
         hooks.running._endpoints.all[made["id"]] = endpoint
         endpoint.cursor = await hooks.running._cursors.bury(
             made["id"], endpoint.cursor, [letter(n) for n in range(1, 201)]
         )
-        before = hooks.world.desk.admission.questions("ann").remaining
+        before = hooks.world.gateway.admission.question_limit("ann").remaining
         found = await hooks.world.ask(
             "ann", "GET", f"/v1/webhooks/{made['id']}/dead-letters?limit=1"
         )
         assert (1, 3) == (
             len(found.json()["data"]),
-            before - hooks.world.desk.admission.questions("ann").remaining,
+            before - hooks.world.gateway.admission.question_limit("ann").remaining,
         )
 
     with_hooks(tmp_path / "data", tale, limits=Limits(commands_per_second=1), runs=False)
@@ -331,7 +331,7 @@ def test_a_new_webhook_is_told_what_left_the_history_while_the_service_was_down(
 
     async def after(hooks: Hooks) -> None:
         hooks.pass_s(DAY_S + 1)
-        hooks.world.desk.end_holds()
+        hooks.world.gateway.end_holds()
         shown = await hooks.until(ids[1], dead_letters=1)
         assert (2, 2) == (shown["delivered"], (await hooks.letters(ids[1]))[0]["last"])
 

@@ -8,10 +8,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from laissez.exchange.commands import SERVICE
 from laissez.market import Alternative
-from laissez.server.commands import CancelOrder, PlaceOrder
+from laissez.market.commands import CancelOrder, PlaceOrder
+from laissez.market.events import OrderPlaced
 from laissez.server.webhooks.dispatcher import PER_HOLDER_MAX
-from laissez.wire.events import OrderPlaced
 from laissez.wire.limits import (
     WEBHOOK_DELIVERIES_BURST,
     WEBHOOK_DELIVERIES_PER_SECOND,
@@ -90,16 +91,13 @@ def test_a_tenant_that_has_had_so_much_read_for_it_rests_and_holds_up_nobody_els
     pages = WEBHOOK_DELIVERIES_BURST + 1  # the last one is owed
 
     async def tale(hooks: Hooks) -> None:
-        desk = hooks.world.desk
+        gateway = hooks.world.gateway
         await hooks.world.ask("operator", "PUT", "/v1/floors/h100", {"price": "1"})
         for _ in range(pages * WEBHOOK_EVENTS_MAX // 2 + WEBHOOK_EVENTS_MAX):
-            placed = (
-                desk.enter("ann", "", "", PlaceOrder((Alternative("h100", 0, 0),)))
-                .applied.outcome.told[0]
-                .event
-            )
+            order = PlaceOrder("ann", (Alternative("h100", 0, 0),))
+            (placed,) = gateway.enter("ann", SERVICE, "", order).applied.events
             assert isinstance(placed, OrderPlaced)
-            desk.enter("ann", "", "", CancelOrder(placed.order))
+            gateway.enter("ann", SERVICE, "", CancelOrder("ann", placed.order))
         made = await hooks.create(types=["fee.charged"], after=0)
         await hooks.until(made["id"], delivered=pages * WEBHOOK_EVENTS_MAX)
         await hooks.world.ask("ann", "POST", f"/v1/webhooks/{made['id']}/redeliver", {"after": 0})

@@ -72,7 +72,7 @@ async def session_of(machine: Machine) -> tuple[ClientConnection, End]:
 def test_a_stop_comes_to_its_end_though_a_session_said_goodbye_and_does_not_read(
     tmp_path: Path,
 ) -> None:
-    """uvicorn would say goodbye to it once more, which its parser takes for a mistake."""
+    """To say goodbye once more would be a mistake to the parser."""
 
     async def story(machine: Machine) -> None:
         await machine.start()
@@ -91,7 +91,7 @@ def test_a_stop_comes_to_its_end_though_a_session_said_goodbye_and_does_not_read
 def test_a_session_that_answers_no_ping_and_is_ended_leaves_no_traceback(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """uvicorn has said goodbye to it already, and waits until that is read."""
+    """It was told goodbye already, and that is not read yet."""
 
     async def story(machine: Machine) -> None:
         await machine.start()

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import pytest
 
-from laissez.server.pacing import Paces
+from laissez.server.rate_limits import RefusalPace
 from laissez_bench import processor_time
 
 if __name__ == "__main__":
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Paces, "delay_s", lambda *_: 0.0)
+        patch.setattr(RefusalPace, "delay_s", lambda *_: 0.0)
         # it never ends, so nobody waits until it does
         patch.setattr(processor_time, "FIRST_BURST_S", 0.1)
         processor_time.main()

@@ -170,7 +170,9 @@ class Hooks:
         return asked
 
     def verified(self, secret: str, got: Got) -> tuple[Numbered, ...]:
-        return verify(secret, got.headers, got.body, now=self.world.desk.clock.now() / 1e6)
+        return verify(
+            secret, got.headers, got.body, now=self.world.gateway.clock.now() / 1e6
+        ).events
 
 
 Tale = Callable[[Hooks], Awaitable[None]]
@@ -186,7 +188,7 @@ def with_hooks(
 ) -> None:
     async def story(world: World) -> None:
         running = Running(
-            world.desk, settings, folder, world.beside, chance=lambda: 1.0, gather_s=0
+            world.gateway, settings, folder, world.beside, chance=lambda: 1.0, gather_s=0
         )
         world.app.site.webhooks = running
         async with receiving() as receiver:

@@ -32,10 +32,13 @@ if TYPE_CHECKING:
 VARIABLE = "LAISSEZ_MARKET"
 FORMS = ("auto", "compiled", "interpreted")
 PACKAGE = "laissez.market"
-FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "market")
+# the packages with compiled modules, and one module
+UNITS = "laissez.units"
+PACKAGES = ("laissez.market", "laissez.exchange", "laissez.wire")
+FOLDER = os.path.dirname(os.path.abspath(__file__))
 # named in setup.py; it holds every compiled module
 LIBRARY = os.path.join(FOLDER, "compiled__mypyc" + EXTENSION_SUFFIXES[0])
-CHECKOUT = os.path.dirname(os.path.dirname(os.path.dirname(FOLDER)))
+CHECKOUT = os.path.dirname(os.path.dirname(FOLDER))
 
 MarketForm: TypeAlias = Literal["compiled", "interpreted"]
 
@@ -56,7 +59,7 @@ class SourcesOnly:
     def find_spec(
         name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if not name.startswith(PACKAGE + "."):
+        if name != UNITS and not name.startswith(tuple(f"{one}." for one in PACKAGES)):
             return None
         for folder in path or ():
             spec = FileFinder(folder, (SourceFileLoader, SOURCE_SUFFIXES)).find_spec(name, target)
@@ -155,9 +158,16 @@ def newer_sources() -> list[str]:
     if not in_checkout():
         return []
     compiled = os.stat(LIBRARY).st_mtime_ns
-    with os.scandir(FOLDER) as entries:
-        return sorted(
-            entry.name
-            for entry in entries
-            if entry.name.endswith(".py") and entry.stat().st_mtime_ns > compiled
-        )
+    found: list[str] = []
+    for folder in (FOLDER, *(os.path.join(FOLDER, name.rpartition(".")[2]) for name in PACKAGES)):
+        if not os.path.isdir(folder):
+            continue
+        with os.scandir(folder) as entries:
+            found += [
+                os.path.relpath(entry.path, FOLDER)
+                for entry in entries
+                if entry.name.endswith(".py")
+                and (folder != FOLDER or entry.name == "units.py")
+                and entry.stat().st_mtime_ns > compiled
+            ]
+    return sorted(found)

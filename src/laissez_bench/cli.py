@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Annotated
+from collections.abc import Callable, Collection
+from functools import partial
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 import typer
@@ -15,6 +16,7 @@ from laissez_bench import tables
 from laissez_bench.console import FOLLOWERS
 from laissez_bench.console import measure as measure_console
 from laissez_bench.crowd import PLACES
+from laissez_bench.market import Row as MarketRow
 from laissez_bench.market import measure, times_oracle, turns
 from laissez_bench.noise import ANY_REQUEST
 from laissez_bench.noise import KINDS as NOISES
@@ -38,6 +40,15 @@ app = typer.Typer(
 RESTING = 10_000
 FEW_RESTING = 100
 ROWS = (*LOADS, RECOVERY)
+F = TypeVar("F")
+
+
+def _between(least: float, most: float, what: str) -> Any:
+    return typer.Option(min=least, max=most, help=what)
+
+
+def _some_of(what: str, known: Collection[str]) -> Any:
+    return typer.Option(help=f"{what} ({', '.join(known)}); all unless given.")
 
 
 @app.callback()
@@ -88,18 +99,18 @@ def market(
             row.crowding = round(few[row.operation] / row.per_second, 2)
         if row.leaves == 1_000 and row.operation in ("place_anywhere", "cancel_anywhere"):
             row.times_oracle = ratio
-    if not _printed_json(rows, output, as_json):
+
+    def show(rows: list[MarketRow]) -> None:
         tables.show_market(rows, sizes, few_at, (RESTING, FEW_RESTING), ratio)
+
+    _report(rows, show, output, as_json)
 
 
 @app.command()
 def service(
-    load: Annotated[
-        list[str] | None,
-        typer.Option(help=f"A row to measure ({', '.join(ROWS)}); all unless given."),
-    ] = None,
+    load: Annotated[list[str] | None, _some_of("A row to measure", ROWS)] = None,
     seconds: Annotated[
-        float, typer.Option(min=1, max=3600, help="How long each row is measured, after a warm-up.")
+        float, _between(1, 3600, "How long each row is measured, after a warm-up.")
     ] = 10,
     ceiling: Annotated[
         bool, typer.Option(help="Also measure a server with an empty exchange, by turns.")
@@ -121,15 +132,13 @@ def service(
             rows += measure_service(loads, seconds, step, ceiling=ceiling)
         if RECOVERY in named:
             rows.append(measure_recovery(recovery_commands, step))
-    if not _printed_json(rows, output, as_json):
-        tables.show_service(rows)
+    _report(rows, tables.show_service, output, as_json)
 
 
 @app.command()
 def console(
     seconds: Annotated[
-        float,
-        typer.Option(min=1, max=600, help="How long it is looked at by each number of consoles."),
+        float, _between(1, 600, "How long it is looked at by each number of consoles.")
     ] = 5,
     output: FormatOption = Format.TABLE,
     as_json: JsonFlag = False,
@@ -138,18 +147,15 @@ def console(
     times a second, and previews of a floor."""
     with steps("bench console", len(FOLLOWERS) + 2) as step:
         found = measure_console(seconds, step)
-    if not _printed_json(found, output, as_json):
-        tables.show_console(found)
+    _report(found, tables.show_console, output, as_json)
 
 
 @app.command()
 def sim(
     minutes: Annotated[
         float,
-        typer.Option(
-            min=0.1,
-            max=60,
-            help="Minutes of virtual time to measure, after everybody has come and settled.",
+        _between(
+            0.1, 60, "Minutes of virtual time to measure, after everybody has come and settled."
         ),
     ] = MINUTES,
     output: FormatOption = Format.TABLE,
@@ -158,13 +164,12 @@ def sim(
     """Time the simulator: 100, 1,000 and 10,000 nodes with a tenant for every ten, on one core."""
     with steps("bench sim", len(SIZES) + 1) as step:
         rows = measure_simulation(minutes=minutes, step=step)
-    if not _printed_json(rows, output, as_json):
-        tables.show_simulation(rows, minutes)
+    _report(rows, partial(tables.show_simulation, minutes=minutes), output, as_json)
 
 
 @app.command()
 def soak(
-    minutes: Annotated[float, typer.Option(min=0.1, max=600, help="How long.")] = 10,
+    minutes: Annotated[float, _between(0.1, 600, "How long.")] = 10,
     per_second: Annotated[
         float,
         typer.Option(
@@ -179,19 +184,14 @@ def soak(
     and bills. Exit status 1 if anything is wrong."""
     with steps("bench soak", 4) as step:
         found = measure_soak(minutes, per_second, step)
-    if not _printed_json(found, output, as_json):
-        tables.show_soak(found)
-    _exit(found.failures)
+    _report(found, tables.show_soak, output, as_json, found.failures)
 
 
 @app.command()
 def overload(
-    load: Annotated[
-        list[str] | None,
-        typer.Option(help=f"A load to measure ({', '.join(OVERLOADS)}); all unless given."),
-    ] = None,
+    load: Annotated[list[str] | None, _some_of("A load to measure", OVERLOADS)] = None,
     seconds: Annotated[
-        float, typer.Option(min=0.1, max=3600, help="How long each level is measured, in turns.")
+        float, _between(0.1, 3600, "How long each level is measured, in turns.")
     ] = 10,
     output: FormatOption = Format.TABLE,
     as_json: JsonFlag = False,
@@ -202,30 +202,18 @@ def overload(
     loads = load or list(OVERLOADS)
     _check_known("loads", loads, OVERLOADS)
     with steps("bench overload", len(loads) + 1) as step:
-        found = judge_overload(
-            measure_overload(loads, seconds, step), read_settings().limits.wait_s_max
-        )
-    if not _printed_json(found, output, as_json):
-        tables.show_overload(found)
-    _exit(found.failures)
+        rows = measure_overload(loads, seconds, step)
+    found = judge_overload(rows, read_settings().limits.wait_s_max)
+    _report(found, tables.show_overload, output, as_json, found.failures)
 
 
 @app.command()
 def noisy(
     kind: Annotated[
-        list[str] | None,
-        typer.Option(
-            help=(
-                f"A kind of noise ({', '.join(NOISES)}), or any request, like 'GET /v1/leases'; all"
-                " kinds unless given."
-            )
-        ),
+        list[str] | None, _some_of("A kind of noise, or any request, like 'GET /v1/leases'", NOISES)
     ] = None,
     seconds: Annotated[
-        float,
-        typer.Option(
-            min=0.1, max=3600, help="How long each kind is measured, by turns with silence."
-        ),
+        float, _between(0.1, 3600, "How long each kind is measured, by turns with silence.")
     ] = 10,
     output: FormatOption = Format.TABLE,
     as_json: JsonFlag = False,
@@ -236,20 +224,20 @@ def noisy(
     _check_known("kinds of noise", [one for one in kinds if not ANY_REQUEST.fullmatch(one)], NOISES)
     with steps("bench noisy", 2) as step:
         found = judge_noisy(measure_noisy(kinds, seconds, step))
-    if not _printed_json(found, output, as_json):
-        tables.show_noisy(found)
-    _exit(found.failures)
+    _report(found, tables.show_noisy, output, as_json, found.failures)
 
 
-def _printed_json(found: object, output: Format, as_json: bool) -> bool:
-    """Print JSON if that was asked for; says whether it was."""
-    if not as_json and output is not Format.JSON:
-        return False
-    print(msgspec.json.encode(found).decode())
-    return True
-
-
-def _exit(failures: list[str]) -> None:
+def _report(
+    found: F,
+    show: Callable[[F], None],
+    output: Format,
+    as_json: bool,
+    failures: Collection[str] = (),
+) -> None:
+    if as_json or output is Format.JSON:
+        print(msgspec.json.encode(found).decode())
+    else:
+        show(found)
     if failures:
         raise typer.Exit(1)
 

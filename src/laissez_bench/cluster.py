@@ -9,25 +9,25 @@ from pathlib import Path
 
 import msgspec
 
-from laissez.journal import Journal
-from laissez.market import Alternative
-from laissez.market.commands import SetFloor
-from laissez.server import opening
-from laissez.server.accounts import Account
-from laissez.server.commands import (
+from laissez.exchange.commands import (
     OPERATOR,
-    CancelOrder,
+    SERVICE,
+    Caps,
     Command,
     CreateTenant,
     IssueKey,
-    PlaceOrder,
 )
-from laissez.server.desk import Desk
-from laissez.server.keyring import OPERATOR_SCOPES, TENANT_SCOPES, new_key
+from laissez.exchange.keys import OPERATOR_SCOPES, TENANT_SCOPES
+from laissez.journal import Journal
+from laissez.market import Alternative, Market
+from laissez.market.commands import CancelOrder, PlaceOrder, SetFloor
+from laissez.server import data_folder
+from laissez.server.auth import new_key
+from laissez.server.gateway import Gateway
 from laissez.server.settings import Journal as JournalSettings
 from laissez.server.settings import Limits
 from laissez.server.snapshotter import Snapshotter
-from laissez.wire.requests import Caps
+from laissez.wire.ids import lease_id, order_id, tag_of
 from laissez_bench.crowd import tree
 
 FLOOR = 2_000_000
@@ -57,69 +57,82 @@ def found(folder: Path, leaves: int, tenants: int, seed: int = 1, capped: int = 
 async def _found(
     folder: Path, leaves: int, tenants: int, draw: random.Random, capped: int
 ) -> list[Held]:
-    opening.create(folder, tree(leaves), 1_000)
-    opened = opening.open_folder(folder, Limits())
-    desk = Desk(
-        opened.exchange, opened.journal, opened.clock, Limits(), opened.history, opened.remembered
+    data_folder.create(folder, tree(leaves), 1_000)
+    opened = data_folder.open_folder(folder, Limits())
+    gateway = Gateway(
+        opened.exchange,
+        opened.journal,
+        opened.clock,
+        Limits(),
+        opened.event_log,
+        opened.idempotency_keys,
     )
     names = [f"tenant{i:04}" for i in range(tenants)]
     operator = new_key()
     _enter(
-        desk, OPERATOR, IssueKey(OPERATOR, operator.id, operator.digest, OPERATOR_SCOPES, "bench")
+        gateway,
+        OPERATOR,
+        IssueKey(OPERATOR, operator.id, operator.digest, OPERATOR_SCOPES, "bench"),
     )
     (folder / OPERATOR_KEY).write_text(operator.secret)
     keys = [
-        _new_tenant(desk, name, Caps() if index >= tenants - capped else UNCAPPED)
+        _new_tenant(gateway, name, Caps() if index >= tenants - capped else UNCAPPED)
         for index, name in enumerate(names)
     ]
-    _enter(desk, OPERATOR, SetFloor("h100", FLOOR))
+    _enter(gateway, OPERATOR, SetFloor("h100", FLOOR))
     for i in range(leaves):
         limit = draw.randint(*HOLD_LIMITS)
-        _enter(desk, names[i % tenants], PlaceOrder((Alternative("h100", FLOOR, limit),)))
-        for name in names[tenants - capped :]:
-            _come_and_go(desk, name)
+        _enter(
+            gateway,
+            names[i % tenants],
+            PlaceOrder(names[i % tenants], (Alternative("h100", FLOOR, limit),)),
+        )
+        for other in names[tenants - capped :]:
+            _come_and_go(gateway, other)
         if capped and not i % GROUP:
-            await desk.all_durable()
+            await gateway.all_durable()
     scopes = [
         path for path in opened.exchange.market.topology.nodes if path.count("/") in (1, 2, 3)
     ]
     for _ in range(WAITING_PER_TENANT):
         for name in names:
             bid = draw.randint(*WAITING_BIDS)
-            _enter(desk, name, PlaceOrder((Alternative(draw.choice(scopes), bid, bid),)))
-    await desk.all_durable()
-    accounts = opened.exchange.accounts
-    held = [_held(key, accounts[name]) for name, key in zip(names, keys, strict=True)]
-    desk.close()
-    _leave_snapshot(desk, opened.journal)
+            _enter(gateway, name, PlaceOrder(name, (Alternative(draw.choice(scopes), bid, bid),)))
+    await gateway.all_durable()
+    market = opened.exchange.market
+    held = [_held(key, name, market) for name, key in zip(names, keys, strict=True)]
+    gateway.close()
+    _leave_snapshot(gateway, opened.journal)
     return held
 
 
-def _held(key: str, account: Account) -> Held:
-    filled = {lease.order for lease in account.leases.values()}
+def _held(key: str, name: str, market: Market) -> Held:
+    tag = tag_of(name)
     return Held(
-        key, list(account.leases), [order for order in account.orders if order not in filled]
+        key,
+        [lease_id(tag, lease.lease) for lease in market.leases(name)],
+        [order_id(tag, order.order) for order in market.orders(name)],
     )
 
 
-def _come_and_go(desk: Desk, name: str) -> None:
+def _come_and_go(gateway: Gateway, name: str) -> None:
     """Two events that leave everything as it was."""
-    _enter(desk, name, PlaceOrder((Alternative("h100", 0, 0),)))
-    _enter(desk, name, CancelOrder(next(reversed(desk.exchange.accounts[name].orders))))
+    _enter(gateway, name, PlaceOrder(name, (Alternative("h100", 0, 0),)))
+    _enter(gateway, name, CancelOrder(name, gateway.exchange.market.counts(name).orders_placed))
 
 
-def _new_tenant(desk: Desk, name: str, caps: Caps) -> str:
+def _new_tenant(gateway: Gateway, name: str, caps: Caps) -> str:
     key = new_key()
-    _enter(desk, OPERATOR, CreateTenant(name, caps))
-    _enter(desk, OPERATOR, IssueKey(name, key.id, key.digest, TENANT_SCOPES, "bench"))
+    _enter(gateway, OPERATOR, CreateTenant(name, caps))
+    _enter(gateway, OPERATOR, IssueKey(name, key.id, key.digest, TENANT_SCOPES, "bench"))
     return key.secret
 
 
-def _enter(desk: Desk, who: str, command: Command) -> None:
-    refused = desk.enter(who, "bench", "", command).applied.outcome.refused
+def _enter(gateway: Gateway, who: str, command: Command) -> None:
+    refused = gateway.enter(who, SERVICE, "", command).applied.refusal
     assert refused is None, refused
 
 
-def _leave_snapshot(desk: Desk, journal: Journal) -> None:
-    Snapshotter(desk, journal, JournalSettings()).take_last()
+def _leave_snapshot(gateway: Gateway, journal: Journal) -> None:
+    Snapshotter(gateway, journal, JournalSettings()).take_last()
     journal.close()

@@ -16,22 +16,24 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import msgspec
-import uvicorn
+import uvloop
 
 from laissez.journal import Entry, GroupCommit, Journal, JournalFailed
-from laissez.server.connection import SELF, Connection
-from laissez.server.heads import BoundedHeads
-from laissez.server.server import GC_THRESHOLDS, SWITCH_INTERVAL_S, listen
-from laissez.server.settings import Limits
+from laissez.server.http.app import App
+from laissez.server.http.request import Request
+from laissez.server.http.response import JSON, head_of
+from laissez.server.serve import GC_THRESHOLDS, STOPPED_BY, SWITCH_INTERVAL_S, Server, listen
+from laissez.server.settings import Limits, Settings
+from laissez.server.websocket.connection import SELF, Connection
+from laissez.wire.limits import BATCH_BYTES_MAX
 from laissez.wire.session import MSGPACK
 
 READS = "quote"
-JSON_HEADERS = [(b"content-type", b"application/json")]
 
 
 class Asked(msgspec.Struct, gc=False):
@@ -85,36 +87,47 @@ class Echo:
         while self._outbox and self._outbox[0][0] <= durable:
             self._outbox.popleft()[1]()
 
-    # -- ASGI
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] == "websocket":
-            await receive()
-            await send({"type": "websocket.accept", "subprotocol": MSGPACK})
-            await receive()  # the hello
-            scope[SELF].attach(EchoSession(self, scope[SELF]))
-            while (await receive())["type"] != "websocket.disconnect":
-                pass
-        elif scope["type"] == "http":
-            await self._answer(scope, receive, send)
+class EchoApp(App):
+    """Takes the place of the application behind the product's connections. Every request begins at
+    once, and nothing is refused."""
 
-    async def _answer(self, scope: Any, receive: Any, send: Any) -> None:
-        body, more = b"", True
-        while more:
-            message = await receive()
-            body, more = body + message.get("body", b""), message.get("more_body", False)
+    def __init__(self, echo: Echo) -> None:
+        gateway = SimpleNamespace(
+            limits=Limits(),
+            refusals=SimpleNamespace(note=lambda *_, **__: None),
+            admission=SimpleNamespace(
+                queue=SimpleNamespace(may_begin=lambda: True), delay_s=lambda _: 0.0
+            ),
+        )
+        site = SimpleNamespace(gateway=gateway, settings=Settings())
+        super().__init__(cast(Any, site), (), EchoSessions(echo), {})
+        self._echo = echo
+
+    async def serve(self, request: Request) -> None:
+        body = await request.read_all(BATCH_BYTES_MAX)
         requests, answer = [body], msgspec.json.encode(Reply(""))
-        if scope["path"] == "/v1/batch":
+        if request.path == "/v1/batch":
             requests = [bytes(one) for one in msgspec.json.decode(body, type=AskedBatch).commands]
             ids = [msgspec.json.decode(one, type=Asked).id for one in requests]
             answer = msgspec.json.encode({"results": [Reply(id) for id in ids]})
-        if scope["method"] != "GET":
-            durable = asyncio.Event()
-            self.store(requests, durable.set)
-            await durable.wait()
-        headers = [*JSON_HEADERS, (b"content-length", b"%d" % len(answer))]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
-        await send({"type": "http.response.body", "body": answer})
+        self._echo.store(
+            [] if request.method == "GET" else requests,
+            lambda: request.answer(head_of(200, JSON, len(answer), []), answer),
+        )
+
+
+class EchoSessions:
+    def __init__(self, echo: Echo) -> None:
+        self._echo = echo
+
+    async def serve(self, scope: Any, receive: Any, send: Any) -> None:
+        await receive()
+        await send({"type": "websocket.accept", "subprotocol": MSGPACK})
+        await receive()  # the hello
+        scope[SELF].attach(EchoSession(self._echo, scope[SELF]))
+        while (await receive())["type"] != "websocket.disconnect":
+            pass
 
 
 class EchoSession:
@@ -151,38 +164,30 @@ class EchoSession:
         raise problem
 
 
+async def _no_farewell() -> None:
+    """Nobody is told why the server stops."""
+
+
 async def serve(folder: Path) -> None:
     """On a new folder."""
     with Journal.create(folder, b"echo") as journal:
         journal.begin()
         echo = Echo(journal)
+        server = Server(EchoApp(echo), _no_farewell)
+        for number in STOPPED_BY:
+            asyncio.get_running_loop().add_signal_handler(number, server.stop)
         listening = listen("127.0.0.1", 0)
-        limits = Limits()
-        config = uvicorn.Config(
-            cast(Any, echo),
-            http=cast(Any, partial(BoundedHeads, limits=limits)),
-            ws=cast(Any, partial(Connection, desk=cast(Any, None))),
-            ws_max_size=limits.batch_bytes_max,
-            ws_per_message_deflate=False,
-            lifespan="off",
-            access_log=False,
-            log_config=None,
-            server_header=False,
-            timeout_graceful_shutdown=1,
-        )
         gc.collect()
         gc.freeze()
         gc.set_threshold(*GC_THRESHOLDS)
         print("Serving at http://{}:{}".format(*listening.getsockname()[:2]), flush=True)
         try:
-            await uvicorn.Server(config).serve(sockets=[listening])
+            await server.serve(listening)
         finally:
             echo.close()
 
 
 def main() -> None:
-    import uvloop
-
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     uvloop.run(serve(Path(sys.argv[1])))
 

@@ -446,6 +446,15 @@ class Session(Connection):
         self.transport.write(header + b"\0\0\0\0" + payload)
 
 
+def whole_body(answer: bytes) -> bytes | None:
+    """The body of the only answer that is due, once all of it has arrived."""
+    head, end, body = answer.partition(b"\r\n\r\n")
+    if not end:
+        return None
+    size = int(head.lower().split(b"content-length:", 1)[1].split(b"\r\n", 1)[0])
+    return body if len(body) >= size else None
+
+
 class Rest(Connection):
     """HTTP/1.1 with one request in flight. In an open loop a request that finds every connection
     busy waits, and its time runs."""
@@ -496,17 +505,11 @@ class Rest(Connection):
         self.transport.write(b"".join((*parts, b"\r\n", body)))
 
     def data_received(self, data: bytes) -> None:
-        data = self._rest + data if self._rest else data
-        end = data.find(b"\r\n\r\n")
-        size = 0
-        if end >= 0:
-            head = data[:end].lower()
-            size = int(head.split(b"content-length:", 1)[1].split(b"\r\n", 1)[0])
-        if end < 0 or len(data) < end + 4 + size:
-            self._rest = data
+        self._rest += data
+        if (body := whole_body(self._rest)) is None:
             return
-        self._rest = b""
-        self._heard(self.decode(data[end + 4 : end + 4 + size]), data[9:10] >= b"4")
+        is_problem, self._rest = self._rest[9:10] >= b"4", b""
+        self._heard(self.decode(body), is_problem)
         now = time.perf_counter()
         if self.load.due:
             self.send(self.load.due.popleft())

@@ -36,17 +36,6 @@ from laissez.workers import leave_signals_to_the_parent
 from laissez_bench.crowd import LIMITS, TENANTS, Crowd, tree
 from laissez_check.oracle import Oracle
 
-OPERATIONS = (
-    "place_anywhere",
-    "cancel_anywhere",
-    "amend",
-    "place_rack",
-    "transfer",
-    "set_limit",
-    "quote",
-    "rate",
-    "bill",
-)
 ROUND = 250  # commands timed between two restorations of the load
 ROUNDS_PER_TURN = 4
 ORACLE_LEAVES = 1_000
@@ -121,20 +110,14 @@ class Cell:
         return [self._row(operation, self.timers[operation]) for operation in OPERATIONS]
 
     def _row(self, operation: str, timer: Timer) -> Row:
-        rate, p50, p99 = (
-            round(timer.per_second(), 1),
-            round(timer.percentile_us(50), 3),
-            round(timer.percentile_us(99), 3),
-        )
-        compiled = laissez.market_form() == "compiled"
         return Row(
             operation,
             self.leaves,
             self.resting,
-            rate,
-            p50,
-            p99,
-            compiled,
+            round(timer.per_second(), 1),
+            round(timer.percentile_us(50), 3),
+            round(timer.percentile_us(99), 3),
+            laissez.market_form() == "compiled",
             self.places,
             round(self.bytes_per_leaf, 1),
         )
@@ -308,16 +291,20 @@ def _place_on_top(crowd: Crowd) -> list[tuple[str, int]]:
 
 
 LOADS: dict[str, Callable[[Crowd, Timer], None]] = {
-    "place_anywhere": place_anywhere,
-    "cancel_anywhere": cancel_anywhere,
-    "amend": amend,
-    "place_rack": place_rack,
-    "transfer": transfer,
-    "set_limit": set_limit,
-    "quote": quote,
-    "rate": rate,
-    "bill": bill,
+    load.__name__: load
+    for load in (
+        place_anywhere,
+        cancel_anywhere,
+        amend,
+        place_rack,
+        transfer,
+        set_limit,
+        quote,
+        rate,
+        bill,
+    )
 }
+OPERATIONS = tuple(LOADS)
 
 
 # -- the oracle beside it

@@ -14,7 +14,7 @@ import msgspec
 
 from laissez.wire.limits import WEBHOOKS_MAX
 from laissez_bench.cluster import Held
-from laissez_bench.generator import Load, Plan
+from laissez_bench.generator import Load, Plan, whole_body
 from laissez_bench.mix import POOL, Pool
 
 HTTP_CONNECTIONS = 64
@@ -122,7 +122,7 @@ class HttpNoise(asyncio.Protocol):
     def __init__(self, noise: Noise, make: Callable[[Noise], bytes]) -> None:
         self._noise = noise
         self._make = make
-        self._buffer = bytearray()
+        self._answer = b""
         self.transport: Transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -132,19 +132,11 @@ class HttpNoise(asyncio.Protocol):
         self.transport.write(self._make(self._noise))
 
     def data_received(self, data: bytes) -> None:
-        self._buffer += data
-        end = self._buffer.find(b"\r\n\r\n")
-        if end >= 0:
-            size = int(
-                bytes(self._buffer[:end])
-                .lower()
-                .split(b"content-length:", 1)[1]
-                .split(b"\r\n", 1)[0]
-            )
-            if len(self._buffer) >= end + 4 + size:
-                self._noise.heard(bytes(self._buffer[end + 4 : end + 4 + size]))
-                del self._buffer[: end + 4 + size]
-                self.begin()
+        self._answer += data
+        if (body := whole_body(self._answer)) is not None:
+            self._answer = b""
+            self._noise.heard(body)
+            self.begin()
 
 
 async def connect(plan: Plan, kind: str, held: Held) -> list[Any]:

@@ -25,9 +25,9 @@ from typing import Any
 
 import msgspec
 
-from laissez.server.assembly import Service
 from laissez.server.clock import Clock
-from laissez.server.opening import open_folder
+from laissez.server.data_folder import open_folder
+from laissez.server.lifecycle import Service
 from laissez.server.settings import Data, Journal, Limits, Settings, Webhooks
 from laissez_bench import noise
 from laissez_bench.cluster import Held
@@ -151,7 +151,7 @@ async def _run(
 async def _serve(plan: FolderPlan, network: Network, wall: Wall) -> None:
     limits = Limits(sessions_max=SESSIONS_MAX)
     journal, webhooks = (
-        Journal(snapshot_every=NO_SNAPSHOTS),
+        Journal(snapshot_every_s=NO_SNAPSHOTS),
         Webhooks(allow_addresses=(THIS_MACHINE,)),
     )
     settings = Settings(
@@ -170,7 +170,7 @@ async def _serve(plan: FolderPlan, network: Network, wall: Wall) -> None:
         partial(LoopCopy, draw=draw),
     )
     service.begin()
-    listen(network, plan.plan.port, service, settings)
+    listen(network, plan.plan.port, service)
 
 
 @asynccontextmanager

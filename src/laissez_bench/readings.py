@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-METRICS = ("laissez_history_events", "laissez_remembered_ids", "laissez_durable_seq")
+METRICS = ("laissez_history_events", "laissez_idempotency_keys", "laissez_durable_seq")
 
 
 class Remembered(NamedTuple):

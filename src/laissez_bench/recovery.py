@@ -19,10 +19,10 @@ COMMANDS_PER_SECOND_LEAST = 500  # a server that is slower is not waited for
 RECOVER = """
 import sys, time
 from pathlib import Path
-from laissez.server import opening
+from laissez.server import data_folder
 from laissez.server.settings import Limits
 began = time.perf_counter(), time.process_time()
-opened = opening.open_folder(Path(sys.argv[1]), Limits())
+opened = data_folder.open_folder(Path(sys.argv[1]), Limits())
 took = time.perf_counter() - began[0], time.process_time() - began[1]
 print(opened.journal.last, opened.replayed, *took)
 """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from statistics import mean
+
 import msgspec
 
 from laissez.server.settings import Settings
@@ -87,15 +89,10 @@ class Soak(msgspec.Struct):
     failures: list[str]  # why it did not pass
     not_judged: list[str]
 
-    @property
-    def passed(self) -> bool:
-        return not self.failures
 
-
-class Verdict:
-    def __init__(self) -> None:
-        self.failures: list[str] = []
-        self.not_judged: list[str] = []
+class Findings(msgspec.Struct):
+    failures: list[str]
+    not_judged: list[str] = []
 
     def at_most(self, what: str, most: str, found: str, holds: bool) -> None:
         if not holds:
@@ -110,8 +107,7 @@ def judged(
     settings: Settings,
 ) -> Soak:
     """What was seen, and whether it is as it should be."""
-    verdict = Verdict()
-    verdict.failures += audited.doubts
+    verdict = Findings([*audited.doubts])
     full_from = _full_from(readings, settings)
     growth = _judge_memory(verdict, readings, full_from)
     _judge_count(verdict, "files", readings.files, MORE_FILES_MAX)
@@ -153,7 +149,7 @@ def _full_from(readings: Readings, settings: Settings) -> int | None:
     return None
 
 
-def _judge_memory(verdict: Verdict, readings: Readings, full_from: int | None) -> float | None:
+def _judge_memory(verdict: Findings, readings: Readings, full_from: int | None) -> float | None:
     since = [] if full_from is None else readings.megabytes[full_from:]
     if len(since) < FULL_READINGS_LEAST:
         events, ids, entries = readings.remembered[-1]
@@ -167,7 +163,7 @@ def _judge_memory(verdict: Verdict, readings: Readings, full_from: int | None) -
         )
         return None
     half = len(since) // 2
-    growth = round(_mean(since[-half:]) / _mean(since[:half]), 3)
+    growth = round(mean(since[-half:]) / mean(since[:half]), 3)
     verdict.at_most(
         "memory",
         f"x{GROWTH_MAX:g} once as much is remembered as may be",
@@ -177,12 +173,12 @@ def _judge_memory(verdict: Verdict, readings: Readings, full_from: int | None) -
     return growth
 
 
-def _judge_count(verdict: Verdict, what: str, readings: list[int], more_max: int) -> None:
+def _judge_count(verdict: Findings, what: str, readings: list[int], more_max: int) -> None:
     first, last = max(readings[:QUARTER]), max(readings[-QUARTER:])
     verdict.at_most(what, f"{first + more_max}", f"{last}", last <= first + more_max)
 
 
-def _judge_answers(verdict: Verdict, quarters: list[Quarter]) -> None:
+def _judge_answers(verdict: Findings, quarters: list[Quarter]) -> None:
     first, last = quarters[0], quarters[-1]
     if last.answered < (least := max(1.0, ANSWERED_LEAST * first.answered)):
         verdict.failures.append(
@@ -228,7 +224,3 @@ def slow_share(quarters: list[Quarter]) -> float:
 def cpu_us(quarter: Quarter) -> float:
     """That the server used for each command."""
     return quarter.server_cpu_s * 1e6 / max(1, quarter.answered)
-
-
-def _mean(numbers: list[float]) -> float:
-    return sum(numbers) / len(numbers)

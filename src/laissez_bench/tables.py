@@ -2,42 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console, JustifyMethod
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from laissez_bench.console import Looked
 from laissez_bench.market import OPERATIONS
 from laissez_bench.market import Row as MarketRow
-from laissez_bench.noisy import LEVEL
+from laissez_bench.noisy import LEVEL, Noisy
+from laissez_bench.overload import Level
 from laissez_bench.recovery import Recovery
 from laissez_bench.service import Row
 from laissez_bench.simulation import Row as SimulationRow
 from laissez_bench.soak_verdict import SLOW_S, Soak, cpu_us, slow_share
-from laissez_bench.verdicts import NoisyVerdict, OverloadVerdict
+from laissez_bench.verdicts import Verdict
 
 FILE_WIDTH = 120
 LONG = "noise"  # may be a request of any length
 NAMES = ("load", LONG, "operation")
-NAME_MAX = 24  # characters of a load or a noise: a request may be of any length
+NAME_MAX = 24  # characters of a load or a noise
+
+R = TypeVar("R")
 
 
-def _table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str | Text]]) -> Table:
-    """Where there is no room, long names give way and not figures."""
+def _show(
+    title: str, rows: Sequence[R], columns: dict[str, Callable[[R], str]], *notes: str
+) -> None:
+    """Where there is no room, long names give way and not figures. Into a file, nothing is cut
+    off."""
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for column in columns:
-        justify: JustifyMethod = "left" if column in NAMES else "right"
-        table.add_column(column, justify=justify, no_wrap=column != LONG)
+    for name in columns:
+        justify = "left" if name in NAMES else "right"
+        table.add_column(name, justify=justify, no_wrap=name != LONG)  # type: ignore[arg-type]
     for row in rows:
-        table.add_row(*row)
-    return table
-
-
-def _show(table: Table, *notes: str) -> None:
-    console = _console()
+        # what stands in brackets in a request is no markup
+        table.add_row(*(Text(cell(row)) for cell in columns.values()))
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=FILE_WIDTH)
     console.print(table)
     for note in notes:
         console.print(note)
@@ -47,45 +53,34 @@ def _percent(share: float, digits: int = 0) -> str:
     return f"{share * 100:.{digits}f} %"
 
 
-def _name(name: str) -> Text:
-    """As it is: what stands in brackets in a request is no markup."""
-    return Text(name if len(name) <= NAME_MAX else f"{name[: NAME_MAX - 1]}…")
-
-
 def _ms(time: float) -> str:
     return f"{time:,.0f}" if time >= 100 else f"{time:.1f}"
 
 
-def _console() -> Console:
-    """Into a file, nothing is cut off."""
-    wide = Console(highlight=False)
-    return wide if wide.is_terminal else Console(highlight=False, width=FILE_WIDTH)
-
-
 def show_service(rows: Sequence[Row | Recovery]) -> None:
     served = [row for row in rows if isinstance(row, Row)]
-    columns = ("load", "per s", "of ceiling", "p50 ms", "p99 ms", "in flight", "us")
-    cells = [
-        (
-            row.load,
-            f"{row.per_second:,.0f}",
-            "" if row.share_of_ceiling is None else _percent(row.share_of_ceiling),
-            _ms(row.p50_ms),
-            _ms(row.p99_ms),
-            f"{row.connections:,} x {row.in_flight}" if row.in_flight else "open",
-            f"{row.us_per_command:.1f}",
-            f"{row.us_per_command_main:.1f}",
-            f"{row.generator_us_per_command:.1f}",
-            _ms(row.pause_ms_max),
-            f"{row.bytes_per_command:,.0f}",
-            f"{sum(row.problems.values()):,}",
-        )
-        for row in served
-    ]
-    more = ("main us", "gen us", "pause ms", "bytes", "refused")
     if served:
         _show(
-            _table("The service: durable answers per second", (*columns, *more), cells),
+            "The service: durable answers per second",
+            served,
+            {
+                "load": lambda row: row.load,
+                "per s": lambda row: f"{row.per_second:,.0f}",
+                "of ceiling": lambda row: (
+                    "" if row.share_of_ceiling is None else _percent(row.share_of_ceiling)
+                ),
+                "p50 ms": lambda row: _ms(row.p50_ms),
+                "p99 ms": lambda row: _ms(row.p99_ms),
+                "in flight": lambda row: (
+                    f"{row.connections:,} x {row.in_flight}" if row.in_flight else "open"
+                ),
+                "us": lambda row: f"{row.us_per_command:.1f}",
+                "main us": lambda row: f"{row.us_per_command_main:.1f}",
+                "gen us": lambda row: f"{row.generator_us_per_command:.1f}",
+                "pause ms": lambda row: _ms(row.pause_ms_max),
+                "bytes": lambda row: f"{row.bytes_per_command:,.0f}",
+                "refused": lambda row: f"{sum(row.problems.values()):,}",
+            },
             f"{max(row.leaves for row in served):,} leaves, {served[0].tenants:,} tenants; servers"
             " and generator share this machine's cores",
             "us: processor time per command, of the server, its main thread and the generator",
@@ -100,41 +95,35 @@ def show_service(rows: Sequence[Row | Recovery]) -> None:
 
 
 def show_console(found: Looked) -> None:
-    columns = ("followers", "CPU of a core", "messages/s each", "MB/s each", "longest answer ms")
-    cells = [
-        (
-            f"{row.followers}",
-            _percent(row.cpu_share, 1),
-            f"{row.messages_per_second:.1f}",
-            f"{row.megabytes_per_second:.2f}",
-            f"{row.longest_ms:.0f}",
-        )
-        for row in found.rows
-    ]
     _show(
-        _table("The service, looked at while every price moves", columns, cells),
+        "The service, looked at while every price moves",
+        found.rows,
+        {
+            "followers": lambda row: f"{row.followers}",
+            "CPU of a core": lambda row: _percent(row.cpu_share, 1),
+            "messages/s each": lambda row: f"{row.messages_per_second:.1f}",
+            "MB/s each": lambda row: f"{row.megabytes_per_second:.2f}",
+            "longest answer ms": lambda row: f"{row.longest_ms:.0f}",
+        },
         f"a preview of a floor that would end {found.preview_ends:,} leases takes"
         f" {found.preview_ms:,.0f} ms (median)",
     )
 
 
 def show_simulation(rows: list[SimulationRow], minutes: float) -> None:
-    columns = ("nodes", "tenants", "speed", "requests/s", "market", "adapters", "worlds", "itself")
-    cells = [
-        (
-            f"{row.nodes:,}",
-            f"{row.tenants:,}",
-            f"{row.speed:,.0f}",
-            f"{row.requests_per_second:,.0f}",
-            *map(
-                _percent,
-                (row.market_share, row.adapter_share, row.world_share, row.simulator_share),
-            ),
-        )
-        for row in rows
-    ]
     _show(
-        _table("The simulator, one core", columns, cells),
+        "The simulator, one core",
+        rows,
+        {
+            "nodes": lambda row: f"{row.nodes:,}",
+            "tenants": lambda row: f"{row.tenants:,}",
+            "speed": lambda row: f"{row.speed:,.0f}",
+            "requests/s": lambda row: f"{row.requests_per_second:,.0f}",
+            "market": lambda row: _percent(row.market_share),
+            "adapters": lambda row: _percent(row.adapter_share),
+            "worlds": lambda row: _percent(row.world_share),
+            "itself": lambda row: _percent(row.simulator_share),
+        },
         f"speed is simulated over real time, for {minutes:g} virtual minutes after everybody has"
         " come and settled",
     )
@@ -145,28 +134,18 @@ def show_market(
 ) -> None:
     cells = {(row.operation, row.leaves): row for row in rows}
     small, large = min(sizes), max(sizes)
-    shown = [
-        (
-            operation + ("*" if operation == "bill" else ""),
-            *(f"{cells[operation, size].per_second:,.0f}" for size in sizes),
-            f"{cells[operation, large].p99_us:.1f}",
-            f"x{cells[operation, small].per_second / cells[operation, large].per_second:.2f}"
-            if small < large
-            else "-",
-            f"x{cells[operation, few_at].crowding:.2f}",
-        )
-        for operation in OPERATIONS
-    ]
-    notes = [f"growth: time at {large:,} over time at {small:,} leaves"] if small < large else []
-    notes += [
-        (
-            f"crowding: time with {resting[0]:,} over time with {resting[1]} orders resting, at"
-            f" {few_at:,} leaves"
-        ),
-        (
-            f"p99 at {large:,} leaves; the load names {rows[0].places:,} leaves (--places); * per"
-            " lease"
-        ),
+
+    def rate(size: int) -> Callable[[str], str]:
+        return lambda operation: f"{cells[operation, size].per_second:,.0f}"
+
+    def growth(operation: str) -> str:
+        first, last = cells[operation, small], cells[operation, large]
+        return f"x{first.per_second / last.per_second:.2f}"
+
+    notes = [
+        f"p99 at {large:,} leaves; the load names {rows[0].places:,} leaves (--places)",
+        f"growth: time at {large:,} over time at {small:,} leaves; * per lease",
+        f"crowding: time with {resting[0]:,} over time with {resting[1]} orders at the root",
     ]
     for size in sizes:
         place, cancel = cells["place_anywhere", size], cells["cancel_anywhere", size]
@@ -178,72 +157,67 @@ def show_market(
     notes.append(
         f"1,000 leaves, 10 resting: place + cancel anywhere {ratio:,} times the naive oracle"
     )
-    title = (
+    _show(
         f"The market, {'compiled' if rows[0].compiled else 'interpreted'}, {resting[0]:,} orders at"
-        " the root: per second"
+        " the root: per second",
+        OPERATIONS,
+        {
+            "operation": lambda operation: operation + ("*" if operation == "bill" else ""),
+            **{f"{size:,}\nleaves": rate(size) for size in sizes},
+            "p99 us": lambda operation: f"{cells[operation, large].p99_us:.1f}",
+            "growth": growth,
+            "crowding": lambda operation: f"x{cells[operation, few_at].crowding:.2f}",
+        },
+        *notes,
     )
-    columns = (
-        "operation",
-        *(f"{size:,}\nleaves" for size in sizes),
-        "p99 us",
-        "growth",
-        "crowding",
-    )
-    _show(_table(title, columns, shown), *notes)
 
 
-def show_overload(found: OverloadVerdict) -> None:
-    rows = found.rows
-    columns = ("load", "level", "offered", "done", "shed", "p50 ms", "p99", "p99.9")
-    cells = [
-        (
-            row.load,
-            _percent(row.level),
-            *(f"{rate:,.0f}" for rate in (row.offered, row.admitted, row.shed)),
-            *map(_ms, (row.p50_ms, row.p99_ms, row.p999_ms)),
-            *map(_ms, (row.refused_p50_ms, row.refused_p99_ms)),
-        )
-        for row in rows
-    ]
-    notes = []
-    for load in dict.fromkeys(row.load for row in rows):
-        capacity = next(row.capacity for row in rows if row.load == load)
-        worst = max(row.late_p99_ms for row in rows if row.load == load)
-        notes.append(
-            f"{load}: capacity {capacity:,.0f}/s; the generator itself was up to {worst:,.1f} ms"
-            " behind (p99)"
+def show_overload(found: Verdict[Level]) -> None:
+    behind: dict[str, str] = {}
+    for load in dict.fromkeys(row.load for row in found.rows):
+        levels = [row for row in found.rows if row.load == load]
+        behind[load] = (
+            f"{load}: capacity {levels[0].capacity:,.0f}/s; the generator itself was up to"
+            f" {max(row.late_p99_ms for row in levels):,.1f} ms behind (p99)"
         )
     _show(
-        _table(
-            "The service, asked for more than it can do: per second",
-            (*columns, "shed p50", "p99"),
-            cells,
-        ),
-        *notes,
+        "The service, asked for more than it can do: per second",
+        found.rows,
+        {
+            "load": lambda row: row.load,
+            "level": lambda row: _percent(row.level),
+            "offered": lambda row: f"{row.offered:,.0f}",
+            "done": lambda row: f"{row.admitted:,.0f}",
+            "shed": lambda row: f"{row.shed:,.0f}",
+            "p50 ms": lambda row: _ms(row.p50_ms),
+            "p99": lambda row: _ms(row.p99_ms),
+            "p99.9": lambda row: _ms(row.p999_ms),
+            "shed p50": lambda row: _ms(row.refused_p50_ms),
+            "shed p99": lambda row: _ms(row.refused_p99_ms),
+        },
+        *behind.values(),
         "times run from when a request was due; a request without an answer counts with its wait",
     )
     _conclude(found.failures, found.not_judged)
 
 
-def show_noisy(found: NoisyVerdict) -> None:
-    rows = found.rows
-    cells = [
-        (
-            _name(row.kind),
-            str(row.slowdown_p50),
-            str(row.slowdown_p99),
-            _percent(row.done, 1),
-            _ms(row.p50_ms),
-            _ms(row.p99_ms),
-            f"{row.server_cpu - row.server_cpu_without:+.2f}",
-        )
-        for row in rows
-    ]
-    columns = ("noise", "p50", "p99", "done", "p50 ms", "p99 ms", "CPU")
+def show_noisy(found: Verdict[Noisy]) -> None:
     _show(
-        _table("The others beside one noisy tenant", columns, cells),
-        f"the others ask for {_percent(LEVEL)} of the capacity ({rows[0].offered:,.0f}/s); the"
-        " noise counts after its first burst",
+        "The others beside one noisy tenant",
+        found.rows,
+        {
+            LONG: lambda row: (
+                row.kind if len(row.kind) <= NAME_MAX else f"{row.kind[: NAME_MAX - 1]}…"
+            ),
+            "p50": lambda row: str(row.slowdown_p50),
+            "p99": lambda row: str(row.slowdown_p99),
+            "done": lambda row: _percent(row.done, 1),
+            "p50 ms": lambda row: _ms(row.p50_ms),
+            "p99 ms": lambda row: _ms(row.p99_ms),
+            "CPU": lambda row: f"{row.server_cpu - row.server_cpu_without:+.2f}",
+        },
+        f"the others ask for {_percent(LEVEL)} of the capacity ({found.rows[0].offered:,.0f}/s);"
+        " the noise counts after its first burst",
         "p50, p99: their times over those in the silence before and after; the median round, and"
         " where it lies with 95 % certainty",
         "CPU: what the noise takes of the server's core",

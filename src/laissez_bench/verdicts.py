@@ -3,9 +3,11 @@ keeps it."""
 
 from __future__ import annotations
 
+from typing import Generic, TypeVar
+
 import msgspec
 
-from laissez.server.turns import BAD_FOR_US, TURN_US
+from laissez.server.fair_queue import BAD_FOR_US, TURN_US
 from laissez_bench.generator import SHED
 from laissez_bench.noisy import NOBODY, Noisy, Ratio
 from laissez_bench.overload import LEVELS, Level
@@ -34,33 +36,26 @@ ADMITTED_LEAST = 0.25
 ANSWERS = EXPECTED | SHED | {"connection_lost"}
 
 
-class NoisyVerdict(msgspec.Struct):
-    rows: list[Noisy]
-    failures: list[str]
-    not_judged: list[str]
+R = TypeVar("R")
 
 
-class OverloadVerdict(msgspec.Struct):
-    rows: list[Level]
-    failures: list[str]
-    not_judged: list[str]
+class Verdict(msgspec.Struct, Generic[R]):
+    rows: list[R]
+    failures: list[str] = []
+    not_judged: list[str] = []
 
 
-def judge_noisy(rows: list[Noisy]) -> NoisyVerdict:
+def judge_noisy(rows: list[Noisy]) -> Verdict[Noisy]:
     """A slowdown counts when all of its interval is beyond what is promised."""
     (silence,) = [row for row in rows if row.kind == NOBODY]
+    verdict = Verdict(rows)
+    failures, not_judged = verdict.failures, verdict.not_judged
     if silence.rounds < ROUNDS_LEAST:
-        return NoisyVerdict(
-            rows,
-            [],
-            [
-                (
-                    f"all of it: {ROUNDS_LEAST} rounds are needed to be sure of something, there"
-                    f" were {silence.rounds}"
-                )
-            ],
+        not_judged.append(
+            f"all of it: {ROUNDS_LEAST} rounds are needed to be sure of something, there were"
+            f" {silence.rounds}"
         )
-    failures, not_judged = [], []
+        return verdict
     for name, most in (("p50", SLOWER_P50_MAX), ("p99", SLOWER_P99_MAX)):
         slower = [(row.kind, ratio) for row in rows if (ratio := _slowdown(row, name)).low > most]
         if _slowdown(silence, name).low > most:
@@ -81,7 +76,7 @@ def judge_noisy(rows: list[Noisy]) -> NoisyVerdict:
                 f" found {row.done:.1%}"
             )
         failures += _wrong(row.kind, row.problems)
-    return NoisyVerdict(rows, failures, not_judged)
+    return verdict
 
 
 def _wrong(where: str, problems: dict[str, int]) -> list[str]:
@@ -101,8 +96,9 @@ def kept_ms_max(wait_s_max: float) -> float:
     return SLACK * (wait_s_max * 1_000 + (BAD_FOR_US + TURN_US) / 1_000)
 
 
-def judge_overload(rows: list[Level], wait_s_max: float) -> OverloadVerdict:
-    failures, not_judged = [], []
+def judge_overload(rows: list[Level], wait_s_max: float) -> Verdict[Level]:
+    verdict = Verdict(rows)
+    failures, not_judged = verdict.failures, verdict.not_judged
     most = kept_ms_max(wait_s_max)
     for row in rows:
         failures += _wrong(f"{row.load} at {row.level:.0%}", row.problems)
@@ -135,4 +131,4 @@ def judge_overload(rows: list[Level], wait_s_max: float) -> OverloadVerdict:
                 f"{row.load}: expected p99 of what was admitted at {TOO_MUCH:.0%} at most"
                 f" {most:,.0f} ms, found {kept:,.0f}"
             )
-    return OverloadVerdict(rows, failures, not_judged)
+    return verdict

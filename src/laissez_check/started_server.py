@@ -23,9 +23,8 @@ ENDS_WITHIN_S = 20.0
 TAKEN = ("cannot listen", "is in use by process")
 LOG_LINES_SHOWN = 12
 
-# Snapshots and closings of the books all the time, and no bound that the load would run into.
+# The books are closed all the time, and there is no bound that the load would run into.
 SETTINGS = {
-    "LAISSEZ_JOURNAL__SNAPSHOT_EVERY": "150",
     "LAISSEZ_BOOKS__CLOSE_AFTER_COMMANDS": "50",
     "LAISSEZ_LIMITS__COMMANDS_PER_SECOND": "1000000",
     "LAISSEZ_LIMITS__COMMANDS_BURST": "1000000",

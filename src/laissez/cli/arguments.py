@@ -8,9 +8,8 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from laissez.market.money import MoneyError, parse_price
+from laissez.units import MoneyError, TimeError, format_time, parse_price, parse_time
 from laissez.wire.requests import Alternative, BandSetting
-from laissez.wire.times import TimeError, format_time, parse_time
 
 MANY = 1_000_000_000  # more than anybody reads
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}

@@ -22,7 +22,7 @@ from laissez.server.audit.log import FOLDER, start
 from laissez.server.audit.verify import verify as verify_folder
 from laissez.server.audit.view import Acted, Wanted, acted
 from laissez.server.settings import read_settings
-from laissez.wire.times import parse_time
+from laissez.units import parse_time
 
 app = typer.Typer(
     help="What was done and refused, and whether bills follow from it.",

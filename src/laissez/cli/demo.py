@@ -27,10 +27,8 @@ from laissez.market import (
     SetLimit,
     Topology,
     at_market,
-    dollars,
-    format_price,
-    parse_price,
 )
+from laissez.units import dollars, format_price, parse_price
 
 MINUTE_US = 60_000_000
 HOST = "h100/rack1/host1"  # one host is one NVLink domain

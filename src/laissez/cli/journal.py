@@ -14,17 +14,21 @@ from laissez.cli.exits import EXIT_FAILED
 from laissez.cli.output import Format, FormatOption
 from laissez.cli.progress import progress
 from laissez.cli.tables import Column, show, show_json
-from laissez.journal import Entry
+from laissez.exchange.codec import Codec
+from laissez.exchange.events import tenant_of
+from laissez.exchange.names import Names
+from laissez.journal import Entry, Reader
 from laissez.journal.backup import backup as copy_journal
 from laissez.journal.inspection import Described, inspect, summary
 from laissez.journal.inspection import export as export_lines
 from laissez.journal.verify import Report
 from laissez.journal.verify import verify as verify_folder
+from laissez.market import Market
 from laissez.server.audit.digests import copy as copy_audit
-from laissez.server.exchange import read_request
-from laissez.server.opening import Replaying
-from laissez.server.outcomes import read_outcome
-from laissez.wire.times import format_time
+from laissez.server.data_folder import Replaying
+from laissez.units import format_time
+from laissez.wire.rendering import render
+from laissez.wire.texts import code_of, command_name, explain
 
 app = typer.Typer(
     help="Look into a journal, and check it.", no_args_is_help=True, add_completion=False
@@ -37,24 +41,37 @@ LastOption: TypeAlias = Annotated[
 ]
 
 
-def describe(entry: Entry) -> object:
-    """An entry in words: who asked for what, and what came of it. Digests of keys are left out."""
-    request, outcome = read_request(entry.request), read_outcome(entry.outcome)
-    command = msgspec.to_builtins(request.command)
-    command.pop("digest", None)
-    return {
-        "at": format_time(entry.at),
-        "who": request.who,
-        "by": request.by,
-        "id": request.id,
-        "command": command,
-        "refused": outcome.refused
-        and {"code": outcome.refused.code, "detail": outcome.refused.detail},
-        "events": [
-            {"tenant": told.tenant, "n": told.n, "event": msgspec.to_builtins(told.event)}
-            for told in outcome.told
-        ],
-    }
+class Describer:
+    """Puts entries into words: who asked for what, and what came of it. Digests of keys are left
+    out. Entries refer to names by number, so all entries before the first are read, too."""
+
+    def __init__(self, folder: Path, first: int) -> None:
+        with Reader.of(folder) as reader:
+            self._codec = Codec(Names(Market.restore(reader.genesis).topology.nodes))
+            for group in reader.groups(1, first - 1) if first > 1 else ():
+                for entry in group.entries[: first - group.first]:
+                    self._codec.learn(entry.request, entry.outcome)
+
+    def __call__(self, entry: Entry) -> object:
+        self._codec.learn(entry.request, entry.outcome)
+        request = self._codec.unpack_request(entry.request)
+        applied = self._codec.unpack_outcome(entry.at, entry.outcome)
+        command = msgspec.to_builtins(request.command)
+        command.pop("digest", None)
+        refusal = applied.refusal
+        return {
+            "at": format_time(entry.at),
+            "who": request.who,
+            "key": request.key,
+            "id": request.id,
+            "command": {"type": command_name(request.command), **command},
+            "refused": refusal
+            and {"code": code_of(refusal), "detail": explain(refusal, request.who)},
+            "events": [
+                {"tenant": tenant_of(event), "n": n, "event": msgspec.to_builtins(render(event))}
+                for n, event in zip(applied.numbers, applied.events, strict=True)
+            ],
+        }
 
 
 @app.command()
@@ -128,7 +145,10 @@ def inspect_command(
             )
         return
     show(
-        list(inspect(folder, first or 1, last, describe)), ENTRY_COLUMNS, output, "no such entries"
+        list(inspect(folder, first or 1, last, Describer(folder, first or 1))),
+        ENTRY_COLUMNS,
+        output,
+        "no such entries",
     )
 
 
@@ -156,7 +176,7 @@ ENTRY_COLUMNS: list[Column[Described]] = [
 @app.command()
 def export(folder: FolderArgument, first: FirstOption = 1, last: LastOption = None) -> None:
     """Write entries to standard output, one JSON object to a line."""
-    export_lines(folder, sys.stdout.buffer, first, last, describe)
+    export_lines(folder, sys.stdout.buffer, first, last, Describer(folder, first))
 
 
 @app.command()

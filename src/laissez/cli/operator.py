@@ -20,8 +20,8 @@ from laissez.cli.telling import stop_on_signals, teller
 from laissez.client import AsyncClient, LaissezError
 from laissez.live.memory import MemoryFile
 from laissez.live.operator_runner import PACE_S, OperatorRunner, is_passing
-from laissez.market.money import format_price
 from laissez.operators import Decision, Memory, Operator, read_maps
+from laissez.units import format_price
 from laissez.wire.inframaps import RUNNER_MAX
 
 app = typer.Typer(no_args_is_help=True, add_completion=False)

@@ -11,11 +11,11 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from laissez.server import founding, opening, sample
-from laissez.server.commands import OPERATOR
-from laissez.server.desk import Desk
-from laissez.server.server import CannotListen, listen
-from laissez.server.server import serve as run_service
+from laissez.exchange.commands import OPERATOR
+from laissez.server import data_folder, first_start, sample
+from laissez.server.gateway import Gateway
+from laissez.server.serve import CannotListen, listen
+from laissez.server.serve import serve as run_service
 from laissez.server.settings import read_settings
 
 SAMPLE_PORT = 8340
@@ -54,10 +54,10 @@ def serve(
     }
     settings = read_settings(config, flags=flags)
     folder = Path(settings.data.folder)
-    founding.found(settings)
+    first_start.found(settings)
 
-    async def ready(desk: Desk, address: str) -> None:
-        key = await founding.issue_first_key(desk, folder, OPERATOR)
+    async def ready(gateway: Gateway, address: str) -> None:
+        key = await first_start.issue_first_key(gateway, folder, OPERATOR)
         if key is not None:
             print(f"The operator's first key is in {key}", flush=True)
         print(f"Console at {address}/ (sign in with a key)")
@@ -91,16 +91,16 @@ def up(
             "data": {"folder": str(data)},
         }
     )
-    new = not founding.is_founded(data)
+    new = not first_start.is_founded(data)
     if new:
-        opening.create(data, sample.TOPOLOGY, settings.limits.open_orders_max)
+        data_folder.create(data, sample.TOPOLOGY, settings.limits.open_orders_max)
 
     life: list[subprocess.Popen[bytes]] = []
 
-    async def ready(desk: Desk, address: str) -> None:
-        await sample.set_up(desk, data)
+    async def ready(gateway: Gateway, address: str) -> None:
+        await sample.set_up(gateway, data)
         if not still:
-            life.append(start_life(address, data / founding.KEYS))
+            life.append(start_life(address, data / first_start.KEYS))
         print(welcome(address, data, new, still), flush=True)
 
     status = run_service(settings, ready)
@@ -133,7 +133,7 @@ def welcome(address: str, data: Path, new: bool, still: bool) -> str:
     command = shlex.quote(str(Path(sys.argv[0])))
 
     def key(holder: str) -> Path:
-        return data / founding.KEYS / f"{holder}.key"
+        return data / first_start.KEYS / f"{holder}.key"
 
     def line(holder: str, rest: str) -> str:
         return f"  LAISSEZ_KEY_FILE={shlex.quote(str(key(holder)))} {command} {rest}"

@@ -17,9 +17,9 @@ from laissez.journal import Reader
 from laissez.journal.disk import write_whole
 from laissez.journal.snapshots import SnapshotFile
 from laissez.market import AdvanceTime, Market
-from laissez.server.looking_back import exchange_after, last_entry
-from laissez.server.opening import Replaying
-from laissez.wire.times import TimeError, format_time, parse_time
+from laissez.server.data_folder import Replaying
+from laissez.server.past_state import exchange_after, last_entry
+from laissez.units import TimeError, format_time, parse_time
 
 MARKET: Final = ".market"
 SNAPSHOT: Final = re.compile(r"[0-9]{16}")

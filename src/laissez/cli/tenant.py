@@ -15,15 +15,15 @@ from laissez.cli.connection import located, open_client
 from laissez.cli.output import Format, FormatOption
 from laissez.cli.profiles import Target
 from laissez.cli.telling import stop_on_signals, teller
+from laissez.exchange.commands import OPERATOR
 from laissez.live.attending import Where
 from laissez.live.memory import MemoryFile
 from laissez.live.scripts import Scripts
 from laissez.live.task_memory import TaskMemory
 from laissez.live.task_runner import PACE_S, TaskRunner
 from laissez.live.trader import wall_clock
-from laissez.market.money import format_price
-from laissez.server.commands import OPERATOR
 from laissez.tenants.templates.task import Task, read_task
+from laissez.units import format_price
 
 
 class WrongKey(Exception):

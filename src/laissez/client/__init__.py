@@ -1,9 +1,8 @@
-"""The client of the service: REST calls that block (`Client`) or await (`AsyncClient`), and
-sessions that pipeline (`AsyncSession`, `Session`).
+"""The Python client: REST calls that block (`Client`) or await (`AsyncClient`), and pipelined
+sessions over a WebSocket (`AsyncSession`, `Session`).
 
-Here belongs what a program needs to speak to a server from outside: sending, waiting, trying again,
-and errors that say what to do. It knows the words of the API (`laissez.wire`) and nothing of how
-they are carried out.
+This package sends, waits, retries, and raises errors that say what to do next. It knows the types
+of the API (`laissez.wire`) and nothing of the server.
 
     with Client(key=key) as client:
         done = client.place(alternative("h100", "3.50"), alternative("a100", "1.20"))
@@ -11,7 +10,6 @@ they are carried out.
             print(lease.leaf, lease.rate)
 """
 
-from laissez.client.blocking import Session
 from laissez.client.errors import (
     ApiError,
     Conflict,
@@ -31,10 +29,11 @@ from laissez.client.errors import (
     UnexpectedAnswer,
     UsageError,
 )
-from laissez.client.prices import Price, alternative
-from laissez.client.rest import AsyncClient, Client
+from laissez.client.http import AsyncClient, Client
+from laissez.client.request import Price, alternative
 from laissez.client.session import AsyncSession
-from laissez.client.webhooks import WebhookNotGenuine
+from laissez.client.sync_session import Session
+from laissez.client.webhooks import WebhookVerificationError
 from laissez.wire.requests import Alternative, BandSetting, Caps
 
 __all__ = [
@@ -63,6 +62,6 @@ __all__ = [
     "Unavailable",
     "UnexpectedAnswer",
     "UsageError",
-    "WebhookNotGenuine",
+    "WebhookVerificationError",
     "alternative",
 ]

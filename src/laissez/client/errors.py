@@ -1,9 +1,9 @@
-"""What can go wrong for a caller, told apart by what to do next.
+"""The errors of the client. Each class tells the caller what to do next.
 
-`ApiError` is an answer: nothing was changed, and its class says why. `ConnectionFailed` means that
-nothing was changed because nobody was reached. `OutcomeUnknown` is neither: the request was sent
-and no answer came, so it may or may not have been carried out; sending it again with the same key
-settles which. No message ever holds an access key.
+`ApiError` is an answer of the server: nothing changed, and the class says why. `ConnectionFailed`
+means that the server was not reached, so nothing changed. `OutcomeUnknown` means that the request
+was sent and no answer came: it may have been carried out. Sending it again with the same
+idempotency key settles that. No message ever contains an access key.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from laissez.wire.session import Refused as RefusedMessage
 
 
 class LaissezError(Exception):
-    """Base of everything this package raises on purpose."""
+    """Base class of the errors of this package."""
 
 
 class UsageError(LaissezError, ValueError):
-    """The call cannot be made as asked; nothing was sent."""
+    """The arguments are invalid. Nothing was sent."""
 
 
 class ConnectionFailed(LaissezError):
-    """The server could not be reached, or a question was not answered. Nothing was changed."""
+    """The server could not be reached, or a read was not answered. Nothing changed."""
 
 
 class OutcomeUnknown(LaissezError):
-    """The request was sent and no answer came. Send it again with `idempotency_key` to learn what
-    became of it; it is carried out at most once."""
+    """The request was sent and no answer came. Send it again with `idempotency_key` to learn the
+    outcome; it is carried out at most once."""
 
     def __init__(self, idempotency_key: str, why: str) -> None:
         super().__init__(idempotency_key, why)
@@ -43,22 +43,21 @@ class OutcomeUnknown(LaissezError):
 
 
 class UnexpectedAnswer(LaissezError):
-    """The server answered with something this client cannot read: a server of another kind or
-    version, or a proxy's page."""
+    """The answer cannot be decoded. It may come from a proxy, or from a server of another
+    version."""
 
 
 class SessionFull(LaissezError):
-    """More commands wait for an answer than the session may hold; `await session.room()` first.
-    Nothing was sent."""
+    """Too many commands await an answer; `await session.room()` first. Nothing was sent."""
 
 
 class SessionClosed(LaissezError):
-    """The session was closed by its owner. Nothing was sent."""
+    """The session was closed. Nothing was sent."""
 
 
 class EventsMissed(LaissezError):
-    """Events after number `after` did not reach this reader; read them with
-    `Client.events(after=...)`. Later events follow."""
+    """Events after number `after` were dropped; read them with `Client.events(after=...)`. Later
+    events follow."""
 
     def __init__(self, after: int, why: str) -> None:
         super().__init__(after, why)
@@ -73,8 +72,8 @@ class EventsMissed(LaissezError):
 
 
 class ApiError(LaissezError):
-    """The server said no. `code` is stable, `detail` is for people; `retry_after` is in seconds,
-    where the server names one."""
+    """The server refused the request. `code` is stable, `detail` is for people, and `retry_after`
+    is in seconds if the server gave it."""
 
     def __init__(
         self, code: str, detail: str, status: int, retry_after: float | None = None
@@ -90,16 +89,16 @@ class ApiError(LaissezError):
 
 
 class NotFound(ApiError):
-    """No such thing, or none that this key may see."""
+    """The object does not exist, or this key may not see it."""
 
 
 class Conflict(ApiError):
-    """It is not as the request takes it to be: filled already, there already, or the idempotency
-    key was used for something else."""
+    """The state does not allow the request: the order is filled already, the name is taken, or the
+    idempotency key was used for another request."""
 
 
 class Refused(ApiError):
-    """The request breaks a rule, of the market or of the API."""
+    """The request breaks a rule of the market or of the API."""
 
 
 class HistoryGone(ApiError):
@@ -107,7 +106,7 @@ class HistoryGone(ApiError):
 
 
 class Unauthenticated(ApiError):
-    """No key, or one that is unknown or revoked."""
+    """The key is missing, unknown or revoked."""
 
 
 class Forbidden(ApiError):
@@ -115,11 +114,11 @@ class Forbidden(ApiError):
 
 
 class RateLimited(ApiError):
-    """Too much at once. Nothing was done."""
+    """The rate limit is exceeded. Nothing was done."""
 
 
 class Unavailable(ApiError):
-    """The server cannot serve now."""
+    """The server cannot serve requests now."""
 
 
 _BY_STATUS: Final[dict[int, type[ApiError]]] = {
@@ -130,32 +129,32 @@ _BY_STATUS: Final[dict[int, type[ApiError]]] = {
     410: HistoryGone,
     429: RateLimited,
 }
+_BEFORE_IDEMPOTENCY: Final = frozenset(
+    {Code.UNAUTHENTICATED, Code.FORBIDDEN, Code.RATE_LIMITED, Code.TOO_MANY_SESSIONS}
+)
 
 
 def api_error(code: str, detail: str, status: int, retry_after: float | None = None) -> ApiError:
-    """The error of the class that fits the status."""
+    """The error whose class fits the status."""
     otherwise = Refused if 400 <= status < 500 else Unavailable if status >= 500 else ApiError
     return _BY_STATUS.get(status, otherwise)(code, detail, status, retry_after)
 
 
 def refusal(message: RefusedMessage) -> ApiError:
-    """The same, from a message of a session."""
+    """The error in a message of a session."""
     return api_error(message.code, message.detail, message.status, message.retry_after)
 
 
-def is_passing(error: LaissezError) -> bool:
-    """Whether the same request may well succeed a moment later."""
+def is_transient(error: LaissezError) -> bool:
+    """Whether the same request may succeed a moment later."""
     if isinstance(error, ApiError):
         return error.status in (429, 502, 503, 504)
     return isinstance(error, ConnectionFailed)
 
 
-def settles(error: LaissezError) -> bool:
-    """Whether this answer to a repeated request tells what became of the first: it came from where
-    idempotency keys are known, not from before."""
-    return isinstance(error, ApiError) and error.status < 500 and error.code not in _BEFORE_THE_KEY
-
-
-_BEFORE_THE_KEY: Final = frozenset(
-    {Code.UNAUTHENTICATED, Code.FORBIDDEN, Code.RATE_LIMITED, Code.TOO_MANY_SESSIONS}
-)
+def settles_outcome(error: LaissezError) -> bool:
+    """Whether this answer to a retry settles the outcome of earlier attempts. A refusal made before
+    the server looks at idempotency keys does not."""
+    return (
+        isinstance(error, ApiError) and error.status < 500 and error.code not in _BEFORE_IDEMPOTENCY
+    )

@@ -1,8 +1,7 @@
-"""What can be asked in a session, built once for both kinds of session, and the two encodings of
-its frames.
+"""The messages of a session, and the two encodings of its frames.
 
-`id` is a message's name and its idempotency key: left out, the session makes one up. Give your own
-to repeat a command after a restart.
+The `id` of a message is its idempotency key. The session makes one by default; give your own to
+repeat a command after a restart.
 """
 
 from __future__ import annotations
@@ -12,8 +11,8 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
-from laissez.client.asking import Asked, Method
-from laissez.client.prices import Price, price_or_none
+from laissez.client.methods import Answerable, Method
+from laissez.client.request import Price, price_or_none
 from laissez.wire.requests import (
     Alternative,
     AmendOrder,
@@ -39,8 +38,8 @@ Command: TypeAlias = TenantCommand | OperatorCommand
 Sendable: TypeAlias = Command | Question
 
 
-class Message(Asked[T]):
-    """A message that is answered with a `T`."""
+class Message(Answerable[T]):
+    """A message that the server answers with a `T`."""
 
     __slots__ = ("content",)
 
@@ -49,7 +48,7 @@ class Message(Asked[T]):
 
 
 def place(*alternatives: Alternative, id: str = "") -> Message[Reply]:
-    """Place an order for one leaf that fits any of the alternatives."""
+    """Place an order for one GPU that fits any of the alternatives."""
     return Message(PlaceOrder(id=id, alternatives=alternatives))
 
 
@@ -63,8 +62,8 @@ def cancel(order: str, *, id: str = "") -> Message[Reply]:
 
 
 def set_limit(lease: str, limit: Price | None, *, id: str = "") -> Message[Reply]:
-    """The most a lease may cost per hour before it is given up; `None` keeps it whatever the
-    price."""
+    """Set the most that a lease may cost per hour; above it the lease ends. `None` keeps the lease
+    at any price."""
     return Message(SetLimit(id=id, lease=lease, limit=price_or_none(limit)))
 
 
@@ -74,12 +73,12 @@ def relinquish(lease: str, *, id: str = "") -> Message[Reply]:
 
 
 def send(command: Command) -> Message[Reply]:
-    """Any command, the operator's included."""
+    """Send any command of a tenant or the operator."""
     return Message(command)
 
 
 def quote(scope: str) -> Message[Quote]:
-    """The least price that wins a leaf of the scope now."""
+    """The lowest price that wins a GPU of the scope now."""
     return Message(AskQuote(scope=scope))
 
 
@@ -93,9 +92,9 @@ def leases() -> Message[LeasesReply]:
     return Message(AskLeases())
 
 
-class Messages:
-    """Everything a session can be asked. Commands are answered with the events they caused, or
-    refused with an `ApiError`."""
+class SessionApi:
+    """Every operation of a session. A command is answered with the events it caused, or refused
+    with an `ApiError`."""
 
     place = Method(place)
     amend = Method(amend)
@@ -109,7 +108,7 @@ class Messages:
 
 
 class Codec(NamedTuple):
-    """How frames are written and read. Both ways a frame is one message or an array of them."""
+    """Encodes and decodes frames. A frame is one message or an array of them."""
 
     subprotocol: str
     is_text: bool
@@ -119,21 +118,18 @@ class Codec(NamedTuple):
 
 
 _FRAME: Any = Sent | list[Sent]
-_ASKED: Any = SessionMessage
+_MESSAGE: Any = SessionMessage
 
 CODECS: Final[dict[str, Codec]] = {
-    "msgpack": Codec(
-        MSGPACK,
-        False,
-        msgspec.msgpack.Encoder().encode,
-        msgspec.msgpack.Decoder(_FRAME).decode,
-        msgspec.msgpack.Decoder(_ASKED).decode,
-    ),
-    "json": Codec(
-        JSON,
-        True,
-        msgspec.json.Encoder().encode,
-        msgspec.json.Decoder(_FRAME).decode,
-        msgspec.json.Decoder(_ASKED).decode,
-    ),
+    name: Codec(
+        subprotocol,
+        is_text,
+        format.Encoder().encode,
+        format.Decoder(_FRAME).decode,
+        format.Decoder(_MESSAGE).decode,
+    )
+    for name, subprotocol, is_text, format in (
+        ("msgpack", MSGPACK, False, msgspec.msgpack),
+        ("json", JSON, True, msgspec.json),
+    )
 }

@@ -8,6 +8,7 @@ network, clocks. `docs/journal.md` has the format and the promises.
 
 from __future__ import annotations
 
+from laissez.journal.commit import GroupCommit, Storing
 from laissez.journal.entries import Document, Entry, Filed, Group
 from laissez.journal.errors import (
     Diverged,
@@ -21,11 +22,10 @@ from laissez.journal.errors import (
     JournalMissing,
     SnapshotUnusable,
 )
-from laissez.journal.file import Journal
 from laissez.journal.reader import Reader
 from laissez.journal.recovery import Machine, Recovered, recover
 from laissez.journal.segment import Base, Tail
-from laissez.journal.writer import GroupCommit, Storing
+from laissez.journal.store import Journal
 
 __all__ = [
     "Base",

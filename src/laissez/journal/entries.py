@@ -13,6 +13,7 @@ from functools import cached_property
 
 import msgspec
 
+from laissez.exchange.events import Document
 from laissez.journal.errors import JournalDamaged
 
 __all__ = ["Document", "Entry", "Filed", "Group", "pack", "unpack"]
@@ -22,13 +23,6 @@ class Entry(msgspec.Struct, array_like=True, frozen=True, gc=False):
     at: int  # microseconds; never falls from one entry to the next
     request: bytes
     outcome: bytes
-
-
-class Document(msgspec.Struct, frozen=True, gc=False):
-    """Something filed with the entry that made it (a tenant's statement), read back by name."""
-
-    name: str
-    body: bytes
 
 
 class Filed(msgspec.Struct, frozen=True, gc=False):

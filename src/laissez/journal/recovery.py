@@ -17,10 +17,10 @@ from typing import Generic, Protocol, TypeVar
 from laissez.journal import snapshots
 from laissez.journal.entries import Document, Filed, Group
 from laissez.journal.errors import Diverged, JournalDamaged, JournalForeign, SnapshotUnusable
-from laissez.journal.file import Journal
 from laissez.journal.reader import Reader
 from laissez.journal.segment import SEQ_MAX, Base
 from laissez.journal.snapshots import Snapshot
+from laissez.journal.store import Journal
 
 __all__ = ["Machine", "Recovered", "recover", "replay"]
 

@@ -22,7 +22,7 @@ from laissez.live.hooks import LeaseHooks
 from laissez.live.task_memory import TaskMemory
 from laissez.wire.events import Numbered
 
-PATIENCE_S: Final = 30.0  # for a session to mend itself; after that a new one is made
+RECONNECT_TIMEOUT_S: Final = 30.0  # then a new session is opened
 AGAIN_S, AGAIN_S_MAX = 1.0, 30.0  # between two attempts to reach a server that is away
 AWAY: Final = (ConnectionFailed, OutcomeUnknown, Unavailable, UnexpectedAnswer, RateLimited)
 
@@ -40,7 +40,7 @@ class Where:
             self.url,
             self._key,
             resume_after=resume_after,
-            patience_s=PATIENCE_S,
+            reconnect_timeout_s=RECONNECT_TIMEOUT_S,
             insecure=self._insecure,
         )
 

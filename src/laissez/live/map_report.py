@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from laissez.market.commands import TIME_MAX_US
-from laissez.market.money import format_price
 from laissez.operators import Alarm, Decision, InfraMap, Maintenance, Priced
 from laissez.operators.alarms import subject
 from laissez.operators.config import MAPS
+from laissez.units import format_price, format_time
 from laissez.wire.inframaps import (
     NAME_MAX,
     PATH_MAX,
@@ -27,7 +27,6 @@ from laissez.wire.inframaps import (
     Pressed,
     SignalRead,
 )
-from laissez.wire.times import format_time
 
 KINDS: Final = {kind: name for name, kind in MAPS.items()}
 

@@ -17,11 +17,10 @@ from laissez.live.trader import Clock, wall_clock
 from laissez.market import commands
 from laissez.market.answers import ControlsView
 from laissez.market.commands import Band, OperatorCommand
-from laissez.market.money import format_price, parse_price
 from laissez.operators import Alarm, Decision, Memory, Operator, OperatorView, Places
+from laissez.units import SECOND_US, format_price, parse_price
 from laissez.wire import events, requests
 from laissez.wire.limits import BATCH_COMMANDS_MAX
-from laissez.wire.times import SECOND_US
 
 PPM: Final = 1_000_000
 PACE_S: Final = 10.0  # from one decision to the next

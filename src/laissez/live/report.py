@@ -10,9 +10,9 @@ from laissez.client import LaissezError
 from laissez.live.attending import AWAY
 from laissez.live.trader import Outcome
 from laissez.live.translation import described
-from laissez.market.money import format_price
 from laissez.tenants import TenantView, Terms
 from laissez.tenants.budget import rate_max
+from laissez.units import format_price
 
 Tell: TypeAlias = Callable[..., None]  # tell(what, **facts)
 

@@ -12,8 +12,8 @@ import msgspec
 from laissez.client import AsyncSession, LaissezError, NotFound
 from laissez.live.translation import Names
 from laissez.market.commands import TenantCommand
-from laissez.market.money import parse_price
 from laissez.tenants import EconAdapter, TenantView
+from laissez.units import parse_price
 from laissez.wire.session import LeasesReply, OrdersReply, Reply
 
 Clock: TypeAlias = Callable[[], int]

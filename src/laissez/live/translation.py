@@ -8,10 +8,9 @@ from typing import TypeAlias
 
 from laissez.market import commands
 from laissez.market.commands import Alternative
-from laissez.market.money import format_price, parse_price
 from laissez.tenants import Held, Resting
+from laissez.units import format_price, parse_price, parse_time
 from laissez.wire import requests, views
-from laissez.wire.times import parse_time
 
 Sent: TypeAlias = requests.TenantCommand | requests.OperatorCommand
 

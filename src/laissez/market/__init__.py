@@ -68,9 +68,7 @@ from laissez.market.events import (
     OrderPlaced,
     Refused,
 )
-from laissez.market.explanations import explain
 from laissez.market.market import Market
-from laissez.market.money import MoneyError, dollars, format_price, parse_price
 from laissez.market.reasons import EndReason, Reason
 from laissez.market.spec import parse_topology
 from laissez.market.topology import Topology, TopologyError
@@ -112,7 +110,6 @@ __all__ = [
     "LimitSet",
     "Market",
     "MarketError",
-    "MoneyError",
     "OrderAmended",
     "OrderCancelled",
     "OrderPlaced",
@@ -137,9 +134,5 @@ __all__ = [
     "UnknownScope",
     "at_market",
     "at_price",
-    "dollars",
-    "explain",
-    "format_price",
-    "parse_price",
     "parse_topology",
 ]

@@ -6,15 +6,14 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from laissez.server.allowance import Allowance
-from laissez.server.commands import OPERATOR
-from laissez.server.keyring import Principal
-from laissez.server.pacing import Paces
-from laissez.server.turns import RETRY_AFTER_S, Turns
+from laissez.exchange.commands import OPERATOR
+from laissez.server.auth import Principal
+from laissez.server.fair_queue import RETRY_AFTER_S, FairQueue
+from laissez.server.rate_limits import RateLimit, RefusalPace
 from laissez.wire.problems import Code, ProblemError
 
 if TYPE_CHECKING:
-    from laissez.server.desk import Desk
+    from laissez.server.gateway import Gateway
 
 # so many listed orders, leases or events cost as much as another question: about a millisecond
 ITEMS_PER_QUESTION = 100
@@ -25,31 +24,33 @@ BYTES_PER_REFUSAL = 2_048  # so many more to read cost about as much as another 
 class Admission:
     """Every question is answered by a `ProblemError`, or by nothing."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
-        self._commands: dict[str, Allowance] = {}
-        self._questions: dict[str, Allowance] = {}
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
+        self._commands: dict[str, RateLimit] = {}
+        self._questions: dict[str, RateLimit] = {}
         self.promised = 0  # commands that were admitted and are to be carried out a little later
-        self._paces = Paces(desk.limits)
-        self.turns = Turns(desk.clock, round(desk.limits.wait_s_max * 1e6), desk.together)
+        self._paces = RefusalPace(gateway.limits)
+        self.queue = FairQueue(
+            gateway.clock, round(gateway.limits.wait_s_max * 1e6), gateway.writes
+        )
 
     def check_open(self) -> None:
         self.check_journal()
-        if self._desk.stopping:
+        if self._gateway.stopping:
             raise stopping()
 
     def check_journal(self) -> None:
-        if self._desk.failure is not None:
+        if self._gateway.failure is not None:
             raise failed()
 
     def admit(self, principal: Principal, commands: int = 1) -> None:
         """May this holder send so many commands now?"""
-        desk = self._desk
-        if desk.failure is not None or desk.stopping:
+        gateway = self._gateway
+        if gateway.failure is not None or gateway.stopping:
             self.check_open()
         if (
-            desk.position - desk.durable + self.promised + commands
-            > desk.limits.pending_commands_max
+            gateway.position - gateway.durable + self.promised + commands
+            > gateway.limits.pending_commands_max
         ):
             raise ProblemError(
                 Code.OVERLOADED,
@@ -58,34 +59,56 @@ class Admission:
                 0.1,
             )
         if principal.holder != OPERATOR:
-            self.allowance(principal.holder).take(commands, desk.clock.now())
+            self.rate_limit(principal.holder).take(commands, gateway.clock.now())
+
+    def admit_frame(self, principal: Principal, commands: int) -> int:
+        """Admit all commands of a frame at once; returns how many, or 0 where each must be asked
+        for by itself."""
+        gateway = self._gateway
+        if (
+            commands == 0
+            or gateway.failure is not None
+            or gateway.stopping
+            or gateway.position - gateway.durable + self.promised + commands
+            > gateway.limits.pending_commands_max
+        ):
+            return 0
+        if principal.holder == OPERATOR:
+            return commands
+        has_room = self.rate_limit(principal.holder).take_if_enough(commands, gateway.clock.now())
+        return commands if has_room else 0
+
+    def give_back(self, principal: Principal, commands: int) -> None:
+        """For commands that were admitted and not carried out."""
+        if principal.holder != OPERATOR:
+            self.rate_limit(principal.holder).give_back(commands)
 
     def check_command(self, principal: Principal) -> None:
         """May this holder send any command at all? Asked before the body is read, which may be
         long; nothing is used up."""
         self.check_open()
         if principal.holder != OPERATOR:
-            self.allowance(principal.holder).check(self._desk.clock.now())
+            self.rate_limit(principal.holder).check(self._gateway.clock.now())
 
     def admit_question(self, principal: Principal, lists: bool = False, events: int = 0) -> None:
         """May this holder ask something now? A list of what it has costs more the more it has, and
         events that it missed the more they are."""
         self.check_journal()
-        self._desk.end_holds()
+        self._gateway.end_holds()
         if principal.holder != OPERATOR:
-            account = self._desk.account(principal)
-            items = account.open_orders + account.held if lists else events
-            allowance = self.questions(principal.holder)
-            allowance.take(
-                min(1 + items // ITEMS_PER_QUESTION, max(allowance.burst, 1)),
-                self._desk.clock.now(),
+            counts = self._gateway.exchange.market.counts(principal.holder)
+            items = counts.orders_open + counts.leases_live if lists else events
+            rate_limit = self.question_limit(principal.holder)
+            rate_limit.take(
+                min(1 + items // ITEMS_PER_QUESTION, max(rate_limit.burst, 1)),
+                self._gateway.clock.now(),
             )
 
     def owe_items(self, principal: Principal, items: int) -> None:
         """For a question that was admitted, when it is known how much it asks for."""
         if principal.holder != OPERATOR:
-            self.questions(principal.holder).owe(
-                items // ITEMS_PER_QUESTION, self._desk.clock.now()
+            self.question_limit(principal.holder).owe(
+                items // ITEMS_PER_QUESTION, self._gateway.clock.now()
             )
 
     async def wait_for_question(self, principal: Principal, events: int) -> None:
@@ -99,36 +122,35 @@ class Admission:
                 await asyncio.sleep(problem.retry_after)
 
     def delay_s(self, who: str, answers: int = 1, bytes_read: int = 0) -> float:
-        """How long a holder, or an address, must wait for answers that no allowance pays for. To
+        """How long a holder, or an address, must wait for answers that no rate_limit pays for. To
         read what was refused costs, too."""
         return self._paces.delay_s(
-            who, self._desk.clock.now(), answers + bytes_read // BYTES_PER_REFUSAL
+            who, self._gateway.clock.now(), answers + bytes_read // BYTES_PER_REFUSAL
         )
 
     @property
     def delayed(self) -> int:
         return self._paces.delayed
 
-    def allowance(self, holder: str) -> Allowance:
+    def rate_limit(self, holder: str) -> RateLimit:
         """A tenant's own for commands, by its caps where they are set."""
-        return self._allowance(self._commands, holder, "commands")
+        return self._rate_limit(self._commands, holder, "commands")
 
-    def questions(self, holder: str) -> Allowance:
+    def question_limit(self, holder: str) -> RateLimit:
         """The same for questions: as many, and counted apart."""
-        return self._allowance(self._questions, holder, "questions")
+        return self._rate_limit(self._questions, holder, "questions")
 
-    def _allowance(self, allowances: dict[str, Allowance], holder: str, what: str) -> Allowance:
-        desk = self._desk
-        caps = desk.exchange.accounts[holder].caps
-        per_second = (
-            desk.limits.commands_per_second
-            if caps.commands_per_second is None
-            else caps.commands_per_second
-        )
-        burst = desk.limits.commands_burst if caps.commands_burst is None else caps.commands_burst
-        kept = allowances.get(holder)
+    def _rate_limit(self, limits: dict[str, RateLimit], holder: str, what: str) -> RateLimit:
+        defaults = self._gateway.limits
+        caps = self._gateway.exchange.accounts[holder].caps
+        per_second = caps.commands_per_second
+        burst = caps.commands_burst
+        per_second = defaults.commands_per_second if per_second is None else per_second
+        burst = defaults.commands_burst if burst is None else burst
+        kept = limits.get(holder)
         if kept is None or kept.per_second != per_second or kept.burst != burst:
-            kept = allowances[holder] = Allowance(per_second, burst, desk.clock.now(), what)
+            now = self._gateway.clock.now()
+            kept = limits[holder] = RateLimit(per_second, burst, now, what)
         return kept
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from laissez.journal import Base, Journal, JournalError, archive
-from laissez.server.desk import Desk
-from laissez.wire.times import HOUR_US
+from laissez.server.gateway import Gateway
+from laissez.units import HOUR_US
 
 LOOK_S = 30
 SPAN_US = 24 * HOUR_US  # an archive holds at least a day, or there would be very many
@@ -52,9 +52,9 @@ class Archiver:
     left."""
 
     def __init__(
-        self, desk: Desk, journal: Journal, retain_us: int | None, make: Make = in_child
+        self, gateway: Gateway, journal: Journal, retain_us: int | None, make: Make = in_child
     ) -> None:
-        self._desk = desk
+        self._gateway = gateway
         self._journal = journal
         self._retain_us = retain_us
         self._make = make
@@ -62,14 +62,14 @@ class Archiver:
     async def run(self) -> None:
         while True:
             await asyncio.sleep(LOOK_S)
-            if self._desk.failure is None and not self._desk.cutting:
+            if self._gateway.failure is None and not self._gateway.cutting:
                 await self.look()
 
     async def look(self) -> None:
         """Archive what is due, and have the journal cut."""
         if self._retain_us is None:
             return
-        before = self._desk.clock.now() - self._retain_us
+        before = self._gateway.clock.now() - self._retain_us
         try:
             if not await asyncio.to_thread(self._is_due, before):
                 return
@@ -79,7 +79,7 @@ class Archiver:
             return
         if until is not None:
             log.info("archived", extra={"seq": until.seq})
-            self._desk.cut(until)
+            self._gateway.cut(until)
 
     def _is_due(self, before: int) -> bool:
         assert self._retain_us is not None

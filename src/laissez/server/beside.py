@@ -1,12 +1,12 @@
-"""State beside the journal: sign-ins, webhook cursors, dead letters and the log of refusals.
+"""State beside the journal: sign-ins, webhook cursors and dead letters.
 
 All of it is one SQLite file with one thread of its own. None of it is part of the market, and no
 start needs it: a file that is damaged, or of another journal, is set aside under another name with
 a line in the log, and a new one takes its place. Hence it is not a table of the journal, where one
 bad page must stop a start.
 
-SQLite has no checksums of pages. So each row carries its own checksum (`seal`), and a line of the
-log of refusals its chain: a flipped bit costs a row, and is never believed.
+SQLite has no checksums of pages. So each row carries its own (`seal`): a flipped bit costs a row,
+and is never believed.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ MAY_PASS = {
     sqlite3.SQLITE_CANTOPEN,
 }
 
-# Each table is bounded by its owner: 16 sign-ins a key, a cursor a webhook, DEAD_LETTERS_MAX
-# letters a webhook, and the lines of `audit.keep_days` days.
+# Each table is bounded by its owner: 16 sign-ins a key, a cursor and DEAD_LETTERS_MAX dead letters
+# a webhook.
 TABLES = (
     "CREATE TABLE meta(key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID",
     "CREATE TABLE signins(digest BLOB PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID",
@@ -50,8 +50,6 @@ TABLES = (
         "CREATE TABLE dead_letters(webhook TEXT NOT NULL, n INTEGER NOT NULL, last INTEGER NOT"
         " NULL, body BLOB NOT NULL, PRIMARY KEY(webhook, n)) WITHOUT ROWID"
     ),
-    "CREATE TABLE refusals(n INTEGER PRIMARY KEY, day TEXT NOT NULL, line BLOB NOT NULL)",
-    "CREATE INDEX refusals_by_day ON refusals(day, n)",
 )
 
 T = TypeVar("T")
@@ -119,7 +117,7 @@ class Beside:
         return unseal(self.identity, name, stored)
 
     def _close(self) -> None:
-        if self._connection is not None:
+        if self._connection is not None and self._path is not None:  # memory would be lost
             with suppress(sqlite3.Error):
                 self._connection.close()
             self._connection = None
@@ -134,7 +132,7 @@ class Beside:
             aside = _set_aside(path)
             log.error(
                 "the state beside the journal is damaged and was set aside: everybody signs in"
-                " again, webhooks repeat deliveries, and the log of refusals begins anew",
+                " again, and webhooks repeat deliveries",
                 extra={"file": str(path), "aside": str(aside), "reason": str(error)},
             )
             return _open(path, self.identity)

@@ -7,18 +7,17 @@ than its lines as printed.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import takewhile
 
 import msgspec
 
+from laissez.exchange.accounts import Account
+from laissez.exchange.exchange import Exchange
 from laissez.market.exposure import committed, leased
-from laissez.market.money import dollars
-from laissez.server.accounts import Account
-from laissez.server.aside import Pieces
-from laissez.server.exchange import Exchange
-from laissez.server.telling import price
+from laissez.server.background import Background
 from laissez.server.views import reached
-from laissez.wire.times import format_time
+from laissez.units import dollars, format_time
+from laissez.wire.ids import lease_id, order_id, tag_of
+from laissez.wire.rendering import price
 from laissez.wire.views import Bill, BillLine
 
 LINES_PER_PIECE = 100  # put into words before other work has its turn: a millisecond at most
@@ -69,7 +68,7 @@ class Owed(msgspec.Struct):
         )
 
 
-async def in_words(owed: Owed, pieces: Pieces) -> Bill:
+async def in_words(owed: Owed, pieces: Background) -> Bill:
     lines: list[BillLine] = []
     async for part in pieces.parts(owed.lines, LINES_PER_PIECE):
         lines += [line.in_words() for line in part]
@@ -87,7 +86,7 @@ def running(exchange: Exchange, account: Account, at: int) -> Owed:
     return Owed(account.name, account.created_at, until, lines, rate_now(exchange, account))
 
 
-async def settle(exchange: Exchange, account: Account, pieces: Pieces) -> None:
+async def settle(exchange: Exchange, account: Account, pieces: Background) -> None:
     """Work out what its leases were charged, one at a time: in a busy market a lease takes a
     millisecond. What asks for the bill then is quick."""
     async for lease in pieces.of(exchange.market.to_settle(account.name)):
@@ -116,6 +115,7 @@ def open_lines(
     command. Without `since`, leases and fees since they began, also where that was before the books
     were closed; and what was charged for those that the books no longer hold."""
     market = exchange.market
+    tag = tag_of(account.name)
     begin = 0 if since is None else since
     known = min(until, market.now)
     lines: dict[int, Line] = {}
@@ -127,7 +127,7 @@ def open_lines(
             end = until if line.end is None or line.end > until else line.end
             lines[line.lease] = Line(
                 "lease",
-                account.lease_names[line.lease],
+                lease_id(tag, line.lease),
                 line.leaf,
                 max(line.start, begin),
                 end,
@@ -138,7 +138,7 @@ def open_lines(
         for lease in market.leases(account.name):
             new = Line(
                 "lease",
-                account.lease_names[lease.lease],
+                lease_id(tag, lease.lease),
                 lease.leaf,
                 max(lease.start, begin),
                 until,
@@ -146,28 +146,29 @@ def open_lines(
             )
             lines.setdefault(lease.lease, new).charge += lease.charged * max(0, until - going_on)
     if begin < market.now < until:
-        lines = _with_gone_at_once(account, market.now, lines)
+        lines = _with_gone_at_once(exchange, account, lines)
     fees = [
-        Line("fee", account.order_names[fee.order], fee.scope, start, end, fee.rate * (end - start))
+        Line("fee", order_id(tag, fee.order), fee.scope, start, end, fee.rate * (end - start))
         for fee in market.fees(account.name)
         if (start := max(fee.start, begin)) < (end := min(fee.end, until))
     ]
     return [*lines.values(), *fees], carried
 
 
-def _with_gone_at_once(account: Account, now: int, lines: dict[int, Line]) -> dict[int, Line]:
-    """Leases that began and ended at the market's last instant: it lists them, at no charge, from
-    its next command on. Whoever sends that command, it must not be told by the bill of another
-    tenant."""
-    gone = [
-        account.leases[name]
-        for name in takewhile(
-            lambda name: account.leases[name].ended_at == now, reversed(account.ended)
-        )
-    ]
-    fresh = {
-        one.number: Line("lease", account.lease_names[one.number], one.leaf, now, now, 0)
-        for one in gone
-        if one.started_at == now
-    }
+def _with_gone_at_once(
+    exchange: Exchange, account: Account, lines: dict[int, Line]
+) -> dict[int, Line]:
+    """Leases that began and ended at the market's last instant: the market lists them, at no
+    charge, from its next command on. A bill must not tell whether somebody has sent that command
+    since."""
+    market, tag = exchange.market, tag_of(account.name)
+    fresh: dict[int, Line] = {}
+    for number in range(market.counts(account.name).leases_started, 0, -1):
+        lease = market.lease(account.name, number)
+        if lease is None or lease.start != market.now:
+            break
+        if lease.end is not None:
+            fresh[number] = Line(
+                "lease", lease_id(tag, number), lease.leaf, market.now, market.now, 0
+            )
     return dict(sorted((fresh | lines).items())) if fresh else lines

@@ -10,11 +10,10 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import TypeAlias
 
-from laissez.market.money import CHARGE_PER_MICRO_DOLLAR, dollars
 from laissez.market.topology import Topology
-from laissez.server.aside import Pieces
+from laissez.server.background import Background
 from laissez.server.billing import LINES_PER_PIECE, Line, Owed
-from laissez.wire.times import format_time
+from laissez.units import CHARGE_PER_MICRO_DOLLAR, dollars, format_time
 
 PROVIDER = "LaissezCloud"
 HOUR_US = CHARGE_PER_MICRO_DOLLAR  # a dollar per hour for an hour is a dollar
@@ -24,7 +23,7 @@ PLAIN = ("tenant", "kind", "id", "scope", "start", "end", "cost")
 Row: TypeAlias = tuple[str, ...]
 
 
-async def plain(owed: Iterable[Owed], pieces: Pieces) -> bytes:
+async def plain(owed: Iterable[Owed], pieces: Background) -> bytes:
     def row(one: Owed, line: Line) -> Row:
         return (
             one.tenant,
@@ -39,7 +38,7 @@ async def plain(owed: Iterable[Owed], pieces: Pieces) -> bytes:
     return await _table(PLAIN, owed, row, pieces)
 
 
-async def focus(owed: Iterable[Owed], topology: Topology, pieces: Pieces) -> bytes:
+async def focus(owed: Iterable[Owed], topology: Topology, pieces: Background) -> bytes:
     @lru_cache(10_000)  # many lines have the same scope
     def place(scope: str) -> _Place:
         return _Place(scope, topology)
@@ -50,7 +49,7 @@ async def focus(owed: Iterable[Owed], topology: Topology, pieces: Pieces) -> byt
 
 
 async def _table(
-    header: Row, owed: Iterable[Owed], row: Callable[[Owed, Line], Row], pieces: Pieces
+    header: Row, owed: Iterable[Owed], row: Callable[[Owed, Line], Row], pieces: Background
 ) -> bytes:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")

@@ -2,76 +2,95 @@
 
 from __future__ import annotations
 
-from laissez.market.money import dollars
-from laissez.server.accounts import Account
-from laissez.server.aside import RESTS, Pieces
+from laissez.exchange.accounts import Account
+from laissez.exchange.budgets import THRESHOLDS, ends_at, measure, whole
+from laissez.exchange.caps import spending as spending_per_hour
+from laissez.server.background import RESTS, Background
 from laissez.server.billing import owed_in_all, settle
-from laissez.server.budgets import budget_view, ends_at, measure, used_up
-from laissez.server.desk import Desk
+from laissez.server.gateway import Gateway
 from laissez.server.metrics import Metrics
-from laissez.server.telling import price
 from laissez.server.views import reached
-from laissez.wire.figures import Budget, Spending
-from laissez.wire.times import format_time
+from laissez.units import dollars, format_time
+from laissez.wire.figures import Budget, OwnCaps, Spending, SpendingCaps
+from laissez.wire.rendering import action_text, optional_price, optional_time, price
 from laissez.wire.views import MarketSummary
 
 
-async def all_owed(desk: Desk, rests: int = RESTS) -> tuple[int, int]:
+async def all_owed(gateway: Gateway, rests: int = RESTS) -> tuple[int, int]:
     """What all tenants owe, exactly, and what they are charged per hour: each of them when it was
     its turn. In a large market that takes a while."""
     owed = rate = 0
-    pieces = Pieces(desk.clock, rests)
-    async for account in pieces.of(desk.exchange.accounts.values()):
-        await settle(desk.exchange, account, pieces)
-        more, charged = owed_in_all(desk.exchange, account, desk.end_holds())
+    pieces = Background(gateway.clock, rests)
+    async for account in pieces.of(gateway.exchange.accounts.values()):
+        await settle(gateway.exchange, account, pieces)
+        more, charged = owed_in_all(gateway.exchange, account, gateway.end_holds())
         owed += more
         rate += charged
     return owed, rate
 
 
-async def market_summary(desk: Desk, metrics: Metrics, rests: int = RESTS) -> MarketSummary:
-    owed, rate = await all_owed(desk, rests)
-    accounts = desk.exchange.accounts.values()
-    leaves = len(desk.exchange.market.topology.leaves)
-    leased = sum(account.held for account in accounts)
-    open_orders = sum(account.open_orders for account in accounts)
+async def market_summary(gateway: Gateway, metrics: Metrics, rests: int = RESTS) -> MarketSummary:
+    owed, rate = await all_owed(gateway, rests)
+    accounts = gateway.exchange.accounts.values()
+    leaves = len(gateway.exchange.market.topology.leaves)
+    counts = [gateway.exchange.market.counts(account.name) for account in accounts]
     online = leaves - len(metrics.offline)
     return MarketSummary(
-        format_time(desk.clock.now()),
+        format_time(gateway.clock.now()),
         leaves,
         online,
-        leased,
-        open_orders,
+        sum(one.leases_live for one in counts),
+        sum(one.orders_open for one in counts),
         len(accounts),
         dollars(owed),
         price(rate),
     )
 
 
-def spending_of(desk: Desk, account: Account) -> Spending:
-    now = reached(desk.exchange, desk.end_holds())
-    owed, rate = owed_in_all(desk.exchange, account, now)
+def spending_of(gateway: Gateway, account: Account) -> Spending:
+    now = reached(gateway.exchange, gateway.end_holds())
+    owed, rate = owed_in_all(gateway.exchange, account, now)
+    counts = gateway.exchange.market.counts(account.name)
     return Spending(
         account.name,
         dollars(owed),
         price(rate),
-        account.held,
-        account.open_orders,
-        _budget_of(desk, account, owed, rate, now),
+        counts.leases_live,
+        counts.orders_open,
+        _budget_of(gateway, account, rate, now),
     )
 
 
-def _budget_of(desk: Desk, account: Account, owed: int, rate: int, now: int) -> Budget | None:
+def _budget_of(gateway: Gateway, account: Account, rate: int, now: int) -> Budget | None:
     budget = account.budget
     if budget is None:
         return None
-    if budget.action == "":
-        spent = owed - int(budget.owed)
-        return budget_view(budget, spent, used_up(budget, spent, rate, now), rate)
-    market = desk.exchange.market
-    return budget_view(
-        budget,
-        measure(market, account, now).spent,
-        ends_at(budget, measure(market, account, market.now)),
-        rate,
+    market = gateway.exchange.market
+    spent, total = measure(market, account, now).spent, whole(budget)
+    ends: int | None = ends_at(budget, measure(market, account, market.now))
+    return Budget(
+        dollars(total),
+        format_time(budget.since),
+        dollars(spent),
+        price(rate),
+        dollars(max(0, total - spent)),
+        optional_time(ends),
+        action_text(budget.action),
+        "spent" if budget.reached == len(THRESHOLDS) else "open",
+        min(10**6, spent * 10_000 // total) / 100,
     )
+
+
+def caps_of(gateway: Gateway, account: Account) -> SpendingCaps:
+    now = spending_per_hour(gateway.exchange.market, account, gateway.clock.now())
+    return SpendingCaps(
+        own=_caps(account.own_caps.rate, account.own_caps.worst_rate),
+        operator=_caps(account.caps.rate, account.caps.worst_rate),
+        in_force=_caps(account.rate_max, account.worst_rate_max),
+        rate_now=price(now.rate),
+        worst_rate_now=price(now.worst),
+    )
+
+
+def _caps(rate: int | None, worst_rate: int | None) -> OwnCaps:
+    return OwnCaps(optional_price(rate), optional_price(worst_rate))

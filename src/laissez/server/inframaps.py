@@ -15,8 +15,8 @@ from typing import Final
 
 from msgspec.structs import asdict
 
+from laissez.units import HOUR_US, SECOND_US, format_time, parse_time
 from laissez.wire.inframaps import InfraMaps, InfraMapsReport, MapReport, MapShown, RunnerShown
-from laissez.wire.times import HOUR_US, SECOND_US, format_time, parse_time
 
 RUNNERS_MAX: Final = 16
 POINTS_PER_MAP_MAX: Final = 360  # an hour at the usual pace of ten seconds

@@ -14,12 +14,12 @@ from typing import Any
 
 import msgspec
 
+from laissez.exchange.commands import OPERATOR
 from laissez.market.answers import LevelsView
-from laissez.server.commands import OPERATOR
-from laissez.server.desk import Desk
-from laissez.server.telling import optional_price, price
+from laissez.server.gateway import Gateway
+from laissez.units import format_time
 from laissez.wire.books import LevelChange, Levels, LevelsChanged
-from laissez.wire.times import format_time
+from laissez.wire.rendering import optional_price, price
 
 EVERY_S = 0.2
 # looked at, or written down, before other work has its turn: about a millisecond
@@ -48,9 +48,9 @@ class Seen(msgspec.Struct, frozen=True):
 
 
 class Feed:
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, gateway: Gateway) -> None:
         self.every_s = EVERY_S
-        self._desk = desk
+        self._gateway = gateway
         self._looking = asyncio.Lock()
         self._tick = -1
         self._position = -1  # of the journal when it was last looked
@@ -60,7 +60,7 @@ class Feed:
         self._parts: list[Part] = []
         self._version = 0  # grows with every difference
         # the last version in which each leaf changed
-        self._changed_in = [0] * len(desk.exchange.market.topology.leaves)
+        self._changed_in = [0] * len(gateway.exchange.market.topology.leaves)
         self._column_changed_in = dict.fromkeys(COLUMNS, 0)
         # to those who have seen so much, until there is more to see
         self._messages: dict[Seen, bytes] = {}
@@ -88,17 +88,17 @@ class Feed:
             await self._look()
 
     async def _look(self) -> None:
-        desk, market = self._desk, self._desk.exchange.market
-        desk.admission.check_journal()
-        desk.end_holds()
-        at, n, position = desk.clock.now(), desk.latest(OPERATOR), desk.position
+        gateway, market = self._gateway, self._gateway.exchange.market
+        gateway.admission.check_journal()
+        gateway.end_holds()
+        at, n, position = gateway.clock.now(), gateway.latest(OPERATOR), gateway.position
         if position != self._position:
             seen = []
             for first in range(0, len(market.topology.leaves), LEAVES_PER_TURN):
                 seen.append(market.levels(first, first + LEAVES_PER_TURN))
                 await asyncio.sleep(0)
             owners = market.tenants()  # after the last part, so that every owner is among them
-            await desk.all_durable()
+            await gateway.all_durable()
             await self._show(seen, owners)
             self._position = position
         self._at, self._n = at, n
@@ -131,7 +131,7 @@ class Feed:
     # -- telling
 
     def whole(self) -> Levels:
-        topology = self._desk.exchange.market.topology
+        topology = self._gateway.exchange.market.topology
         names = {root: topology.level_names(root) or None for root in topology.roots}
         return Levels(
             format_time(self._at),

@@ -9,12 +9,11 @@ import sys
 import msgspec
 
 from laissez.server.settings import Server
-from laissez.wire.times import format_time
+from laissez.units import format_time
 
 _STANDARD = frozenset(logging.LogRecord("", 0, "", 0, "", (), None).__dict__) | {
     "message",
     "asctime",
-    "color_message",
     "taskName",
 }
 
@@ -54,7 +53,3 @@ def set_up(settings: Server) -> None:
     root = logging.getLogger()
     root.handlers[:] = [writer]
     root.setLevel(settings.log_level.upper())
-    for name in ("uvicorn", "uvicorn.error", "uvicorn.access"):
-        logging.getLogger(name).handlers.clear()
-        logging.getLogger(name).propagate = True
-    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)  # it would log every connection

@@ -19,14 +19,15 @@ from prometheus_client.core import (
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 from prometheus_client.registry import Collector
 
+from laissez.exchange.commands import Request
+from laissez.exchange.events import Applied
 from laissez.market.commands import BringOnline, TakeOffline
-from laissez.market.money import CHARGE_PER_MICRO_DOLLAR
-from laissez.server.commands import Request
-from laissez.server.desk import Desk
-from laissez.server.outcomes import Applied
-from laissez.server.places import Places
+from laissez.server.gateway import Gateway
+from laissez.server.quotas import StreamQuota
 from laissez.server.turnover import Turnover
 from laissez.server.webhooks.tally import Tally
+from laissez.units import CHARGE_PER_MICRO_DOLLAR
+from laissez.wire.texts import code_of
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4.encode()
 LATENCIES_S = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
@@ -56,8 +57,8 @@ class Spread:
 
 
 class Metrics(Collector):
-    def __init__(self, desk: Desk, places: Places) -> None:
-        self._desk = desk
+    def __init__(self, gateway: Gateway, places: StreamQuota) -> None:
+        self._gateway = gateway
         self._places = places
         # by kind and by the code of a refusal; None: carried out
         self._commands: dict[tuple[type, str | None], int] = {}
@@ -70,11 +71,11 @@ class Metrics(Collector):
         self._rate = 0
         self.turnover = Turnover()
         self.webhooks = Tally()
-        market = desk.exchange.market
+        market = gateway.exchange.market
         self.offline = {leaf for leaf in market.topology.leaves if not market.is_online(leaf)}
-        desk.on_applied = self.applied
-        desk.on_durable = self.durable
-        desk.admission.turns.on_turn = self._turn.observe
+        gateway.on_applied = self.applied
+        gateway.on_durable = self.durable
+        gateway.admission.queue.on_turn = self._turn.observe
         self.registry = CollectorRegistry(auto_describe=False)
         self.registry.register(self)
         ProcessCollector(registry=self.registry)
@@ -83,15 +84,14 @@ class Metrics(Collector):
     # -- counting
 
     def applied(self, request: Request, applied: Applied) -> None:
-        outcome = applied.outcome
-        command = request.command
-        key = type(command), None if outcome.refused is None else outcome.refused.code
+        command, refusal = request.command, applied.refusal
+        key = type(command), None if refusal is None else code_of(refusal)
         self._commands[key] = self._commands.get(key, 0) + 1
-        self._events += len(outcome.told)
-        self.turnover.count(outcome)
-        if outcome.refused is None and isinstance(command, TakeOffline):
+        self._events += len(applied.events)
+        self.turnover.count(applied)
+        if refusal is None and isinstance(command, TakeOffline):
             self.offline.add(command.leaf)
-        elif outcome.refused is None and isinstance(command, BringOnline):
+        elif refusal is None and isinstance(command, BringOnline):
             self.offline.discard(command.leaf)
 
     def durable(self, commands: int, waited_s: float) -> None:
@@ -112,7 +112,7 @@ class Metrics(Collector):
         return generate_latest(self.registry)
 
     def collect(self) -> Iterable[Metric]:
-        desk, exchange = self._desk, self._desk.exchange
+        gateway, exchange = self._gateway, self._gateway.exchange
         accounts = exchange.accounts.values()
         leaves = len(exchange.market.topology.leaves)
         yield self._commands_family()
@@ -131,49 +131,50 @@ class Metrics(Collector):
         yield _gauge(
             "laissez_waiting_requests",
             "Requests and frames that wait for their turn.",
-            len(desk.admission.turns),
+            len(gateway.admission.queue),
         )
         yield _counter(
             "laissez_shed",
             "Requests that had waited for too long and were turned away with 503.",
-            desk.admission.turns.shed,
+            gateway.admission.queue.shed,
         )
         yield _counter(
             "laissez_delayed_answers",
             "Answers, refusals above all, that were held back.",
-            desk.admission.delayed,
+            gateway.admission.delayed,
         )
         yield _counter("laissez_events", "Events since the start of this process.", self._events)
         yield _gauge(
-            "laissez_pending_commands", "Applied and not yet durable.", desk.position - desk.durable
+            "laissez_pending_commands",
+            "Applied and not yet durable.",
+            gateway.position - gateway.durable,
         )
         yield _gauge(
-            "laissez_durable_seq", "The last entry of the journal that is durable.", desk.durable
+            "laissez_durable_seq", "The last entry of the journal that is durable.", gateway.durable
         )
         yield _counter(
             "laissez_refusals",
             "Refused before the exchange, and so not in the journal.",
-            desk.refusals.noted,
+            gateway.refusals.noted,
         )
         yield _gauge(
             "laissez_audit_lost",
             "Refusals that could not be written to their log.",
-            desk.refusals.lost,
+            gateway.refusals.lost,
         )
         yield _gauge(
             "laissez_audit_digested_timestamp_seconds",
             "Until when there are digests of days.",
-            desk.refusals.digested_us / 1e6,
+            gateway.refusals.digested_us / 1e6,
         )
         yield _gauge("laissez_sessions", "Sessions and streams that are open.", len(self._places))
         yield _gauge("laissez_tenants", "Tenants.", len(accounts))
-        yield _gauge(
-            "laissez_leases", "Leases that last.", sum(account.held for account in accounts)
-        )
+        counts = [exchange.market.counts(account.name) for account in accounts]
+        yield _gauge("laissez_leases", "Leases that last.", sum(one.leases_live for one in counts))
         yield _gauge(
             "laissez_open_orders",
             "Orders that wait.",
-            sum(account.open_orders for account in accounts),
+            sum(one.orders_open for one in counts),
         )
         yield _gauge("laissez_leaves", "Leaves of the topology.", leaves)
         yield _gauge(
@@ -202,12 +203,12 @@ class Metrics(Collector):
             self.webhooks.given_up,
         )
         yield _gauge(
-            "laissez_history_events", "Events kept for streams that resume.", len(desk.history)
+            "laissez_history_events", "Events kept for streams that resume.", len(gateway.event_log)
         )
         yield _gauge(
-            "laissez_remembered_ids",
+            "laissez_idempotency_keys",
             "Clients' ids kept for requests sent again.",
-            len(desk.remembered),
+            len(gateway.idempotency_keys),
         )
         yield _gauge(
             "laissez_rate_microdollars_per_hour",

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from laissez.exchange.accounts import Account
+from laissez.exchange.exchange import Exchange
+from laissez.exchange.statements import LEASE, Statement, StatementLine
 from laissez.market.commands import TIME_MAX_US
-from laissez.server.accounts import Account
-from laissez.server.aside import Pieces
+from laissez.server.background import Background
 from laissez.server.billing import LINES_PER_PIECE, Line, Owed, open_lines, rate_now
-from laissez.server.exchange import Exchange
-from laissez.server.statements import Statement, StatementLine
 from laissez.server.views import reached
+from laissez.units import format_time
+from laissez.wire.ids import lease_id, order_id, tag_of
 from laissez.wire.problems import Code, ProblemError
-from laissez.wire.times import format_time
 
 
 class Joined:
@@ -72,27 +73,39 @@ def of_period(
 
 
 async def closed_lines(
-    statements: Iterable[Statement], since: int | None, until: int | None, pieces: Pieces
+    account: Account,
+    statements: Iterable[Statement],
+    since: int | None,
+    until: int | None,
+    pieces: Background,
 ) -> Joined:
     """What statements have of a period; without an end, all that follows."""
     joined = Joined()
     for statement in statements:
         async for part in pieces.parts(statement.lines, LINES_PER_PIECE):
             joined.add_all(
-                _within(statement, part, since or 0, TIME_MAX_US if until is None else until)
+                _within(
+                    account, statement, part, since or 0, TIME_MAX_US if until is None else until
+                )
             )
     return joined
 
 
 def _within(
-    statement: Statement, lines: Iterable[StatementLine], since: int, until: int
+    account: Account,
+    statement: Statement,
+    lines: Iterable[StatementLine],
+    since: int,
+    until: int,
 ) -> Iterator[Line]:
+    tag = tag_of(account.name)
     for line in lines:
         if line.end <= since or line.start >= until:
             continue
         if line.start < since or until < line.end:
             raise _cut(statement, since if line.start < since else until)
-        yield Line(line.kind, line.id, line.scope, line.start, line.end, int(line.charge))
+        id = lease_id(tag, line.number) if line.kind == LEASE else order_id(tag, line.number)
+        yield Line(line.kind, id, line.scope, line.start, line.end, int(line.charge))
 
 
 def _cut(statement: Statement, found: int) -> ProblemError:

@@ -15,19 +15,20 @@ from typing import TypeAlias
 
 import msgspec
 
+from laissez.exchange.commands import OPERATOR, SERVICE, Command, Request
+from laissez.exchange.events import Event
+from laissez.exchange.exchange import Exchange
 from laissez.market import Market
 from laissez.market.answers import LeaseView
 from laissez.market.commands import AdvanceTime
-from laissez.server.commands import OPERATOR, SERVICE, Command, Request
-from laissez.server.copied import Copy, CopyFailed
-from laissez.server.desk import Desk
-from laissez.server.exchange import Exchange
-from laissez.server.outcomes import Told
-from laissez.server.telling import price
-from laissez.wire.events import LeaseEnded, LeaseStarted
+from laissez.market.events import LeaseEnded, LeaseStarted
+from laissez.server.forked import Copy, CopyFailed
+from laissez.server.gateway import Gateway
+from laissez.units import format_time
 from laissez.wire.figures import PreviewDone, PreviewEnded, PreviewRefused, PreviewTenant
 from laissez.wire.problems import Code, ProblemError
-from laissez.wire.times import format_time
+from laissez.wire.rendering import optional_price, price
+from laissez.wire.texts import problem_of
 
 PREVIEWS_AT_ONCE = 2  # each is a copy of the process, and keeps a core busy
 PREVIEW_S = 8.0  # less than the ten seconds for which a client waits
@@ -39,12 +40,12 @@ _read_done = msgspec.msgpack.Decoder(PreviewDone).decode
 
 
 class Previews:
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
         self._under_way: set[Copy] = set()
 
     async def of(self, commands: Sequence[Readable]) -> PreviewDone:
-        self._desk.admission.check_open()
+        self._gateway.admission.check_open()
         if len(self._under_way) >= PREVIEWS_AT_ONCE:
             raise ProblemError(
                 Code.OVERLOADED,
@@ -58,7 +59,7 @@ class Previews:
                 return _read_done(await copy.answer())
         except CopyFailed as failed:
             # the server is being stopped, and did not wait for it
-            self._desk.admission.check_open()
+            self._gateway.admission.check_open()
             if not failed.took_too_long:
                 raise
             why = (
@@ -73,7 +74,10 @@ class Previews:
         try:
             return Copy(
                 partial(
-                    _say_what_would_happen, self._desk.exchange, self._desk.clock.now(), commands
+                    _say_what_would_happen,
+                    self._gateway.exchange,
+                    self._gateway.clock.now(),
+                    commands,
                 ),
                 PREVIEW_S,
             )
@@ -101,17 +105,18 @@ def carried_out(exchange: Exchange, at: int, commands: Sequence[Readable]) -> Pr
     # what is over by now is no consequence
     exchange.apply(at, Request(OPERATOR, SERVICE, "", b"", AdvanceTime()))
     before = _Look(exchange.market)
-    told: list[Told] = []
+    events: list[Event] = []
     refused: list[PreviewRefused] = []
     for index, command in enumerate(commands):
         if isinstance(command, PreviewRefused):
             refused.append(command)
             continue
-        outcome = exchange.apply(at, Request(OPERATOR, SERVICE, "", b"", command)).outcome
-        told += outcome.told
-        if outcome.refused is not None:
-            refused.append(PreviewRefused(index, outcome.refused.code, outcome.refused.detail))
-    return _compared(at, before, _Look(exchange.market), told, refused)
+        applied = exchange.apply(at, Request(OPERATOR, SERVICE, "", b"", command))
+        events += applied.events
+        if applied.refusal is not None:
+            problem = problem_of(applied.refusal, OPERATOR)
+            refused.append(PreviewRefused(index, problem.code, problem.detail))
+    return _compared(at, before, _Look(exchange.market), events, refused)
 
 
 class _Look:
@@ -126,21 +131,19 @@ class _Look:
 
 
 def _compared(
-    at: int, before: _Look, after: _Look, told: Sequence[Told], refused: Sequence[PreviewRefused]
+    at: int, before: _Look, after: _Look, events: Sequence[Event], refused: Sequence[PreviewRefused]
 ) -> PreviewDone:
     pairs = [
         (lease, after.leases[leaf]) for leaf, lease in before.leases.items() if leaf in after.leases
     ]
-    lasting = [(was.charged, now.charged) for was, now in pairs if was.lease == now.lease]
+    lasting = [(was.charged, now.charged) for was, now in pairs if was.fence == now.fence]
     ended = [
-        PreviewEnded(
-            one.event.leaf, one.tenant or "", one.event.reason, one.event.rate, one.event.limit
-        )
-        for one in told
-        if isinstance(one.event, LeaseEnded)
+        PreviewEnded(one.leaf, one.tenant, one.reason, price(one.rate), optional_price(one.limit))
+        for one in events
+        if isinstance(one, LeaseEnded)
     ]
     lost = Counter(one.tenant for one in ended)
-    won = Counter(one.tenant or "" for one in told if isinstance(one.event, LeaseStarted))
+    won = Counter(one.tenant for one in events if isinstance(one, LeaseStarted))
     return PreviewDone(
         at=format_time(at),
         refused=tuple(refused),

@@ -5,30 +5,28 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from laissez.market.money import dollars
-from laissez.server.accounts import LeaseRecord
-from laissez.server.exchange import Exchange
-from laissez.server.telling import optional_price
+from laissez.exchange.exchange import Exchange
+from laissez.market.answers import LeaseView
 from laissez.server.views import reached
+from laissez.units import dollars, format_time
 from laissez.wire.limits import PRICE_PIECES_MAX
-from laissez.wire.times import format_time
+from laissez.wire.rendering import optional_price
 from laissez.wire.views import PriceSegment
 
 Piece: TypeAlias = tuple[int, int, int | None, int]  # start, end, rate, exact charge
 
 
-def price_pieces(exchange: Exchange, tenant: str, lease: LeaseRecord, at: int) -> list[Piece]:
+def price_pieces(exchange: Exchange, lease: LeaseView, at: int) -> list[Piece]:
     """Until `at`: nothing has changed since the market's last command, so the last piece goes on,
     or one more does that this began."""
     market = exchange.market
     pieces = [
         (piece.start, piece.end, piece.rate, piece.charge)
-        for piece in market.price_history(tenant, lease.number, PRICE_PIECES_MAX - 1)
+        for piece in market.price_history(lease.tenant, lease.lease, PRICE_PIECES_MAX - 1)
     ]
     end = reached(exchange, at)
-    view = market.lease(tenant, lease.number)
-    if view is not None and view.end is None and end > market.now:
-        _go_on(pieces, market.now, end, view.charged)
+    if lease.end is None and end > market.now:
+        _go_on(pieces, market.now, end, lease.charged)
     return pieces
 
 

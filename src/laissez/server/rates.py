@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import msgspec
 
+from laissez.exchange.accounts import Account
 from laissez.market import Market
-from laissez.server.accounts import Account
-from laissez.server.telling import optional_price, price
+from laissez.units import format_time
 from laissez.wire.events import LimitNear, Notice, RateChanged
-from laissez.wire.times import format_time
+from laissez.wire.ids import lease_id, tag_of
+from laissez.wire.rendering import optional_price, price
 
 PPM = 1_000_000
 
@@ -75,8 +76,8 @@ class RateWatch:
 
 def levels(market: Market, account: Account) -> list[Level]:
     """What the tenant's leases are charged now."""
-    held = market.leases(account.name)
+    held, tag = market.leases(account.name), tag_of(account.name)
     return [
-        Level(account.lease_names[lease.lease], lease.leaf, lease.charged, lease.limit, lease.rate)
+        Level(lease_id(tag, lease.lease), lease.leaf, lease.charged, lease.limit, lease.rate)
         for lease in held
     ]

@@ -8,14 +8,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from laissez.exchange.commands import (
+    OPERATOR,
+    SERVICE,
+    Caps,
+    Command,
+    CreateTenant,
+    SetBudget,
+)
 from laissez.market import Alternative, Topology
-from laissez.market.commands import SetFloor
-from laissez.server.budgets import WARN
-from laissez.server.commands import OPERATOR, SERVICE, Command, CreateTenant, PlaceOrder, SetBudget
-from laissez.server.desk import Desk
-from laissez.server.founding import issue_first_key
-from laissez.wire.problems import ProblemError
-from laissez.wire.requests import Caps
+from laissez.market.commands import PlaceOrder, SetFloor
+from laissez.server.first_start import issue_first_key
+from laissez.server.gateway import Gateway
+from laissez.wire.texts import problem_of
 
 LEVELS = ["type", "zone", "rack", "host", "gpu"]
 TOPOLOGY = Topology.from_mapping(
@@ -51,24 +56,24 @@ TENANTS: dict[str, tuple[tuple[int, str, int, int], ...]] = {
 BUDGETS = {"dynamo": 2_000_000_000, "sailor": 1_500_000_000, "parabricks": 500_000_000}
 
 
-async def set_up(desk: Desk, folder: Path) -> None:
+async def set_up(gateway: Gateway, folder: Path) -> None:
     """Everything that is not there yet; on a second start, nothing."""
-    await issue_first_key(desk, folder, OPERATOR)
+    await issue_first_key(gateway, folder, OPERATOR)
     for node, price in FLOORS.items():
-        if not desk.exchange.accounts:
-            _enter(desk, OPERATOR, SetFloor(node, price))
+        if not gateway.exchange.accounts:
+            _enter(gateway, OPERATOR, SetFloor(node, price))
     for tenant, wishes in TENANTS.items():
-        if tenant not in desk.exchange.accounts:
-            _enter(desk, OPERATOR, CreateTenant(tenant, Caps()))
+        if tenant not in gateway.exchange.accounts:
+            _enter(gateway, OPERATOR, CreateTenant(tenant, Caps()))
             for count, scope, bid, limit in wishes:
                 for _ in range(count):
-                    _enter(desk, tenant, PlaceOrder((Alternative(scope, bid, limit),)))
+                    _enter(gateway, tenant, PlaceOrder(tenant, (Alternative(scope, bid, limit),)))
             if tenant in BUDGETS:
-                _enter(desk, tenant, SetBudget(BUDGETS[tenant], WARN))
-        await issue_first_key(desk, folder, tenant)
+                _enter(gateway, tenant, SetBudget(BUDGETS[tenant]))
+        await issue_first_key(gateway, folder, tenant)
 
 
-def _enter(desk: Desk, who: str, command: Command) -> None:
-    refused = desk.enter(who, SERVICE, "", command).applied.outcome.refused
-    if refused is not None:
-        raise ProblemError(refused.code, refused.detail)
+def _enter(gateway: Gateway, who: str, command: Command) -> None:
+    refusal = gateway.enter(who, SERVICE, "", command).applied.refusal
+    if refusal is not None:
+        raise problem_of(refusal, who)

@@ -19,8 +19,8 @@ from typing import Annotated, Any, Literal, TypeAlias, get_type_hints
 import msgspec
 from msgspec import Meta
 
+from laissez.units import HOUR_US
 from laissez.wire import limits as bounds
-from laissez.wire.times import HOUR_US
 
 PREFIX = "LAISSEZ_"
 # a variable with LAISSEZ_ and without this, such as LAISSEZ_MARKET, is not about a setting
@@ -54,6 +54,7 @@ class Server(_Section, frozen=True):
     log_format: Literal["text", "json"] = "text"
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     metrics_open: bool = False
+    trusted_proxies: tuple[str, ...] = ("127.0.0.1",)  # X-Forwarded-For is believed from these
 
 
 class Data(_Section, frozen=True):
@@ -64,7 +65,7 @@ class Data(_Section, frozen=True):
 
 
 class Journal(_Section, frozen=True):
-    snapshot_every: Count = 100_000
+    snapshot_every_s: Annotated[float, Meta(ge=60, le=86_400)] = 60.0
     snapshots_kept: Count = 2
     retain: Text = "off"  # days or hours, such as 90d or 72h; older entries move into archives
 
@@ -235,7 +236,8 @@ class _Reading:
         }
         settings = Settings(**sections)
         self._compare(settings)
-        self._check_networks(settings.webhooks)
+        self._check_networks("webhooks", "allow_addresses", settings.webhooks.allow_addresses)
+        self._check_networks("server", "trusted_proxies", settings.server.trusted_proxies)
         self._check_retain(settings)
         if self.mistakes:
             raise SettingsError("\n".join(self.mistakes))
@@ -255,17 +257,16 @@ class _Reading:
                     f" {large}, found {small}"
                 )
 
-    def _check_networks(self, webhooks: Webhooks) -> None:
-        for network in webhooks.allow_addresses:
+    def _check_networks(self, section: str, field: str, networks: tuple[str, ...]) -> None:
+        for network in networks:
             try:
                 ip_network(network)
             except ValueError:
-                place = self.places["webhooks", "allow_addresses"]
                 expected = (
                     "networks such as 10.1.0.0/16 or fd00::/8, with no bit set after the prefix"
                 )
                 self.mistakes.append(
-                    f"{place}: webhooks.allow_addresses: expected {expected}, found"
+                    f"{self.places[section, field]}: {section}.{field}: expected {expected}, found"
                     f" {_shown(network)}"
                 )
 

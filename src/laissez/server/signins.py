@@ -18,9 +18,9 @@ from collections.abc import Iterator
 import msgspec
 from msgspec.structs import replace
 
+from laissez.server.auth import Principal, holder_of
 from laissez.server.beside import Beside, BesideFailed, Damaged
-from laissez.server.desk import Desk
-from laissez.server.keyring import Principal, holder_of
+from laissez.server.gateway import Gateway
 
 LASTS_S = 12 * 3600
 RETRY_EVERY_S = 1.0
@@ -39,11 +39,11 @@ _decode = msgspec.json.Decoder(SignIn).decode
 
 
 class SignIns:
-    """Belongs to the event loop of its desk. Without a database they are kept in memory alone."""
+    """Belongs to its gateway's event loop. Without a database they are kept in memory alone."""
 
-    def __init__(self, desk: Desk, beside: Beside | None = None) -> None:
-        self._desk = desk
-        self._beside = Beside(None, desk.identity) if beside is None else beside
+    def __init__(self, gateway: Gateway, beside: Beside | None = None) -> None:
+        self._gateway = gateway
+        self._beside = Beside(None, gateway.identity) if beside is None else beside
         self._unwritten: set[bytes] = set()  # digests whose rows are behind
         self._is_known = True  # which rows there are; else all are written anew
         self._by_digest: dict[bytes, SignIn] = {}  # the oldest first
@@ -67,7 +67,9 @@ class SignIns:
         for digest in mine[: 1 - PER_KEY_MAX]:
             self._drop(digest)
         token = secrets.token_urlsafe(32)
-        made = SignIn(_digest(token), principal.key, self._desk.clock.now() + LASTS_S * 1_000_000)
+        made = SignIn(
+            _digest(token), principal.key, self._gateway.clock.now() + LASTS_S * 1_000_000
+        )
         self._by_digest[made.digest] = made
         await self._write(made.digest)
         return token
@@ -97,11 +99,11 @@ class SignIns:
         return self._holder(signin) is not None
 
     def _holder(self, signin: SignIn) -> Principal | None:
-        left = signin.until - self._desk.clock.now()
+        left = signin.until - self._gateway.clock.now()
         # more than it can have: the clock was ahead when it began
         if not 0 < left <= LASTS_S * 1_000_000:
             return None
-        return holder_of(self._desk.exchange.keys, signin.key)
+        return holder_of(self._gateway.exchange.keys, signin.key)
 
     def _drop(self, digest: bytes) -> SignIn | None:
         self._unwritten.add(digest)

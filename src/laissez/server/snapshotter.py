@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Protocol, TypeAlias
 
 from laissez.journal import Journal, JournalError, snapshots
-from laissez.server.copied import Copy, CopyFailed
-from laissez.server.desk import Desk
+from laissez.server.forked import Copy, CopyFailed
+from laissez.server.gateway import Gateway
 from laissez.server.settings import Journal as JournalSettings
 
 SNAPSHOT_LOOK_S = 0.1
@@ -43,16 +43,21 @@ def by_fork(hold: Callable[[], bytes], store: Callable[[bytes, bytes], None]) ->
 
 
 class Snapshotter:
-    """Takes a snapshot every so many commands, in a copy of the process, so that the market does
-    not wait for it."""
+    """Takes a snapshot every so often, if anything happened, in a copy of the process. By time and
+    not by commands: under load a copy every few seconds would cost more than a long replay."""
 
     def __init__(
-        self, desk: Desk, journal: Journal, settings: JournalSettings, make_copy: MakeCopy = by_fork
+        self,
+        gateway: Gateway,
+        journal: Journal,
+        settings: JournalSettings,
+        make_copy: MakeCopy = by_fork,
     ) -> None:
-        self._desk = desk
+        self._gateway = gateway
         self._make_copy = make_copy
         self._journal = journal
-        self._every = settings.snapshot_every
+        self._every_us = round(settings.snapshot_every_s * 1e6)
+        self._begun_at = gateway.clock.now()
         self._kept = settings.snapshots_kept
         self._last = max((file.seq for file in snapshots.newest_first(journal.folder)), default=0)
         self.taken = 0
@@ -60,8 +65,14 @@ class Snapshotter:
     async def run(self) -> None:
         while True:
             await asyncio.sleep(SNAPSHOT_LOOK_S)
-            if self._desk.failure is None and self._desk.position - self._last >= self._every:
+            if self._gateway.failure is None and self._is_due():
                 await self.take()
+
+    def _is_due(self) -> bool:
+        return (
+            self._gateway.position > self._last
+            and self._gateway.clock.now() - self._begun_at >= self._every_us
+        )
 
     async def take(self) -> None:
         """Whatever is short (memory, processes, open files): there may be enough of it next
@@ -72,13 +83,14 @@ class Snapshotter:
             log.error(NOT_WRITTEN, extra={"seq": self._last, "reason": str(error)})
 
     async def _take(self) -> None:
-        seq = self._desk.position
+        seq = self._gateway.position
         self._last = seq
+        self._begun_at = self._gateway.clock.now()
         with self._make_copy(
-            self._desk.exchange.snapshot,
+            self._gateway.exchange.snapshot,
             partial(_write_snapshot, self._journal.folder, seq, self._kept),
         ) as copy:
-            await self._desk.all_durable()
+            await self._gateway.all_durable()
             with self._journal.reader() as reader:
                 head = reader.chain_at(seq)
             assert head is not None
@@ -90,14 +102,14 @@ class Snapshotter:
     def take_last(self) -> None:
         """At a planned stop, when everything is durable: the next start replays nothing."""
         newest = max((file.seq for file in snapshots.newest_first(self._journal.folder)), default=0)
-        if self._desk.failure is not None or self._journal.last <= newest:
+        if self._gateway.failure is not None or self._journal.last <= newest:
             return
         try:
             snapshots.write(
                 self._journal.folder,
                 self._journal.last,
                 self._journal.head,
-                self._desk.exchange.snapshot(),
+                self._gateway.exchange.snapshot(),
             )
             snapshots.prune(self._journal.folder, self._kept)
         except OSError as error:

@@ -1,106 +1,107 @@
-"""Statements: what each tenant was charged until the books were closed, line by line, before the
-market forgets the detail.
+"""Statements as they are filed with the journal, for bills of a period.
 
-Charges are exact integers (rate times microseconds), written as text because they outgrow 64 bits.
+Each lies among those that all tenants got at the same closing, and is checked together with them,
+so it takes long to read: only those that the period touches are read, and one at a time, whoever
+asks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import asyncio
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 
-from laissez.journal import Document
-from laissez.market import Market
-from laissez.market.answers import FeeLine, LeaseLine
-from laissez.server.accounts import Account
+from laissez.exchange.statements import Statement, document_name
+from laissez.journal import JournalDamaged, Reader
+from laissez.server.gateway import Gateway
+
+HEAD_BYTES = 24  # an array of three begins with two times and the length of the third
+ITEMS_PER_STATEMENT = 100  # to read one costs about as much as to tell so many lines
+# of longer numbers, and of longer arrays, in MessagePack
+_SIZES = {0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8, 0xDC: 2, 0xDD: 4}
+
+read_statement = msgspec.msgpack.Decoder(Statement).decode
 
 
-class StatementLine(msgspec.Struct, array_like=True, frozen=True):
-    """`[start, end)` lies within the statement's period; `id` is the lease's, or the order's that a
-    fee is for."""
+class Head(NamedTuple):
+    """How a statement begins, unchecked."""
 
-    kind: str
-    id: str
-    scope: str
-    start: int
-    end: int
-    charge: str
-
-
-class Statement(msgspec.Struct, array_like=True, frozen=True):
+    seq: int
     since: int
     until: int
-    lines: tuple[StatementLine, ...]
+    lines: int
 
 
-def document_name(tenant: str) -> str:
-    return f"statement/{tenant}"
+class FiledStatements:
+    """Belongs to one event loop."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
+        self._turn = asyncio.Lock()
+
+    async def touching(self, tenant: str, since: int | None, until: int | None) -> list[Head]:
+        """Those of a tenant that `[since, until)` touches; and one more on either side, which shows
+        that there are no others."""
+        heads = await asyncio.to_thread(self._heads, tenant)
+        first = 0 if since is None else bisect_right(heads, since, key=lambda head: head.until)
+        last = (
+            len(heads) if until is None else bisect_left(heads, until, key=lambda head: head.since)
+        )
+        return heads[max(0, first - 1) : last + 1]
+
+    def _heads(self, tenant: str) -> list[Head]:
+        with self._gateway.reader() as reader:
+            return [
+                head_of(seq, begins)
+                for seq, begins in reader.document_heads(document_name(tenant), HEAD_BYTES)
+            ]
+
+    async def read(self, tenant: str, heads: Sequence[Head]) -> list[Statement]:
+        """All of them, checked."""
+        if not heads:
+            return []
+        found: list[Statement] = []
+        with await asyncio.to_thread(self._gateway.reader) as reader:
+            for head in heads:
+                async with self._turn:
+                    found.append(await asyncio.to_thread(_read, reader, tenant, head))
+        return found
 
 
-def statements(
-    market: Market, accounts: dict[str, Account], since: int, until: int
-) -> tuple[Document, ...]:
-    """One document for each tenant that was charged anything in `[since, until)`; notes in the
-    accounts how far each line is billed."""
-    documents: list[Document] = []
-    for account in accounts.values():
-        bill = market.bill(account.name, None, until)
-        lines = [
-            _lease_line(account, line, since, until) for line in bill.leases if line.start < until
-        ]
-        lines += [
-            _fee_line(account, line, charge, since, until) for line, charge in _alike(bill.fees)
-        ]
-        charged = tuple(line for line in lines if line.charge != "0")
-        if charged:
-            documents.append(
-                Document(
-                    document_name(account.name),
-                    msgspec.msgpack.encode(Statement(since, until, charged)),
-                )
-            )
-    return tuple(documents)
+def items(heads: Sequence[Head], since: int | None, until: int | None) -> int:
+    """What it costs to read them and to tell what they have of a period."""
+    told = [
+        head.lines
+        for head in heads
+        if (since is None or since < head.until) and (until is None or head.since < until)
+    ]
+    return sum(told) + ITEMS_PER_STATEMENT * len(heads)
 
 
-def _lease_line(account: Account, line: LeaseLine, since: int, until: int) -> StatementLine:
-    name = account.lease_names[line.lease]
-    end = until if line.end is None else min(line.end, until)
-    return StatementLine(
-        "lease",
-        name,
-        line.leaf,
-        max(line.start, since),
-        end,
-        _newly_charged(account, name, line.charge),
-    )
+def head_of(seq: int, begins: bytes) -> Head:
+    since, place = _number(begins, 1)
+    until, place = _number(begins, place)
+    return Head(seq, since, until, _number(begins, place)[0])
 
 
-def _alike(fees: tuple[FeeLine, ...]) -> Iterable[tuple[FeeLine, int]]:
-    """Fees for one order and scope, from one instant until one instant, as one, with what they
-    charge together.
-
-    An order amended twice within a microsecond owes two of them. What has been billed is noted
-    under what tells a line from all others.
-    """
-    together: dict[tuple[int, str, int, int], tuple[FeeLine, int]] = {}
-    for line in fees:
-        key = (line.order, line.scope, line.start, line.end)
-        together[key] = line, together.get(key, (line, 0))[1] + line.charge
-    return together.values()
+def _number(begins: bytes, place: int) -> tuple[int, int]:
+    """A number, or the length of an array, and where it ends."""
+    first, begin = begins[place], place + 1
+    if first not in _SIZES:
+        return first & (0x7F if first < 0x80 else 0x0F), begin
+    end = begin + _SIZES[first]
+    return int.from_bytes(begins[begin:end], "big"), end
 
 
-def _fee_line(
-    account: Account, line: FeeLine, charge: int, since: int, until: int
-) -> StatementLine:
-    order = account.order_names[line.order]
-    newly = _newly_charged(account, f"{order} {line.scope} {line.start} {line.end}", charge)
-    return StatementLine(
-        "fee", order, line.scope, max(line.start, since), min(line.end, until), newly
-    )
-
-
-def _newly_charged(account: Account, line: str, charge: int) -> str:
-    before = account.billed.get(line, 0)
-    account.billed[line] = charge
-    return str(charge - before)
+def _read(reader: Reader, tenant: str, head: Head) -> Statement:
+    """It must begin as it seemed to: that is how it was chosen."""
+    name = document_name(tenant)
+    statement = read_statement(reader.document(name, head.seq).body)
+    if (statement.since, statement.until) != (head.since, head.until):
+        raise JournalDamaged(
+            f"document {name!r} of entry {head.seq}", "read twice, it is not the same"
+        )
+    return statement

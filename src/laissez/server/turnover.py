@@ -3,9 +3,9 @@ budgets that were used up."""
 
 from __future__ import annotations
 
+from laissez.exchange.events import Applied, BudgetSpent
+from laissez.market.events import LeaseEnded, LeaseStarted
 from laissez.market.reasons import EndReason
-from laissez.server.outcomes import Outcome
-from laissez.wire.events import BudgetSpent, LeaseEnded, LeaseStarted
 
 
 class Turnover:
@@ -18,16 +18,15 @@ class Turnover:
         self.ended: dict[str, int] = {str(reason): 0 for reason in EndReason}
         self.budgets_spent = 0
 
-    def count(self, outcome: Outcome) -> None:
-        lost: dict[str, str | None] = {}
-        for told in outcome.told:
-            event = told.event
+    def count(self, applied: Applied) -> None:
+        lost: dict[str, str] = {}
+        for event in applied.events:
             if type(event) is LeaseEnded:
                 self.ended[event.reason] += 1
-                lost[event.leaf] = told.tenant
+                lost[event.leaf] = event.tenant
             elif type(event) is LeaseStarted:
                 self.started += 1
-                if lost.pop(event.leaf, told.tenant) != told.tenant:
+                if lost.pop(event.leaf, event.tenant) != event.tenant:
                     self.transfers += 1
             elif type(event) is BudgetSpent:
                 self.budgets_spent += 1

@@ -10,17 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from laissez.exchange.accounts import Account, KeyRecord
+from laissez.exchange.commands import OPERATOR
+from laissez.exchange.exchange import Exchange
 from laissez.market.answers import LeaseView, OrderView
 from laissez.market.errors import UnknownScope
-from laissez.market.money import dollars
 from laissez.market.reasons import Reason
-from laissez.server.accounts import Account, KeyRecord
-from laissez.server.commands import OPERATOR
-from laissez.server.exchange import Exchange
-from laissez.server.telling import in_force, optional_price, optional_time, price
-from laissez.wire.ids import instance_of_order
+from laissez.units import dollars, format_time
+from laissez.wire.ids import ORDER, instance_of_order, lease_id, number_of, order_id, tag_of
 from laissez.wire.problems import ProblemError
-from laissez.wire.times import format_time
+from laissez.wire.rendering import caps_text, in_force, optional_price, optional_time, price
 from laissez.wire.views import Instance, Key, Lease, Order, Quote, Tenant
 
 SHOWN_MAX = 200  # characters of a caller's text that a problem repeats
@@ -48,19 +47,16 @@ def order_views(exchange: Exchange, account: Account, named: bool = False) -> It
     return (_order(account, view, named) for view in exchange.market.orders(account.name))
 
 
-def order_view(
-    exchange: Exchange, account: Account, name: str, named: bool = False
-) -> Order | None:
-    record = account.orders.get(name)
-    view = None if record is None else exchange.market.order(account.name, record.number)
+def order_view(exchange: Exchange, account: Account, id: str, named: bool = False) -> Order | None:
+    number = number_of(ORDER, tag_of(account.name), id)
+    view = None if number is None else exchange.market.order(account.name, number)
     return None if view is None else _order(account, view, named)
 
 
 def _order(account: Account, view: OrderView, named: bool) -> Order:
-    name = account.order_names[view.order]
     return Order(
-        name,
-        format_time(account.orders[name].placed_at),
+        order_id(tag_of(account.name), view.order),
+        format_time(view.placed_at),
         in_force(view.alternatives),
         account.name if named else None,
     )
@@ -75,37 +71,36 @@ def lease_views(
     """The leases of a tenant that last, oldest first, with what they cost until `at` (until the
     market's own time if None)."""
     passed = reached(exchange, at) - exchange.market.now
-    return (
-        _lease(exchange, account, view, passed, named)
-        for view in exchange.market.leases(account.name)
-    )
+    return (_lease(exchange, view, passed, named) for view in exchange.market.leases(account.name))
 
 
 def lease_view(
-    exchange: Exchange, account: Account, name: str, at: int | None = None, named: bool = False
+    exchange: Exchange, lease: LeaseView, at: int | None = None, named: bool = False
 ) -> Lease | None:
-    record = account.live_lease(name)
-    view = None if record is None else exchange.market.lease(account.name, record.number)
-    if view is None:
+    """A lease as it is at that time; None if it has ended."""
+    if lease.end is not None:
         return None
-    return _lease(exchange, account, view, reached(exchange, at) - exchange.market.now, named)
+    # Time may have passed since it was looked up.
+    view = exchange.market.lease(lease.tenant, lease.lease)
+    if view is None or view.end is not None:
+        return None
+    return _lease(exchange, view, reached(exchange, at) - exchange.market.now, named)
 
 
-def _lease(
-    exchange: Exchange, account: Account, view: LeaseView, passed: int, named: bool
-) -> Lease:
+def _lease(exchange: Exchange, view: LeaseView, passed: int, named: bool) -> Lease:
     """As it is so many microseconds after the market's own time."""
+    tag = tag_of(view.tenant)
     return Lease(
-        account.lease_names[view.lease],
+        lease_id(tag, view.lease),
         view.leaf,
-        account.order_names[view.order],
+        order_id(tag, view.order),
         format_time(view.start),
         price(view.rate),
         price(view.charged),
         optional_price(view.limit),
         optional_time(view.hold_until),
-        dollars(exchange.market.charge(account.name, view.lease) + view.charged * passed),
-        account.name if named else None,
+        dollars(exchange.market.charge(view.tenant, view.lease) + view.charged * passed),
+        view.tenant if named else None,
     )
 
 
@@ -113,86 +108,76 @@ def _lease(
 
 
 def instance_views(exchange: Exchange, account: Account, named: bool = False) -> Iterator[Instance]:
-    """Pending and running ones, oldest request first. Each is put into words when it is asked
-    for."""
-    market, names = exchange.market, account.order_names
+    """Pending and running ones, oldest request first. Each is rendered when it is asked for."""
+    market = exchange.market
     found: list[OrderView | LeaseView] = [
         *market.orders(account.name),
         *market.leases(account.name),
     ]
-    found.sort(key=lambda view: own_number(names[view.order]))
+    found.sort(key=lambda view: view.order)
     return (
-        (
-            _pending(account, view, named)
-            if isinstance(view, OrderView)
-            else _running(account, view, named)
-        )
+        _pending(view, named) if isinstance(view, OrderView) else _running(view, named)
         for view in found
     )
 
 
 def instance_view(
-    exchange: Exchange, account: Account, order: str, named: bool = False
+    exchange: Exchange, account: Account, order: int, named: bool = False
 ) -> Instance | None:
     """The instance of an order; one that stopped as long as the books know it."""
     lease = lease_of_order(exchange, account, order)
     if lease is None:
-        known = account.orders.get(order)
-        waits = None if known is None else exchange.market.order(account.name, known.number)
-        return None if waits is None else _pending(account, waits, named)
-    record = account.leases[lease]
-    if record.ended_at is None:
-        view = exchange.market.lease(account.name, record.number)
-        assert view is not None
-        return _running(account, view, named)
-    tenant = account.name if named else None
+        waits = exchange.market.order(account.name, order)
+        return None if waits is None else _pending(waits, named)
+    if lease.end is None:
+        return _running(lease, named)
+    tag = tag_of(account.name)
     return Instance(
-        instance_of_order(order),
+        instance_of_order(order_id(tag, order)),
         "stopped",
-        record.leaf,
-        record.leaf,
-        lease,
+        lease.leaf,
+        lease.leaf,
+        lease_id(tag, lease.lease),
         None,
         None,
-        format_time(record.ended_at),
-        tenant,
+        format_time(lease.end),
+        account.name if named else None,
     )
 
 
-def lease_of_order(exchange: Exchange, account: Account, order: str) -> str | None:
+def lease_of_order(exchange: Exchange, account: Account, order: int) -> LeaseView | None:
     """The lease that an order won, if the books know one."""
-    record = account.orders.get(order)
-    number = None if record is None else exchange.market.lease_won(account.name, record.number)
-    return None if number is None else account.lease_names[number]
+    number = exchange.market.lease_won(account.name, order)
+    return None if number is None else exchange.market.lease(account.name, number)
 
 
-def _pending(account: Account, view: OrderView, named: bool) -> Instance:
-    name, wanted = account.order_names[view.order], view.alternatives[0]
-    placed_at, tenant = format_time(account.orders[name].placed_at), account.name if named else None
+def _pending(view: OrderView, named: bool) -> Instance:
+    wanted = view.alternatives[0]
     return Instance(
-        instance_of_order(name),
+        instance_of_order(order_id(tag_of(view.tenant), view.order)),
         "pending",
         wanted.scope,
         None,
         None,
         None,
         price(wanted.limit),
-        placed_at,
-        tenant,
+        format_time(view.placed_at),
+        view.tenant if named else None,
     )
 
 
-def _running(account: Account, view: LeaseView, named: bool) -> Instance:
+def _running(view: LeaseView, named: bool) -> Instance:
+    tag = tag_of(view.tenant)
     return Instance(
-        instance_of_order(account.order_names[view.order]),
+        instance_of_order(order_id(tag, view.order)),
         "running",
         view.leaf,
         view.leaf,
-        account.lease_names[view.lease],
+        lease_id(tag, view.lease),
         price(view.rate),
         optional_price(view.limit),
         format_time(view.start),
-        account.name if named else None,
+        view.tenant if named else None,
     )
 
 
@@ -227,15 +212,16 @@ def scope_unknown(scope: str) -> ProblemError:
 
 
 def tenant_view(exchange: Exchange, account: Account) -> Tenant:
+    counts = exchange.market.counts(account.name)
     live = sum(
         key.holder == account.name and key.revoked_at is None for key in exchange.keys.values()
     )
     return Tenant(
         account.name,
         format_time(account.created_at),
-        account.caps,
-        account.open_orders,
-        account.held,
+        caps_text(account.caps),
+        counts.orders_open,
+        counts.leases_live,
         live,
     )
 

@@ -7,10 +7,10 @@ from typing import Final
 
 import msgspec
 
-from laissez.market.money import CHARGE_PER_MICRO_DOLLAR
 from laissez.sim.clouds.cloud import Lease
 from laissez.sim.standing import STANDING
 from laissez.tenants.units import HOUR_US, MICRO
+from laissez.units import CHARGE_PER_MICRO_DOLLAR
 
 # in which every hour of a tenant is once
 ACCOUNTS: Final = ("useful_hours", "reconfiguring_hours", "lost_hours", "surplus_hours")

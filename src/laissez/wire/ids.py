@@ -1,15 +1,30 @@
 """Ids that tell a tenant nothing about anyone else.
 
-The market counts orders and leases over all tenants; shown to one of them, such a count would tell
-how busy the others are. So every tenant's orders and leases are counted apart, and a tag made from
-its name keeps the ids of two tenants apart: one that belongs to somebody else looks, and answers,
-exactly like one that never existed.
+Every tenant's orders and leases are counted apart, so a number does not tell how busy the others
+are. A tag made from its name keeps the ids of two tenants apart: one that belongs to somebody else
+looks, and answers, exactly like one that never existed.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
+from laissez.exchange.names import tag_of
+from laissez.exchange.webhooks import WebhookRecord
+
+__all__ = [
+    "INSTANCE",
+    "KEY",
+    "LEASE",
+    "ORDER",
+    "WEBHOOK",
+    "instance_of_order",
+    "lease_id",
+    "number_of",
+    "order_id",
+    "order_of_instance",
+    "tag_of",
+    "webhook_id",
+    "webhook_name",
+]
 
 ORDER = "ord_"
 LEASE = "lse_"
@@ -18,13 +33,7 @@ LEASE = "lse_"
 INSTANCE = "ins_"
 KEY = "key_"
 WEBHOOK = "whk_"
-
-
-def tag_of(tenant: str) -> str:
-    """Eight letters and digits; the same for the same name, always."""
-    return (
-        base64.b32encode(hashlib.blake2b(tenant.encode(), digest_size=5).digest()).decode().lower()
-    )
+DIGITS_MAX = 18  # of the number in an id; more do not fit 64 bits
 
 
 def order_id(tag: str, number: int) -> str:
@@ -37,6 +46,20 @@ def lease_id(tag: str, number: int) -> str:
 
 def webhook_id(tag: str, number: int) -> str:
     return f"whk_{tag}{number}"
+
+
+def webhook_name(record: WebhookRecord) -> str:
+    return webhook_id(tag_of(record.holder), record.number)
+
+
+def number_of(prefix: str, tag: str, id: str) -> int | None:
+    """The number in an id of this holder; None if the text is no such id, or another holder's."""
+    digits = id[len(prefix) + len(tag) :]
+    if not id.startswith(prefix + tag) or not 1 <= len(digits) <= DIGITS_MAX:
+        return None
+    if not digits.isdecimal() or not digits.isascii() or digits[0] == "0":
+        return None
+    return int(digits)
 
 
 def instance_of_order(order: str) -> str:

@@ -15,12 +15,17 @@ from typing import Any
 from msgspec.structs import replace
 from prometheus_client.core import GaugeMetricFamily, Metric
 
+from laissez.exchange.exchange import Exchange
 from laissez.market.reasons import Reason
-from laissez.server.exchange import Exchange
-from laissez.server.http import app, incoming, webhooks
+from laissez.server.gateway import Gateway
+from laissez.server.http import app, orders, webhooks
+from laissez.server.http import request as incoming
+from laissez.server.http.response import Headers
 from laissez.server.metrics import Metrics
-from laissez.server.telling import price
-from laissez.server.turned import Turned
+from laissez.wire import decoding
+from laissez.wire.ids import ORDER, number_of, tag_of
+from laissez.wire.problems import ProblemError
+from laissez.wire.rendering import price
 from laissez_check.started_server import Entry
 
 ENTRY = Entry(("-m", "laissez_check.access.faulty_server"))
@@ -37,31 +42,35 @@ def open_to_tenants() -> None:
 def curious() -> None:
     """An order that is somebody else's is refused in other words than one that never was, and with
     its price."""
-    order = Exchange._order
+    begin, read = Gateway.__init__, decoding.read_order
+    served: list[Exchange] = []
 
-    def told(self: Exchange, request: Any, name: str) -> int:
-        for account in self.accounts.values():
-            if account.name != request.who and name in account.orders:
-                limits = [
-                    price(one.limit)
-                    for view in self.market.orders(account.name)
-                    for one in view.alternatives
-                ]
-                raise Turned(
+    def note(self: Gateway, exchange: Exchange, *more: Any, **named: Any) -> None:
+        served.append(exchange)
+        begin(self, exchange, *more, **named)
+
+    def told(holder: str, id: str) -> int:
+        for name in served[-1].accounts:
+            number = number_of(ORDER, tag_of(name), id)
+            order = None if number is None else served[-1].market.order(name, number)
+            if order is not None and name != holder:
+                limits = [price(one.limit) for one in order.alternatives]
+                raise ProblemError(
                     Reason.NOT_YOUR_ORDER,
-                    f"the order {name!r} is not yours: somebody asks at {limits}",
+                    f"the order {id!r} is not yours: somebody asks at {limits}",
                 )
-        return order(self, request, name)
+        return read(holder, id)
 
-    Exchange._order = told  # type: ignore[method-assign]
+    Gateway.__init__ = note  # type: ignore[method-assign]
+    decoding.read_order = orders.read_order = told  # type: ignore[attr-defined]
 
 
 def chatty() -> None:
     """Requests are logged with their headers."""
     read = incoming.read_headers
 
-    def logged(scope: Any) -> dict[bytes, bytes]:
-        headers = read(scope)
+    def logged(sent: Headers) -> dict[bytes, bytes]:
+        headers = read(sent)
         logging.getLogger("laissez.http").debug("a request: %s", headers)
         return headers
 
@@ -74,11 +83,11 @@ def detailed() -> None:
 
     def logged(self: Metrics, request: Any, outcome: Any) -> None:
         applied(self, request, outcome)
-        logging.getLogger("laissez.desk").debug("applied: %s", request.command)
+        logging.getLogger("laissez.gateway").debug("applied: %s", request.command)
 
     def collected(self: Metrics) -> Iterable[Metric]:
         yield from collect(self)
-        market = self._desk.exchange.market
+        market = self._gateway.exchange.market
         family = GaugeMetricFamily("laissez_limits", "What each is ready to pay.", labels=("leaf",))
         for leaf in market.topology.leaves:
             lease = market.lease_on(leaf)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from laissez.server.keyring import NewKey, new_key
+from laissez.server.auth import NewKey, new_key
 from laissez_check.access.pair_service import Service
 from laissez_check.access.pair_tenant import Tenant
 from laissez_check.access.pairs import Pair, draw_pair

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from random import Random
-from typing import Any
 
 from laissez.market.commands import PRICE_MAX
+from laissez.wire.ids import lease_id, tag_of
 from laissez_check.access.pair_service import RECEIVER, Service
 from laissez_check.access.pair_spending import AMOUNT, LIMITS_TO_FLOOR, Spending
 from laissez_check.access.pairs import ME
@@ -84,16 +84,7 @@ class Asides:
 
     async def _try_limits(self) -> None:
         """Only those that can be raised: one that stays as it is would be taken."""
-        for id, leaf in self._leases():
-            limit = self._limit(leaf)
-            if limit is not None and limit < PRICE_MAX:
-                await self._ask("PATCH", f"/v1/leases/{id}", {"limit": None})
-
-    def _leases(self) -> list[tuple[str, str]]:
-        leases = self._service.desk.exchange.accounts[ME].leases
-        return [(id, record.leaf) for id, record in leases.items() if record.ended_at is None]
-
-    def _limit(self, leaf: str) -> Any:
-        lease = self._service.desk.exchange.market.lease_on(leaf)
-        assert lease is not None
-        return lease.limit
+        for lease in self._service.gateway.exchange.market.leases(ME):
+            if lease.limit is not None and lease.limit < PRICE_MAX:
+                path = f"/v1/leases/{lease_id(tag_of(ME), lease.lease)}"
+                await self._ask("PATCH", path, {"limit": None})

@@ -9,27 +9,27 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from msgspec.structs import replace
+
+from laissez.exchange import commands
+from laissez.exchange.commands import OPERATOR, SERVICE, Caps
 from laissez.market import Topology
 from laissez.market import commands as to_market
-from laissez.server import commands
+from laissez.server.auth import NewKey, new_key
 from laissez.server.clock import Clock
-from laissez.server.commands import OPERATOR
-from laissez.server.connection import SELF
-from laissez.server.desk import Desk
+from laissez.server.data_folder import create, open_folder
+from laissez.server.gateway import Gateway
 from laissez.server.http.app import App, make_app
-from laissez.server.keyring import NewKey, new_key
-from laissez.server.opening import create, open_folder
-from laissez.server.places import Places
-from laissez.server.sampling import sample
-from laissez.server.session import Session
-from laissez.server.sessions import Sessions
+from laissez.server.quotas import StreamQuota
+from laissez.server.rate_notices import sample
 from laissez.server.settings import Limits, Settings
 from laissez.server.settings import Webhooks as WebhookSettings
 from laissez.server.webhooks.addresses import Target
 from laissez.server.webhooks.dispatcher import Webhooks
-from laissez.wire.ids import lease_id, order_id, tag_of
-from laissez.wire.requests import Caps
-from laissez.wire.times import parse_time
+from laissez.server.websocket.connection import SELF
+from laissez.server.websocket.session import Session
+from laissez.server.websocket.sessions import Sessions
+from laissez.units import parse_time
 from laissez_check.access.pairs import ME, Pair
 
 # of every world: what the wall says is no part of the comparison
@@ -51,20 +51,20 @@ class Service:
         create(folder, Topology.of(pair.world.leaves), pair.world.orders_per_tenant_max)
         self._opened = open_folder(folder, LIMITS)
         self._passed_us = 0
-        self.desk = Desk(
+        self.gateway = Gateway(
             self._opened.exchange,
             self._opened.journal,
             self._clock(),
             LIMITS,
-            self._opened.history,
-            self._opened.remembered,
+            self._opened.event_log,
+            self._opened.idempotency_keys,
         )
-        places = Places()
-        self.sessions = Sessions(self.desk, places)
-        self.webhooks = Webhooks(self.desk, WEBHOOKS, chance=lambda: 0.5, gather_s=0)
+        places = StreamQuota()
+        self.sessions = Sessions(self.gateway, places)
+        self.webhooks = Webhooks(self.gateway, WEBHOOKS, chance=lambda: 0.5, gather_s=0)
         self.webhooks.sender._ask = self._received  # type: ignore[method-assign]  # all of it but the connection
         self.app: App = make_app(
-            self.desk,
+            self.gateway,
             Settings(limits=LIMITS, webhooks=WEBHOOKS),
             places,
             self.sessions,
@@ -102,44 +102,26 @@ class Service:
         """What is due by then happens, as it does twenty times a second: who notices it first is a
         matter of timing."""
         self._passed_us = at
-        self.desk.end_holds()
+        self.gateway.end_holds()
 
     def enter(self, command: to_market.Command) -> None:
         """What others do, given in the market's words."""
-        who = self.called(getattr(command, "tenant", OPERATOR))
-        self._enter(who, self._translated(who, command))
+        who = OPERATOR
+        if isinstance(command, to_market.CloseBooks):
+            command = to_market.CloseBooks(command.before + FOUNDED_US)
+        elif isinstance(command, to_market.TenantCommand):
+            who = self.called(command.tenant)
+            command = replace(command, tenant=who)
+        self._enter(who, command)
 
     def _enter(self, who: str, command: commands.Command) -> None:
-        self.desk.enter(who, "", "", command)
-
-    def _translated(self, who: str, command: Any) -> commands.Command:
-        match command:
-            case to_market.PlaceOrder():
-                return commands.PlaceOrder(command.alternatives)
-            case to_market.AmendOrder():
-                return commands.AmendOrder(self._order(who, command.order), command.alternatives)
-            case to_market.CancelOrder():
-                return commands.CancelOrder(self._order(who, command.order))
-            case to_market.SetLimit():
-                return commands.SetLimit(self._lease(who, command.lease), command.limit)
-            case to_market.Relinquish():
-                return commands.Relinquish(self._lease(who, command.lease), command.budget_spent)
-            case to_market.CloseBooks():
-                return to_market.CloseBooks(command.before + FOUNDED_US)
-            case _:
-                return command  # type: ignore[no-any-return]
-
-    def _order(self, who: str, number: int) -> str:
-        return order_id(tag_of(who), number)
-
-    def _lease(self, who: str, number: int) -> str:
-        return lease_id(tag_of(who), number)
+        self.gateway.enter(who, SERVICE, "", command)
 
     async def settle(self) -> None:
         """Until all that was done is stored, and all that it set off has been sent; then what
         leases are charged is told, as once a second."""
-        await self.desk.all_durable()
-        sample(self.desk, ME)
+        await self.gateway.all_durable()
+        sample(self.gateway, ME)
         for _ in range(TURNS):
             await asyncio.sleep(0)
 
@@ -159,14 +141,14 @@ class Service:
 
     def _is_delivered(self) -> bool:
         """All there is, or it was tried and is to be tried later."""
-        now = self.desk.clock.now()
-        views = [self.webhooks.view(record) for record in self.desk.exchange.webhooks.of(ME)]
+        now = self.gateway.clock.now()
+        views = [self.webhooks.view(record) for record in self.gateway.exchange.webhooks.of(ME)]
         later = [
             view.next_attempt_at is not None and parse_time(view.next_attempt_at) > now
             for view in views
         ]
         return all(
-            waits or view.delivered == self.desk.latest(ME)
+            waits or view.delivered == self.gateway.latest(ME)
             for view, waits in zip(views, later, strict=True)
         )
 
@@ -177,7 +159,7 @@ class Service:
         return self._answers.choice(ANSWERS)
 
     def close(self) -> None:
-        self.desk.close()
+        self.gateway.close()
         self._opened.journal.close()
 
 

@@ -12,11 +12,22 @@ from typing import Any
 import msgspec
 
 from laissez.market.commands import AmendOrder, CancelOrder, Relinquish, SetLimit
-from laissez.server.telling import price
-from laissez.wire.ids import lease_id, order_id, tag_of, webhook_id
+from laissez.market.market import Market
+from laissez.server.http.app import App
+from laissez.wire.ids import (
+    LEASE,
+    instance_of_order,
+    lease_id,
+    number_of,
+    order_id,
+    tag_of,
+    webhook_id,
+)
+from laissez.wire.rendering import price
 from laissez_check.access.pair_asides import Asides
 from laissez_check.access.pair_service import ELSEWHERE, Service, Wire
 from laissez_check.access.pairs import ME, Ask, Pair
+from laissez_check.in_process import Exchange, head_of
 
 READS_PER_MOMENT = 3
 HIDDEN_PER_WORLD = 3  # at most, of what others do beside the market
@@ -25,6 +36,7 @@ HIDDEN_PER_WORLD = 3  # at most, of what others do beside the market
 TOKEN = re.compile(rb"laissez_signin=[\w-]{43}")
 RANDOM = (TOKEN, re.compile(rb"whsec_[\w+/=]+"), re.compile(rb"webhook-signature: \S+"))
 IN_A_BATCH, AS_INSTANCE = 0.2, 0.5  # how often a command goes this way, of those that can
+NEVER = 10**9  # a number that no order and no lease has
 TURNS_MAX = 100_000  # of the loop, until a session has caught up
 
 # Beside every address that the service itself says can be read.
@@ -40,6 +52,8 @@ READS = (
 # What is refused whatever there is: the words must be the same, too.
 REFUSED: tuple[tuple[str, str, Any], ...] = (
     ("DELETE", "/v1/orders/ord_never", None),
+    ("DELETE", f"/v1/orders/{order_id(tag_of(ME), NEVER)}", None),
+    ("DELETE", f"/v1/leases/{lease_id(tag_of(ME), NEVER)}", None),
     ("PUT", "/v1/orders/ord_never", {"alternatives": [{"scope": "nowhere", "limit": "1"}]}),
     ("POST", "/v1/orders", {"alternatives": [{"scope": "nowhere", "limit": "1"}]}),
     ("POST", "/v1/orders", {"alternatives": []}),
@@ -116,12 +130,12 @@ class Tenant:
 
     async def _come_back(self) -> asyncio.Task[None]:
         """In another session, which is told all that is still kept, until it has caught up."""
-        wire, desk = Wire(self._heard), self._service.desk
+        wire, gateway = Wire(self._heard), self._service.gateway
         hello = json.dumps(
             {
                 "type": "hello",
                 "id": "again",
-                "resume_after": desk.history.gone_until(ME, desk.latest(ME)),
+                "resume_after": gateway.event_log.gone_until(ME, gateway.latest(ME)),
             }
         )
         task = asyncio.create_task(wire.converse(self._service.sessions, self._secret, hello))
@@ -133,6 +147,10 @@ class Tenant:
             raise AssertionError("a session never caught up")
         await self._service.settle()
         return task
+
+    @property
+    def _market(self) -> Market:
+        return self._service.gateway.exchange.market
 
     # -- what others do
 
@@ -146,7 +164,7 @@ class Tenant:
         """Others come, look, sign in, set budgets and are refused things: more of them in one world
         than in the other."""
         secret = self._service.new_tenant(
-            f"extra{len(self._service.desk.exchange.accounts)}{self._service.suffix}"
+            f"extra{len(self._service.gateway.exchange.accounts)}{self._service.suffix}"
         )
         headers = {"authorization": f"Bearer {secret}", "x-laissez-console": "1"}
         asks: list[tuple[str, str, Any]] = [
@@ -200,9 +218,11 @@ class Tenant:
                     "/v1/instances",
                     {"scope": wanted["scope"], "max_price": wanted["limit"]},
                 )
-        lease = self._service.desk.exchange.accounts[ME].leases.get(message.get("lease", ""))
-        if message["type"] == "relinquish" and lease is not None:
-            return "DELETE", f"/v1/instances/ins_{lease.order[4:]}", None
+        if message["type"] == "relinquish":
+            number = number_of(LEASE, tag_of(ME), message["lease"])
+            lease = None if number is None else self._market.lease(ME, number)
+            if lease is not None:
+                return "DELETE", f"/v1/instances/{instance_of_order(_order(lease.order))}", None
         return None
 
     def _message(self, ask: Ask) -> dict[str, Any]:
@@ -211,13 +231,13 @@ class Tenant:
         if isinstance(command, SetLimit):
             return {
                 "type": "set_limit",
-                "lease": lease_id(tag_of(ME), command.lease),
+                "lease": _lease(command.lease),
                 "limit": None if command.limit is None else price(command.limit),
             }
         if isinstance(command, Relinquish):
-            return {"type": "relinquish", "lease": lease_id(tag_of(ME), command.lease)}
+            return {"type": "relinquish", "lease": _lease(command.lease)}
         named = (
-            {"order": order_id(tag_of(ME), command.order)}
+            {"order": _order(command.order)}
             if isinstance(command, AmendOrder | CancelOrder)
             else {}
         )
@@ -231,14 +251,19 @@ class Tenant:
 
     def _reads(self) -> list[str]:
         """Everything that can be looked at, with things of its own, of others and of nobody."""
-        account = self._service.desk.exchange.accounts[ME]
-        own = [f"/v1/orders/{name}" for name in account.orders] + [
-            f"/v1/instances/ins_{name[4:]}" for name in account.orders
+        counts = self._market.counts(ME)
+        own = [
+            path
+            for number in range(1, counts.orders_placed + 1)
+            for path in (
+                f"/v1/orders/{_order(number)}",
+                f"/v1/instances/{instance_of_order(_order(number))}",
+            )
         ]
         own += [
             path
-            for name in account.leases
-            for path in (f"/v1/leases/{name}", f"/v1/leases/{name}/prices")
+            for number in range(1, counts.leases_started + 1)
+            for path in (f"/v1/leases/{_lease(number)}", f"/v1/leases/{_lease(number)}/prices")
         ]
         own += [f"/v1/webhooks/{webhook_id(tag_of(ME), 1)}{part}" for part in ("", "/dead-letters")]
         theirs = [
@@ -310,28 +335,28 @@ class Tenant:
         ]
 
     async def _follow(self) -> None:
-        async def receive() -> dict[str, Any]:
-            if not self._streamed:
-                self._streamed.append(b"stream")
-                return {"type": "http.request", "body": b"", "more_body": False}
-            await asyncio.Event().wait()
-            raise AssertionError("never")
+        headers = {"authorization": f"Bearer {self._secret}", "accept": "text/event-stream"}
+        stream = _Stream(self._service.app, _head("GET", "/v1/events", headers), self._streamed)
+        await stream.ended()
 
-        async def send(message: Any) -> None:
-            self._streamed += [line for line in message.get("body", b"").split(b"\n\n") if line]
 
-        headers = [
-            (b"authorization", f"Bearer {self._secret}".encode()),
-            (b"accept", b"text/event-stream"),
-        ]
-        scope = {
-            "type": "http",
-            "method": "GET",
-            "path": "/v1/events",
-            "query_string": b"",
-            "headers": headers,
-        }
-        await self._service.app(scope, receive, send)
+class _Stream(Exchange):
+    """A stream whose pieces are kept."""
+
+    def __init__(self, app: App, head: bytes, streamed: list[bytes]) -> None:
+        self._streamed = streamed
+        super().__init__(app, head, client=None)
+
+    def on_body(self, piece: bytes) -> None:
+        self._streamed += [line for line in piece.split(b"\n\n") if line]
+
+
+def _order(number: int) -> str:
+    return order_id(tag_of(ME), number)
+
+
+def _lease(number: int) -> str:
+    return lease_id(tag_of(ME), number)
 
 
 def _without_chance(line: bytes) -> bytes:
@@ -354,37 +379,20 @@ def _read_paths(document: bytes) -> list[str]:
 
 
 async def exchange(
-    app: Any, method: str, address: str, headers: dict[str, str], body: Any = None
+    app: App, method: str, address: str, headers: dict[str, str], body: Any = None
 ) -> bytes:
     """One request to the application; all that is answered, as bytes."""
-    path, _, query = address.partition("?")
     content = b"" if body is None else json.dumps(body).encode()
     described = (
         {"content-type": "application/json", "content-length": str(len(content))} if content else {}
     )
-    answered: list[bytes] = []
+    asked = Exchange(app, _head(method, address, {**described, **headers}), content, client=None)
+    await asked.ended()
+    return repr((asked.status, asked.headers)).encode() + b" " + asked.body
 
-    async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": content, "more_body": False}
 
-    async def send(message: Any) -> None:
-        said = (
-            message.get("body", b"")
-            if "body" in message
-            else repr((message["status"], message["headers"])).encode()
-        )
-        answered.append(said)
-
-    sent = [(name.encode(), value.encode()) for name, value in {**described, **headers}.items()]
-    await app(
-        {
-            "type": "http",
-            "method": method,
-            "path": path,
-            "query_string": query.encode(),
-            "headers": sent,
-        },
-        receive,
-        send,
+def _head(method: str, address: str, headers: dict[str, str]) -> bytes:
+    sent = {"host": "pair", **headers}
+    return head_of(
+        method, address, [(name.encode(), value.encode()) for name, value in sent.items()]
     )
-    return b" ".join(answered)

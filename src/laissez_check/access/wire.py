@@ -72,6 +72,7 @@ class Line:
 
     async def _connected(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         if self._streams is None or self._streams[0].at_eof():
+            self.close()
             self._streams = await asyncio.open_connection("127.0.0.1", self.port)
         return self._streams
 

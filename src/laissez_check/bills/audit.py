@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from laissez_check.bills.journal import Row
+from laissez_check.bills.journal import Event, Row
 from laissez_check.bills.prices import Lease, Prices
 
 MICRO = 1_000_000
@@ -47,7 +47,7 @@ WITHOUT_MONEY = frozenset(
         "webhook.secret_rotated",
     }
 )
-Line = tuple[str, str, str, int, int]  # kind, id, scope, start, end
+Line = tuple[str, int, str, int, int]  # kind, the number of the lease or order, scope, start, end
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Finding:
 
 @dataclass
 class Fee:
-    order: str
+    order: int
     scope: str
     rate: int
     start: int
@@ -82,7 +82,7 @@ class Account:
     """What one tenant is charged; leases and fees as long as the books hold them."""
 
     n: int = 0  # its latest event
-    leases: dict[str, Lease] = field(default_factory=dict)
+    leases: dict[int, Lease] = field(default_factory=dict)
     fees: list[Fee] = field(default_factory=list)
     billed_fees: dict[Line, int] = field(default_factory=dict)
     carried: int = 0
@@ -102,10 +102,9 @@ class Auditor:
         self._closings = list(reversed(closings))
         # what the leases of that time had been charged by then
         self._marks: dict[int, dict[Lease, int]] = {}
-        self._orders: dict[str, tuple[str, list[tuple[str, int]]]] = {}
+        self._orders: dict[tuple[str, int], list[tuple[str, int]]] = {}
         self._leased: dict[str, Lease] = {}  # by leaf
         self._entry = 0
-        self._last: tuple[str, int] = ("", 0)
         self.notes: dict[str, Callable[[str, dict[str, Any]], None]] = {
             "order.placed": self._placed,
             "order.amended": self._amended,
@@ -124,18 +123,18 @@ class Auditor:
         if row.seq != self.entries + 1:
             self._find("entries are not dense", expected=str(self.entries + 1), found=str(row.seq))
         self.entries = row.seq
-        first, told, _ = row.outcome
-        if first != self.events + 1:
-            self._find("events are not dense", expected=str(self.events + 1), found=str(first))
-        self.events = first + len(told) - 1
-        closed: dict[str, Any] | None = None
-        for tenant, n, event in told:
-            self._number(tenant, n)
-            self._take(tenant, event)
-            closed = event if event["type"] == CLOSED else closed
+        if row.first != self.events + 1:
+            self._find("events are not dense", expected=str(self.events + 1), found=str(row.first))
+        self.events = row.first + len(row.events) - 1
+        before: int | None = None
+        for event in row.events:
+            self._number(event.tenant, event.n)
+            self._take(event)
+            if event.kind == CLOSED:
+                before = event.fields["before"]
         documents = dict(row.documents)
-        if closed is not None:
-            self._close(self._instant(closed["before"]), documents)
+        if before is not None:
+            self._close(before, documents)
         for name in documents:
             self._find("a document that nothing is known of", line=name, found=name)
 
@@ -149,16 +148,15 @@ class Auditor:
             )
         account.n = n
 
-    def _take(self, tenant: str, event: dict[str, Any]) -> None:
-        kind = event["type"]
+    def _take(self, event: Event) -> None:
+        kind, at, tenant = event.kind, event.at, event.tenant or ""
         if kind in WITHOUT_MONEY:
             # also not for its time: the market's may be behind that of accounts and keys, by holds
             # that end with its next command
             return
-        at = self._instant(event["at"])
         if at < self.prices.now:
             self._find(
-                "time runs backwards", tenant, expected=when(self.prices.now), found=event["at"]
+                "time runs backwards", tenant, expected=when(self.prices.now), found=when(at)
             )
         self.pass_time(at)
         note = self.notes.get(kind)
@@ -167,7 +165,7 @@ class Auditor:
                 self.unknown[kind] = self.unknown.get(kind, 0) + 1
             return
         try:
-            note(tenant, event)
+            note(tenant, event.fields)
         except KeyError as error:
             self._find(
                 "an event contradicts those before it",
@@ -189,90 +187,69 @@ class Auditor:
     # -- events
 
     def _placed(self, tenant: str, event: dict[str, Any]) -> None:
-        wanted = [(one["scope"], micro(one["bid"])) for one in event["alternatives"]]
-        self._orders[event["order"]] = tenant, wanted
+        wanted = self._orders[tenant, event["order"]] = event["alternatives"]
         for scope, bid in wanted:
             self.prices.add(scope, tenant, bid)
 
     def _amended(self, tenant: str, event: dict[str, Any]) -> None:
-        self._withdraw(event["order"])
+        self._cancelled(tenant, event)
         self._placed(tenant, event)
 
     def _cancelled(self, tenant: str, event: dict[str, Any]) -> None:
-        self._withdraw(event["order"])
-
-    def _withdraw(self, order: str) -> str:
-        tenant, wanted = self._orders.pop(order)
-        for scope, bid in wanted:
+        for scope, bid in self._orders.pop((tenant, event["order"])):
             self.prices.remove(scope, tenant, bid)
-        return tenant
 
     def _started(self, tenant: str, event: dict[str, Any]) -> None:
-        leaf, limit = event["leaf"], micro(event["limit"])
+        leaf = event["leaf"]
         if leaf in self._leased:
             self._find(
                 "a lease starts where another lasts",
                 tenant,
-                event["lease"],
+                f"lease {event['lease']}",
                 expected="",
-                found=self._leased[leaf].id,
+                found=self._leased[leaf].name,
             )
-        if self._withdraw(event["order"]) != tenant:
-            self._find(
-                "a lease starts for somebody else's order",
-                tenant,
-                event["lease"],
-                expected=tenant,
-                found=event["order"],
-            )
-        held_until = 0 if event["hold_until"] is None else self._instant(event["hold_until"])
-        lease = Lease(event["lease"], tenant, leaf, self.prices.now, limit, held_until)
-        self._leased[leaf] = self.accounts[tenant].leases[lease.id] = lease
+        self._cancelled(tenant, event)
+        held_until = event["hold_until"] or 0
+        lease = Lease(event["lease"], tenant, leaf, self.prices.now, event["limit"], held_until)
+        self._leased[leaf] = self.accounts[tenant].leases[lease.number] = lease
         self.leases_started += 1
         self.prices.start(lease)
-        self._compare_rate(tenant, event)
+        self._compare_rate("lease.started", tenant, event)
 
     def _ended(self, tenant: str, event: dict[str, Any]) -> None:
-        self._compare_rate(tenant, event)
+        self._compare_rate("lease.ended", tenant, event)
         lease = self._leased[event["leaf"]]
-        if (lease.tenant, lease.id) != (tenant, event["lease"]):
+        if (lease.tenant, lease.number) != (tenant, event["lease"]):
             self._find(
                 "another lease ends than the one that was there",
                 tenant,
-                event["lease"],
-                expected=lease.id,
-                found=event["lease"],
+                f"lease {event['lease']}",
+                expected=lease.name,
+                found=f"lease {event['lease']} of {tenant}",
             )
         del self._leased[event["leaf"]]
         self.prices.end(lease)
 
     def _limit_set(self, tenant: str, event: dict[str, Any]) -> None:
-        self.prices.set_limit(
-            self._leased[event["leaf"]], None if event["limit"] is None else micro(event["limit"])
-        )
+        self.prices.set_limit(self._leased[event["leaf"]], event["limit"])
 
     def _fee(self, tenant: str, event: dict[str, Any]) -> None:
-        fee = Fee(
-            event["order"],
-            event["scope"],
-            micro(event["rate"]),
-            self.prices.now,
-            self._instant(event["until"]),
-        )
+        fee = Fee(event["order"], event["scope"], event["rate"], self.prices.now, event["until"])
         self.accounts[tenant].fees.append(fee)
 
     def _floor(self, tenant: str, event: dict[str, Any]) -> None:
-        self.prices.set_floor(event["node"], micro(event["price"]))
+        self.prices.set_floor(event["node"], event["price"])
 
-    def _compare_rate(self, tenant: str, event: dict[str, Any]) -> None:
+    def _compare_rate(self, kind: str, tenant: str, event: dict[str, Any]) -> None:
         rate = self.prices.rate(event["leaf"], tenant)
-        if rate != micro(event["rate"]):
+        if rate != event["rate"]:
             self._find(
-                f"the rate told by {event['type']}",
+                f"the rate told by {kind}",
                 tenant,
-                event["lease"],
+                f"lease {event['lease']}",
                 expected=decimal(rate),
-                found=event["rate"],
+                found=decimal(event["rate"]),
             )
 
     # -- statements
@@ -296,7 +273,7 @@ class Auditor:
             if lease.start < before:
                 charge = marks.get(lease, lease.charge)
                 end = before if lease.end is None else min(lease.end, before)
-                lines["lease", lease.id, lease.leaf, max(lease.start, since), end] = (
+                lines["lease", lease.number, lease.leaf, max(lease.start, since), end] = (
                     charge - lease.billed
                 )
                 lease.billed = charge
@@ -334,7 +311,7 @@ class Auditor:
                 self._find(
                     "a line of a statement",
                     tenant,
-                    " ".join(line[:3]),
+                    named(line),
                     line[3],
                     line[4],
                     str(expected.get(line, 0)),
@@ -358,11 +335,6 @@ class Auditor:
             Finding(what, self._entry, tenant or "", line, begin, end, expected, found)
         )
 
-    def _instant(self, text: str) -> int:
-        if self._last[0] != text:  # events of one command share their time
-            self._last = text, (datetime.fromisoformat(text) - EPOCH) // MICROSECOND
-        return self._last[1]
-
 
 def fees_until(account: Account, at: int) -> dict[Line, int]:
     """What fees charge until then; those of one order and scope, from one instant until one
@@ -377,11 +349,15 @@ def fees_until(account: Account, at: int) -> dict[Line, int]:
 
 def summed(lines: list[list[Any]]) -> dict[Line, int]:
     found: dict[Line, int] = {}
-    for kind, id, scope, start, end, charge in lines:
-        found[kind, id, scope, start, end] = found.get((kind, id, scope, start, end), 0) + int(
-            charge
-        )
+    for kind, number, scope, start, end, charge in lines:
+        line = (kind, number, scope, start, end)
+        found[line] = found.get(line, 0) + int(charge)
     return found
+
+
+def named(line: Line) -> str:
+    kind, number, scope, _, _ = line
+    return f"{kind} {number} {scope}"
 
 
 def _forget(account: Account, before: int) -> None:
@@ -393,17 +369,11 @@ def _forget(account: Account, before: int) -> None:
         fee.charge(before) for fee in account.fees if fee.until <= before
     )
     for lease in over:
-        del account.leases[lease.id]
+        del account.leases[lease.number]
     account.fees = [fee for fee in account.fees if fee.until > before]
     account.billed_fees = {
         key: charge for key, charge in account.billed_fees.items() if key[4] > before
     }
-
-
-def micro(text: str) -> int:
-    """Millionths from decimal text."""
-    whole, _, decimals = text.partition(".")
-    return int(whole) * MICRO + (int(decimals.ljust(6, "0")) if decimals else 0)
 
 
 def decimal(millionths: int) -> str:

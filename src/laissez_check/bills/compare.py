@@ -8,15 +8,26 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from laissez.exchange.exchange import Exchange
 from laissez.journal import Diverged, JournalDamaged, Reader
 from laissez.server import billing
 from laissez.server.billing import Owed
-from laissez.server.exchange import Exchange
-from laissez.server.looking_back import exchange_after
-from laissez_check.bills.audit import Account, Auditor, Finding, Line, fees_until, printed, when
+from laissez.server.past_state import exchange_after
+from laissez.wire.ids import LEASE, ORDER, number_of, tag_of
+from laissez_check.bills.audit import (
+    Account,
+    Auditor,
+    Finding,
+    Line,
+    fees_until,
+    named,
+    printed,
+    when,
+)
 from laissez_check.bills.journal import Rows
 
 STEP = 1_000  # entries between two signs of progress
+PREFIXES = {"lease": LEASE, "fee": ORDER}  # of the ids on a bill
 NOTHING_WORKED_OUT = "the journal is damaged, so no bill was worked out"
 
 
@@ -149,8 +160,8 @@ class Comparison:
         lines: dict[Line, int] = {}
         for lease in account.leases.values():
             end = until if lease.end is None else lease.end
-            lines["lease", lease.id, lease.leaf, lease.start, end] = self._auditor.prices.settle(
-                lease
+            lines["lease", lease.number, lease.leaf, lease.start, end] = (
+                self._auditor.prices.settle(lease)
             )
         for (kind, order, scope, start, end), charge in fees_until(account, until).items():
             line = (kind, order, scope, start, min(end, until))
@@ -172,7 +183,8 @@ class Comparison:
             if line.kind == "carried":
                 carried += line.charge
             else:
-                key = (line.kind, line.id, line.scope, line.start, line.end)
+                number = number_of(PREFIXES[line.kind], tag_of(tenant), line.id) or 0
+                key = (line.kind, number, line.scope, line.start, line.end)
                 found[key] = found.get(key, 0) + line.charge
             if shown.cost != printed(line.charge):
                 self._find(
@@ -197,7 +209,7 @@ class Comparison:
                 self._find(
                     "a line of a running bill",
                     tenant,
-                    " ".join(key[:3]),
+                    named(key),
                     owed,
                     str(expected.get(key, 0)),
                     str(found.get(key, 0)),

@@ -1,5 +1,5 @@
 """The journal's entries and documents as plain data, read by SQLite and MessagePack alone, as
-`docs/journal.md` says that they are stored.
+`docs/journal.md` and the tables below say that they are stored.
 
 It reads in small pieces and holds no transaction open between them, so it may run beside a server.
 """
@@ -15,20 +15,136 @@ from urllib.parse import quote
 import msgspec
 
 GROUPS_PER_READ = 64
-CLOSING = b"close_books"  # in the request of every entry that closes the books, and in few others
+# How the request of every entry that closes the books begins: an array of seven, and the number of
+# the command.
+CLOSING = bytes((0x97, 20))
+BEFORE = 6  # its place in that array
+GENESIS_HEADER = 8 + 2 + 32  # what stands before the market's first state
+
+# The events by their numbers, and the fields after the holder of those that bills depend on.
+EVENTS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("order.placed", ("order", "alternatives")),
+    ("order.amended", ("order", "alternatives")),
+    ("order.cancelled", ("order",)),
+    ("lease.started", ("lease", "leaf", "order", "rate", "limit", "hold_until")),
+    ("lease.ended", ("lease", "leaf", "reason", "rate")),
+    ("lease.limit_set", ("lease", "leaf", "limit")),
+    ("fee.charged", ("order", "scope", "rate", "until")),
+    ("budget.set", ()),
+    ("budget.warning", ()),
+    ("budget.spent", ()),
+    ("caps.set", ()),
+    ("webhook.created", ()),
+    ("webhook.deleted", ()),
+    ("webhook.secret_rotated", ()),
+    ("webhook.restarted", ()),
+    ("floor.set", ("node", "price")),
+    ("controls.set", ()),
+    ("resource.offline", ()),
+    ("resource.online", ()),
+    ("books.closed", ("before",)),
+    ("tenant.created", ("name",)),
+    ("tenant.caps_set", ()),
+    ("key.issued", ()),
+    ("key.revoked", ()),
+)
+PLACES = frozenset(("leaf", "node", "scope"))
 
 _decode = msgspec.msgpack.decode
 
 
-class Row(NamedTuple):
-    """One entry: its outcome, once decoded, is the number of its first event, the events, and the
-    refusal if there is one."""
+class Event(NamedTuple):
+    """`tenant` is None and `n` is 0 if it is the operator's alone."""
+
+    kind: str
+    tenant: str | None
+    n: int
+    at: int
+    fields: dict[str, Any]
+
+
+class Stored(NamedTuple):
+    """One entry as it is stored."""
 
     seq: int
     at: int
     request: bytes
-    outcome: Any
+    outcome: bytes
     documents: list[tuple[str, bytes]]
+
+
+class Row(NamedTuple):
+    """One entry; `first` is the operator's number of its first event."""
+
+    seq: int
+    at: int
+    first: int
+    events: list[Event]
+    documents: list[tuple[str, bytes]]
+
+
+class Outcomes:
+    """Reads outcomes, from the first entry on: tenants are numbered in the order of their
+    creation."""
+
+    def __init__(self, genesis: bytes) -> None:
+        self._nodes = nodes_of(genesis)
+        self._holders = ["operator"]
+
+    def read(self, at: int, outcome: bytes) -> tuple[int, list[Event]]:
+        """The operator's number of the first event, and the events."""
+        first, rows, *_ = _decode(outcome)
+        return first, [self._event(at, row) for row in rows]
+
+    def _event(self, at: int, row: list[Any]) -> Event:
+        code, n, before, *values = row
+        kind, names = EVENTS[code] if code < len(EVENTS) else (f"event {code}", ())
+        tenant = self._holder(values.pop(0)) if n else None
+        fields = {
+            name: self._value(name, value) for name, value in zip(names, values, strict=False)
+        }
+        if kind == "tenant.created":
+            self._holders.append(fields["name"])
+        return Event(kind, tenant, n, at - before, fields)
+
+    def _holder(self, written: int | str) -> str:
+        return written if isinstance(written, str) else self._holders[written]
+
+    def _value(self, name: str, value: Any) -> Any:
+        if name in PLACES:
+            return self._node(value)
+        if name == "alternatives":
+            return self._bids(value)
+        return value
+
+    def _node(self, written: int | str) -> str:
+        return written if isinstance(written, str) else self._nodes[written]
+
+    def _bids(self, flat: list[Any]) -> list[tuple[str, int]]:
+        """Scope, bid and limit follow each other; no bid means that it is the limit."""
+        return [
+            (self._node(scope), limit if bid is None else bid)
+            for scope, bid, limit in zip(flat[::3], flat[1::3], flat[2::3], strict=True)
+        ]
+
+
+def nodes_of(genesis: bytes) -> list[str]:
+    """All nodes by their numbers: in the order of their names, each before those below it."""
+    leaves: list[str] = _decode(genesis[GENESIS_HEADER:])[0]
+    nodes = {
+        tuple(names[:depth])
+        for names in (leaf.split("/") for leaf in leaves)
+        for depth in range(1, len(names) + 1)
+    }
+    return ["/".join(node) for node in sorted(nodes)]
+
+
+def closing(request: bytes) -> int | None:
+    """Until when a request closes the books, if it does."""
+    if not request.startswith(CLOSING):
+        return None
+    before: int = _decode(request)[BEFORE]
+    return before
 
 
 class Rows:
@@ -46,19 +162,22 @@ class Rows:
     def closings(self, last: int) -> list[int]:
         """Until when the books were to be closed by anybody, in the order of the times: the charges
         of those instants will be asked for."""
-        found = set()
-        for row in self._entries(last):
-            if CLOSING in row.request:
-                command = _decode(row.request)[4]
-                if command.get("type") == "close_books" and isinstance(command.get("before"), int):
-                    found.add(command["before"])
-        return sorted(found)
+        found = {closing(entry.request) for entry in self._entries(last)}
+        return sorted(before for before in found if before is not None)
 
     def rows(self, last: int) -> Iterator[Row]:
-        for row in self._entries(last):
-            yield row._replace(outcome=_decode(row.outcome))
+        outcomes = Outcomes(self._genesis())
+        for entry in self._entries(last):
+            first, events = outcomes.read(entry.at, entry.outcome)
+            yield Row(entry.seq, entry.at, first, events, entry.documents)
 
-    def _entries(self, last: int) -> Iterator[Row]:
+    def _genesis(self) -> bytes:
+        (genesis,) = (
+            self._opened()[-1].execute("SELECT value FROM meta WHERE key = 'genesis'").fetchone()
+        )
+        return bytes(genesis)
+
+    def _entries(self, last: int) -> Iterator[Stored]:
         following = 1
         while following <= last:
             began = following
@@ -79,8 +198,8 @@ class Rows:
         return [self._files[path] for path in paths]
 
 
-def _rows(connection: sqlite3.Connection, following: int, last: int) -> Iterator[Row]:
-    """The entries of one file without a gap from `following` on; their outcomes are packed."""
+def _rows(connection: sqlite3.Connection, following: int, last: int) -> Iterator[Stored]:
+    """The entries of one file without a gap from `following` on."""
     while following <= last:
         groups, documents = _piece(connection, following, last)
         for first, packed in groups:
@@ -88,7 +207,7 @@ def _rows(connection: sqlite3.Connection, following: int, last: int) -> Iterator
                 return
             for seq, (at, request, outcome) in enumerate(_decode(packed), first):
                 if seq <= last:
-                    yield Row(seq, at, request, outcome, documents.get(seq, []))
+                    yield Stored(seq, at, request, outcome, documents.get(seq, []))
                 following = seq + 1
         if not groups:
             return

@@ -64,20 +64,20 @@ class Lease:
         "charge",
         "end",
         "held_until",
-        "id",
         "is_capped",
         "leaf",
         "limit",
         "limit_first",
         "node",
+        "number",
         "start",
         "tenant",
     )
 
     def __init__(
-        self, id: str, tenant: str, leaf: str, start: int, limit: int, held_until: int
+        self, number: int, tenant: str, leaf: str, start: int, limit: int, held_until: int
     ) -> None:
-        self.id, self.tenant, self.leaf, self.start = id, tenant, leaf, start
+        self.number, self.tenant, self.leaf, self.start = number, tenant, leaf, start
         self.limit_first = limit
         self.limit: int | None = limit
         self.held_until = held_until
@@ -87,6 +87,10 @@ class Lease:
         self.is_capped = False
         self.node: Node
         self.base = 0  # what its node had added up for its tenant when the rest began
+
+    @property
+    def name(self) -> str:
+        return f"lease {self.number} of {self.tenant}"
 
     @property
     def cap(self) -> int | None:

@@ -13,7 +13,8 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any, Protocol
 
-from laissez_check.crashes.journal import OPERATOR, Truth, compare
+from laissez.exchange.commands import OPERATOR
+from laissez_check.crashes.journal import Truth, compare
 from laissez_check.crashes.ledger import Json, Ledger, Quoted
 from laissez_check.event_audit import Auditor
 from laissez_check.event_rules import dollars, instant, micro

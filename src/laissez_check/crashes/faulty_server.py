@@ -16,8 +16,9 @@ from typing import Any
 from laissez.journal import Document, GroupCommit, Journal, recovery
 from laissez.journal import Entry as Stored
 from laissez.journal.segment import SEQ_MAX
-from laissez.server import opening
-from laissez.server.remembered import Remembered
+from laissez.server import data_folder
+from laissez.server.idempotency import IdempotencyKeys
+from laissez_check.crashes.busy_server import take_snapshots_by_commands
 from laissez_check.started_server import Entry
 
 VARIABLE = "LAISSEZ_FAULT"
@@ -33,9 +34,9 @@ def early() -> None:
         self._on_durable(seq)
         return seq
 
-    def store_late(self: GroupCommit) -> int:
+    def store_late(self: GroupCommit) -> None:
         time.sleep(STORING_TAKES_S)
-        return store(self)
+        store(self)
 
     GroupCommit.put = put_and_report  # type: ignore[method-assign,assignment]
     GroupCommit._store_group = store_late  # type: ignore[method-assign,assignment]
@@ -43,7 +44,7 @@ def early() -> None:
 
 def forgetful() -> None:
     """A start does not learn which ids were used."""
-    Remembered.add_older = lambda self, at, holder, id, seq: True  # type: ignore[method-assign]
+    IdempotencyKeys.add_older = lambda self, at, holder, id, seq: True  # type: ignore[method-assign]
 
 
 def behind() -> None:
@@ -58,7 +59,7 @@ def behind() -> None:
         recovery.replay = replay_less
         return recover(journal, **more)
 
-    opening.recover = recover_less  # type: ignore[attr-defined]
+    data_folder.recover = recover_less  # type: ignore[attr-defined]
 
 
 FAULTS: dict[str, Callable[[], None]] = {"early": early, "forgetful": forgetful, "behind": behind}
@@ -71,5 +72,6 @@ def entry_of(fault: str) -> Entry:
 
 if __name__ == "__main__":
     FAULTS[os.environ[VARIABLE]]()
+    take_snapshots_by_commands()
     sys.argv[0] = "laissez"
     runpy.run_module("laissez.cli", run_name="__main__")

@@ -11,14 +11,16 @@ from typing import Any
 
 import msgspec
 
+from laissez.exchange.codec import Codec
+from laissez.exchange.commands import OPERATOR
+from laissez.exchange.events import Applied, tenant_of
+from laissez.exchange.exchange import Exchange
 from laissez.journal import Entry, Reader
-from laissez.server.commands import PlaceOrder
-from laissez.server.exchange import read_request
-from laissez.server.outcomes import Outcome, read_outcome
+from laissez.wire.rendering import rendered
+from laissez.wire.texts import code_of, explain
 from laissez_check.crashes.ledger import Asked, Json, Ledger, Part, Shown
 from laissez_check.finding import Finding
 
-OPERATOR = "operator"
 ENDS_ORDER = ("order.cancelled", "lease.started")
 
 
@@ -29,6 +31,7 @@ class Truth:
         self._folder = folder
         self.last = 0
         self._link = b""
+        self._codec: Codec | None = None  # knows the names up to the last entry
         # every holder's events, the first at 0
         self.streams: dict[str, list[Json]] = {OPERATOR: []}
         # of each event of the operator, when its command was applied
@@ -44,33 +47,37 @@ class Truth:
         with Reader.of(self._folder) as reader:
             if self.last and reader.chain_at(self.last) != self._link:
                 raise Finding(f"the journal up to entry {self.last} is not what it was")
+            codec = self._codec or Codec(Exchange.begin(reader.genesis).names)
+            self._codec = codec
             for group in reader.groups(self.last + 1):
                 for entry in group.entries:
-                    self._add(entry)
+                    self._add(codec, entry)
                 self.last, self._link = group.last, group.chain
 
-    def _add(self, entry: Entry) -> None:
-        request, outcome = read_request(entry.request), read_outcome(entry.outcome)
-        self._tell(entry.at, outcome)
-        if isinstance(request.command, PlaceOrder) and request.command.of_session:
-            self.going |= {(request.who, order) for order in self._left_open(request.who, outcome)}
+    def _add(self, codec: Codec, entry: Entry) -> None:
+        request = codec.unpack_request(entry.request)
+        codec.learn(entry.request, entry.outcome)  # the outcome may tell of what it brings
+        applied = codec.unpack_outcome(entry.at, entry.outcome)
+        self._tell(entry.at, applied)
+        if request.of_session:
+            self.going |= {(request.who, order) for order in self._left_open(request.who, applied)}
         if request.id:
             if (request.who, request.id) in self.parts:
                 raise Finding(f"the request {request.id} of {request.who} was carried out twice")
-            refused = (
-                None if outcome.refused is None else (outcome.refused.code, outcome.refused.detail)
-            )
+            refusal = applied.refusal
+            refused = None if refusal is None else (code_of(refusal), explain(refusal, request.who))
             # What a refused request tells of is what happened before it; that is not part of its
             # answer.
             self.parts[request.who, request.id] = Part(
-                refused, () if refused else tuple(_numbered(outcome, request.who))
+                refused, () if refused else tuple(_numbered(applied, request.who))
             )
 
-    def _tell(self, at: int, outcome: Outcome) -> None:
-        holders = {OPERATOR, *(told.tenant for told in outcome.told if told.tenant is not None)}
+    def _tell(self, at: int, applied: Applied) -> None:
+        tenants = {tenant_of(event) for event in applied.events}
+        holders = {OPERATOR, *(tenant for tenant in tenants if tenant is not None)}
         for holder in holders:
             stream = self.streams.setdefault(holder, [])
-            for numbered in _numbered(outcome, holder):
+            for numbered in _numbered(applied, holder):
                 if numbered["n"] != len(stream) + 1:
                     raise Finding(
                         f"the journal numbers an event of {holder} {numbered['n']} where"
@@ -82,9 +89,9 @@ class Truth:
                 else:
                     self._index(holder, numbered["event"])
 
-    def _left_open(self, holder: str, outcome: Outcome) -> set[str]:
+    def _left_open(self, holder: str, applied: Applied) -> set[str]:
         """What was placed and has not won."""
-        events = [one["event"] for one in _numbered(outcome, holder)]
+        events = [one["event"] for one in _numbered(applied, holder)]
         placed, over = (
             {one["order"] for one in events if one["type"] in kinds}
             for kinds in (("order.placed",), ENDS_ORDER)
@@ -102,24 +109,10 @@ class Truth:
             self.leases_started.add((holder, event["lease"]))
 
 
-def _numbered(outcome: Outcome, holder: str) -> list[Json]:
+def _numbered(applied: Applied, holder: str) -> list[Json]:
     """The events of an outcome as the API tells them: a tenant its own, the operator all."""
-    if holder == OPERATOR:
-        events = [
-            {"n": outcome.first + index, "event": told.event, "tenant": told.tenant}
-            for index, told in enumerate(outcome.told)
-        ]
-    else:
-        events = [
-            {"n": told.n, "event": told.event, "tenant": None}
-            for told in outcome.told
-            if told.tenant == holder
-        ]
-    plain: list[dict[str, Any]] = msgspec.json.decode(msgspec.json.encode(events))
-    return [
-        {name: value for name, value in one.items() if (name, value) != ("tenant", None)}
-        for one in plain
-    ]
+    plain: list[Json] = msgspec.json.decode(msgspec.json.encode(rendered(applied, holder)))
+    return plain
 
 
 def compare(truth: Truth, ledger: Ledger) -> None:

@@ -8,8 +8,8 @@ import random
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
+from laissez.exchange.commands import OPERATOR
 from laissez_check.crashes.clients import Lost, Rest
-from laissez_check.crashes.journal import OPERATOR
 from laissez_check.crashes.ledger import Asked, Json, Ledger
 from laissez_check.crashes.requests import OF_REST, SCOPES, Drawer, another, another_of_operator
 from laissez_check.crashes.sessions import HandWritten, Ours
@@ -156,7 +156,9 @@ class Load:
                 if asked.holder == holder and asked.is_checked and asked.kind not in ("run", "stop")
             ]
             for asked in self._some(known, CONFLICTS):
-                other = another_of_operator() if holder == OPERATOR else another(asked.command)
+                other = (
+                    another_of_operator() if holder == OPERATOR else another(holder, asked.command)
+                )
                 session = self._sessions[holder]
                 if (
                     isinstance(session, HandWritten)

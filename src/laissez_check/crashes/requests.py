@@ -10,6 +10,7 @@ import random
 from collections.abc import Iterator, Sequence
 from itertools import count
 
+from laissez.wire.ids import order_id, tag_of
 from laissez_check.crashes.ledger import Asked, Holdings, Json
 from laissez_check.started_server import LEAVES
 
@@ -142,21 +143,27 @@ class Drawer:
         return settings
 
 
-def another(command: Json) -> Json:
+def never_placed(holder: str) -> str:
+    """The id of an order that the holder could have and has not: it gets as far as the market."""
+    return order_id(tag_of(holder), 10**9)
+
+
+def another(holder: str, command: Json) -> Json:
     """A request that differs: under the same id it must conflict."""
+    cancels = {"type": "cancel_order", "order": never_placed(holder)}
     if command["type"] == "batch":
         return {
             "type": "batch",
             "commands": [
                 *command["commands"][1:],
-                {"type": "cancel_order", "order": "ord_another1"},
+                cancels,
             ],
         }
     if command["type"] == "run":
         return {**command, "max_price": "9999.999999"}
     if command["type"] == "cancel_order":
         return {"type": "cancel_order", "order": command["order"] + "0"}
-    return {"type": "cancel_order", "order": "ord_another1"}
+    return cancels
 
 
 def another_of_operator() -> Json:

@@ -22,9 +22,11 @@ from pathlib import Path
 
 import msgspec
 
+from laissez.exchange.commands import OPERATOR
+from laissez_check.crashes.busy_server import ENTRY
 from laissez_check.crashes.checks import Inspector
 from laissez_check.crashes.clients import Lost, Rest, Stream
-from laissez_check.crashes.journal import OPERATOR, Truth, compare
+from laissez_check.crashes.journal import Truth, compare
 from laissez_check.crashes.ledger import Ledger
 from laissez_check.crashes.load import Load
 from laissez_check.crashes.sessions import HandWritten, Ours
@@ -59,7 +61,7 @@ class Outcome(msgspec.Struct, frozen=True):
 def run(
     kills: int,
     seed: int,
-    entry: Entry = Entry(),  # noqa: B008  frozen
+    entry: Entry = ENTRY,
     tell: Callable[[int], None] = lambda kills: None,
 ) -> Outcome:
     """So many kills, in lives of `KILLS_PER_LIFE` with seeds that follow one another. Stops at the

@@ -203,7 +203,7 @@ class Ours:
         self._ledger = ledger
         self.holder = holder
         self._down = down
-        self._session = AsyncSession(url, key, resume_after=0, patience_s=120)
+        self._session = AsyncSession(url, key, resume_after=0, reconnect_timeout_s=120)
         self._events = Dense(ledger, holder, "our own session")
         self._following: asyncio.Task[None] | None = None
         self._pending: dict[str, asyncio.Future[Any]] = {}

@@ -11,14 +11,16 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from laissez.server.audit.collecting import Noted
 from laissez.server.audit.digests import FILE, DigestFile
 from laissez.server.audit.log import FOLDER, RefusalFiles, day_of, start
+from laissez.server.audit.refusals import Noted
 from laissez.server.beside import FILE as DATABASE
 from laissez.server.beside import Beside as Database
+from laissez.server.signins import SignIn
 from laissez.server.webhooks import signing
 from laissez.server.webhooks.cursors import Cursor, Cursors
-from laissez.wire.times import format_time
+from laissez.units import format_time
+from laissez.wire.ids import webhook_name
 from laissez.wire.webhooks import DeadLetter
 from laissez_check.damage.market import AtWork
 
@@ -71,10 +73,12 @@ class Beside:
     async def _deliver(self, market: AtWork) -> None:
         if self._database is None:
             self._database = Database(self._folder / DATABASE, self._identity)
+            self._sign_in(self._database, market.journal.last_at)
         cursors = Cursors(self._database)
         for record in market.exchange.webhooks.live.values():
+            id = webhook_name(record)
             before = self.kept.cursors.get(
-                record.id, Cursor(record.starts, record.started_at, record.after)
+                id, Cursor(record.starts, record.started_at, record.after)
             )
             latest = market.exchange.accounts[record.holder].events
             delivered = self._draw.randint(before.delivered, latest)
@@ -82,10 +86,17 @@ class Beside:
             if delivered > before.delivered and self._draw.random() < 0.5:
                 at = format_time(market.journal.last_at)
                 letter = DeadLetter(delivered, delivered, None, "not delivered in time", at)
-                cursor = await cursors.bury(record.id, cursor, [letter])
-                self.kept.letters[record.id] = await cursors.letters(record.id)
-            self.kept.cursors[record.id] = cursor
+                cursor = await cursors.bury(id, cursor, [letter])
+                self.kept.letters[id] = await cursors.letters(id)
+            self.kept.cursors[id] = cursor
         await cursors.save(self.kept.cursors)
+
+    def _sign_in(self, database: Database, until: int) -> None:
+        signin = SignIn(bytes(32), "key_1", until)
+        body = database.seal(f"signin {signin.digest.hex()}", msgspec.json.encode(signin))
+        row = (signin.digest, body)
+        insert = "INSERT OR REPLACE INTO signins VALUES (?, ?)"
+        database.transact(lambda connection: connection.execute(insert, row))
 
 
 def lines_in(folder: Path) -> list[bytes]:

@@ -19,13 +19,14 @@ from pathlib import Path
 
 import msgspec
 
-from laissez.server.assembly import Service
+from laissez.exchange.webhooks import WebhookRecord
 from laissez.server.clock import Clock
-from laissez.server.opening import open_folder
+from laissez.server.data_folder import open_folder
+from laissez.server.lifecycle import Service
 from laissez.server.settings import Audit, Data, Settings, Webhooks
-from laissez.server.webhooks.registry import WebhookRecord
+from laissez.units import SECOND_US, format_time
+from laissez.wire.ids import webhook_name
 from laissez.wire.problems import Code, ProblemError
-from laissez.wire.times import SECOND_US, format_time
 from laissez.wire.webhooks import SECRET_PREFIX, DeadLetter
 from laissez_check.damage.beside import Kept
 from laissez_check.damage.market import LIMITS
@@ -60,9 +61,10 @@ async def _start(folder: Path, said: list[str]) -> Started:
     service = Service(settings, opened)
     try:
         records = list(opened.exchange.webhooks.live.values())
-        delivered = {record.id: service.webhooks.view(record).delivered for record in records}
-        letters = {record.id: await service.webhooks.letters(record) for record in records}
-        service.desk.refusals.note(ProblemError(Code.FORBIDDEN, "no"), "listTenants", None, {})
+        webhooks = service.webhooks
+        delivered = {webhook_name(one): webhooks.view(one).delivered for one in records}
+        letters = {webhook_name(one): await _letters(service, one) for one in records}
+        service.gateway.refusals.note(ProblemError(Code.FORBIDDEN, "no"), "listTenants", None, {})
         await service.audit.write()
         await _look_around(service)
         return Started(records, delivered, letters, _secrets(service, records), said)
@@ -84,6 +86,14 @@ async def _look_around(service: Service) -> None:
     await asyncio.gather(running, return_exceptions=True)
 
 
+async def _letters(service: Service, record: WebhookRecord) -> list[DeadLetter]:
+    """None if they cannot be read, which is said."""
+    try:
+        return await service.webhooks.letters(record)
+    except ProblemError:
+        return []
+
+
 def _secrets(service: Service, records: list[WebhookRecord]) -> dict[str, str]:
     """None if the key cannot be had, which is said."""
     try:
@@ -91,7 +101,9 @@ def _secrets(service: Service, records: list[WebhookRecord]) -> dict[str, str]:
     except ProblemError:
         return {}
     return {
-        record.id: service.webhooks.secret(record.id, format_time(record.secret_at))
+        webhook_name(record): service.webhooks.secret(
+            webhook_name(record), format_time(record.secret_at)
+        )
         for record in records
     }
 
@@ -118,11 +130,8 @@ def check_webhooks(found: Started, kept: Kept, is_put_back: bool) -> None:
     """`is_put_back`: what is beside the journal is, in whole or in part, as it was some time
     before. Nothing tells that from what was written last."""
     for record in found.records:
-        id, delivered, whole = (
-            record.id,
-            found.delivered[record.id],
-            kept.cursors[record.id].delivered,
-        )
+        id = webhook_name(record)
+        delivered, whole = found.delivered[id], kept.cursors[id].delivered
         if delivered > whole:
             raise Finding(
                 f"events of {id} are passed over: {whole} was delivered last, and it goes on after"
@@ -143,11 +152,5 @@ def check_webhooks(found: Started, kept: Kept, is_put_back: bool) -> None:
 
 
 def _secret(key: bytes, record: WebhookRecord) -> str:
-    return (
-        SECRET_PREFIX
-        + base64.b64encode(
-            hmac.digest(
-                key, f"{record.id} {format_time(record.secret_at)}".encode(), hashlib.sha256
-            )
-        ).decode()
-    )
+    made = f"{webhook_name(record)} {format_time(record.secret_at)}".encode()
+    return SECRET_PREFIX + base64.b64encode(hmac.digest(key, made, hashlib.sha256)).decode()

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from laissez.journal import Document, Entry, Group, Journal, reader, recovery, segment, snapshots
-from laissez.journal import file as journal_file
+from laissez.journal import store as journal_store
 from laissez.journal.snapshots import Snapshot, SnapshotFile
 from laissez.server import beside
 from laissez.server.audit import digests, log
@@ -54,14 +54,14 @@ def snapshot_of_any_journal() -> list[Patch]:
 
 def not_synced() -> list[Patch]:
     """An entry is acknowledged when it is written, and the disk has not been asked to keep it."""
-    writing = journal_file._writing
+    writing = journal_store._writing
 
     def hasty(*values: Any) -> sqlite3.Connection:
         connection = writing(*values)
         connection.execute("PRAGMA synchronous = NORMAL")
         return connection
 
-    return [(journal_file, "_writing", hasty)]
+    return [(journal_store, "_writing", hasty)]
 
 
 def goes_on_after_a_failure() -> list[Patch]:
@@ -78,7 +78,7 @@ def goes_on_after_a_failure() -> list[Patch]:
 
 def found_entries_not_synced() -> list[Patch]:
     """What a start finds is told to all who ask, and may still be in the system's memory alone."""
-    return [(journal_file, "_make_durable", lambda connection, path: None)]
+    return [(journal_store, "_make_durable", lambda connection, path: None)]
 
 
 def seal_not_checked() -> list[Patch]:

@@ -9,7 +9,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from laissez.journal import Entry, JournalError, JournalFailed
-from laissez.server.founding import is_founded
+from laissez.server.first_start import is_founded
 from laissez_check.damage.market import AtWork, Truth, compare, found, opened
 from laissez_check.damage.samples import SAMPLES, checkpoints_after, sample, write_files
 from laissez_check.disk.faulty import FaultyDisk

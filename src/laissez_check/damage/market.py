@@ -9,18 +9,18 @@ from copy import copy
 from functools import cache
 from pathlib import Path
 
-from laissez.journal import Document, Entry, Filed, Journal, snapshots
+from laissez.exchange import commands
+from laissez.exchange.codec import Codec
+from laissez.exchange.commands import OPERATOR, SERVICE, Caps, Command, Request
+from laissez.exchange.events import Applied, Document, tenant_of
+from laissez.exchange.exchange import Exchange
+from laissez.journal import Entry, Filed, Journal, snapshots
 from laissez.market import Market, Topology
 from laissez.market import commands as to_market
 from laissez.market.commands import Alternative
-from laissez.server import commands
-from laissez.server.commands import OPERATOR, Command, Request
-from laissez.server.exchange import Exchange
-from laissez.server.opening import Opened, open_folder
-from laissez.server.outcomes import Outcome, pack
+from laissez.server.data_folder import Opened, open_folder
 from laissez.server.settings import Limits
-from laissez.wire.requests import Caps
-from laissez.wire.times import HOUR_US
+from laissez.units import HOUR_US
 from laissez_check.finding import Finding
 
 LEAVES = ("gpu/r1/g1", "gpu/r1/g2", "gpu/r2/g1")
@@ -62,12 +62,9 @@ class Truth:
         self._told = [told for told in self._told if told[0] <= seq]
         self._ids = [used for used in self._ids if used[0] <= seq]
 
-    def note(self, seq: int, request: Request, outcome: Outcome) -> None:
+    def note(self, seq: int, request: Request, applied: Applied) -> None:
         self._told += [
-            (seq, who)
-            for told in outcome.told
-            for who in dict.fromkeys((OPERATOR, told.tenant))
-            if who
+            (seq, who) for event in applied.events for who in (OPERATOR, tenant_of(event)) if who
         ]
         if request.id:
             self._ids.append((seq, request.who, request.id))
@@ -100,6 +97,7 @@ class AtWork:
     def __init__(self, opened: Opened, truth: Truth, draw: random.Random) -> None:
         self.journal = opened.journal
         self.exchange = opened.exchange
+        self._codec = Codec(self.exchange.names)
         self._truth = truth
         self._draw = draw
         truth.forget_after(self.journal.last)
@@ -114,10 +112,11 @@ class AtWork:
             at += self._draw.choice((0, 1, 1_000_000, HOUR_US))
             seq = self.journal.last + 1 + index
             request = self._request(seq, at)
+            packed = self._codec.pack_request(request)
             applied = self.exchange.apply(at, request)
-            entries.append(Entry(at, pack(request), pack(applied.outcome)))
+            entries.append(Entry(at, packed, self._codec.pack_outcome(at, applied)))
             documents += [(index, document) for document in applied.documents]
-            self._truth.note(seq, request, applied.outcome)
+            self._truth.note(seq, request, applied)
         self._store(entries, documents)
 
     def _store(self, entries: list[Entry], documents: list[tuple[int, Document]]) -> None:
@@ -140,7 +139,7 @@ class AtWork:
 
     def _request(self, seq: int, at: int) -> Request:
         who, command = self._asked(seq, at)
-        return Request(who, "", f"id-{seq}" if self._draw.random() < 0.5 else "", b"", command)
+        return Request(who, SERVICE, f"id-{seq}" if self._draw.random() < 0.5 else "", b"", command)
 
     def _asked(self, seq: int, at: int) -> tuple[str, Command]:
         draw = self._draw
@@ -151,23 +150,27 @@ class AtWork:
             return TENANTS[len(self.exchange.webhooks.live)], commands.CreateWebhook(
                 NOBODY_THERE, None, 0
             )
-        account = accounts[draw.choice(TENANTS)]
+        tenant, market = draw.choice(TENANTS), self.exchange.market
         kind = draw.randrange(10)
         if kind < 4:
             bid = draw.choice(PRICES)
-            return account.name, commands.PlaceOrder(
-                (Alternative(draw.choice(SCOPES), bid, bid * draw.choice((1, 2))),)
+            return tenant, to_market.PlaceOrder(
+                tenant, (Alternative(draw.choice(SCOPES), bid, bid * draw.choice((1, 2))),)
             )
-        if kind == 4 and account.orders:
-            return account.name, commands.CancelOrder(draw.choice(sorted(account.orders)))
-        if kind == 5 and account.leases:
-            return account.name, commands.Relinquish(draw.choice(sorted(account.leases)))
+        # of all that ever were: what is over is refused
+        counts = market.counts(tenant)
+        if kind == 4 and counts.orders_placed:
+            order = draw.randint(1, counts.orders_placed)
+            return tenant, to_market.CancelOrder(tenant, order)
+        if kind == 5 and counts.leases_started:
+            lease = draw.randint(1, counts.leases_started)
+            return tenant, to_market.Relinquish(tenant, lease)
         if kind == 6:
             return OPERATOR, commands.IssueKey(
-                account.name, f"key_{seq}", draw.randbytes(32), ("read",), ""
+                tenant, f"key_{seq}", draw.randbytes(32), ("read",), ""
             )
         if kind == 7:
-            return account.name, commands.SetBudget(draw.choice((None, 10**9)))
+            return tenant, commands.SetBudget(draw.choice((None, 10**9)))
         if kind == 8:
             return OPERATOR, to_market.CloseBooks(at)
         return OPERATOR, to_market.SetFloor(draw.choice(SCOPES), draw.choice(PRICES))
@@ -201,8 +204,8 @@ def compare(opened: Opened, truth: Truth) -> None:
 def _compare_memories(opened: Opened, truth: Truth) -> None:
     last = opened.journal.last
     ids = truth.ids(last)
-    if len(opened.remembered) != len(ids) or any(
-        opened.remembered.find(holder, id) != seq for seq, holder, id in ids
+    if len(opened.idempotency_keys) != len(ids) or any(
+        opened.idempotency_keys.find(holder, id) != seq for seq, holder, id in ids
     ):
         raise Finding(f"the ids remembered are not those used up to entry {last}")
     latest = {
@@ -210,5 +213,5 @@ def _compare_memories(opened: Opened, truth: Truth) -> None:
         **{name: account.events for name, account in opened.exchange.accounts.items()},
     }
     for holder, number in latest.items():
-        if opened.history.entries_after(holder, 0, number) != truth.events(holder, last):
+        if opened.event_log.entries_after(holder, 0, number) != truth.events(holder, last):
             raise Finding(f"the events of {holder} are not those up to entry {last}")

@@ -26,7 +26,7 @@ import msgspec
 
 from laissez.journal import JournalError
 from laissez.server.beside import FILE as BESIDE
-from laissez.server.founding import is_founded
+from laissez.server.first_start import is_founded
 from laissez_check.campaign import in_order
 from laissez_check.damage.beside_record import check_record
 from laissez_check.damage.beside_started import check_webhooks, start

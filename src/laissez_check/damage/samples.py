@@ -13,10 +13,10 @@ from pathlib import Path
 import msgspec
 
 from laissez.journal import Journal
-from laissez.journal import file as journal_file
+from laissez.journal import store as journal_store
 from laissez.journal.disk import make_folder, write_whole
-from laissez.server.founding import KEYS
-from laissez.wire.times import HOUR_US
+from laissez.server.first_start import KEYS
+from laissez.units import HOUR_US
 from laissez_check.damage.beside import Beside, Kept
 from laissez_check.damage.market import AtWork, Truth, found, opened
 from laissez_check.disk.faulty import FaultyDisk
@@ -40,11 +40,11 @@ class Sample(msgspec.Struct, frozen=True):
 def checkpoints_after(pages: int) -> Iterator[None]:
     """Let SQLite move its log into the file more often than a server does, so that it happens in a
     short life."""
-    usual, journal_file.CHECKPOINT_PAGES = journal_file.CHECKPOINT_PAGES, pages
+    usual, journal_store.CHECKPOINT_PAGES = journal_store.CHECKPOINT_PAGES, pages
     try:
         yield
     finally:
-        journal_file.CHECKPOINT_PAGES = usual
+        journal_store.CHECKPOINT_PAGES = usual
 
 
 @cache

@@ -21,7 +21,7 @@ from functools import cache
 from typing import Any, Protocol
 
 # Of sqlite3.h.
-OK, BUSY, IOERR, FULL, CANTOPEN = 0, 5, 10, 13, 14
+OK, IOERR, FULL, CANTOPEN = 0, 10, 13, 14
 IOERR_WRITE, IOERR_FSYNC, IOERR_TRUNCATE, IOERR_DELETE = (
     IOERR | 3 << 8,
     IOERR | 4 << 8,
@@ -29,6 +29,7 @@ IOERR_WRITE, IOERR_FSYNC, IOERR_TRUNCATE, IOERR_DELETE = (
     IOERR | 10 << 8,
 )
 IOERR_DELETE_NOENT = IOERR | 23 << 8
+IOERR_LOCK = IOERR | 15 << 8  # not that it is busy: SQLite would wait for that to pass
 OPEN_CREATE = 0x4
 
 _Close = CFUNCTYPE(c_int, c_void_p)
@@ -234,7 +235,7 @@ class _Shim:
 
     def _lock(self, original: Callable[[int, int], int], file: int, level: int) -> int:
         watcher, opened = self._open_files[file]
-        return original(file, level) if watcher.may_lock(opened) else BUSY
+        return original(file, level) if watcher.may_lock(opened) else IOERR_LOCK
 
     def _sync(self, file: int, flags: int) -> int:
         watcher, opened = self._open_files[file]

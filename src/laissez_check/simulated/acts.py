@@ -10,10 +10,10 @@ from random import Random
 import msgspec
 
 from laissez.client.errors import ApiError, HistoryGone, LaissezError, Unauthenticated
-from laissez.server.budgets import ACTIONS
+from laissez.exchange.commands import OPERATOR
+from laissez.wire.decoding import ACTIONS
 from laissez.wire.ids import KEY
 from laissez_check.crashes.clients import Dense
-from laissez_check.crashes.journal import OPERATOR
 from laissez_check.crashes.ledger import Asked, Json, Ledger
 from laissez_check.crashes.requests import OF_REST, Drawer, another, another_of_operator
 from laissez_check.finding import Finding
@@ -147,7 +147,11 @@ class Acts:
             await self._provoke(holder, asked)
 
     async def _provoke(self, holder: Holder, asked: Asked) -> None:
-        other = another_of_operator() if holder.name == OPERATOR else another(asked.command)
+        other = (
+            another_of_operator()
+            if holder.name == OPERATOR
+            else another(holder.name, asked.command)
+        )
         found = Asked(asked.holder, asked.id, other)
         await holder.by_rest(found, Ledger((asked.holder,)))
         if found.answer is None:
@@ -175,7 +179,7 @@ class Acts:
             else:
                 await holder.rest.set_budget(
                     self._draw.choice(BUDGETS),
-                    action=self._draw.choice(ACTIONS),
+                    action=self._draw.choice(list(ACTIONS)),
                     keep=self._draw.random() < 0.5,
                 )
             self._notes.tell(f"{holder.name} spends otherwise")
@@ -214,7 +218,7 @@ class Acts:
         events = Dense(self._ledger, holder.name, "a stream")
         while True:
             try:
-                async for one in holder.rest.follow(events.last, patience_s=10.0):
+                async for one in holder.rest.follow(events.last, reconnect_timeout_s=10.0):
                     told: Json = msgspec.json.decode(msgspec.json.encode(one))
                     if "n" in told:
                         events.told(told)

@@ -10,8 +10,8 @@ from typing import Any
 import httpx
 import msgspec
 
-from laissez.client.attempts import error_of
 from laissez.client.errors import ApiError
+from laissez.client.retries import response_error
 from laissez.wire.problems import STATUS
 from laissez_check.crashes.ledger import Answer, Asked, Json, Part
 
@@ -37,7 +37,7 @@ class Watched(httpx.AsyncHTTPTransport):
         response = await super().handle_async_request(request)
         if response.status_code >= 500:
             body = await response.aread()
-            if tells_of_bug(error_of(response.status_code, response.headers, body)):
+            if tells_of_bug(response_error(response.status_code, response.headers, body)):
                 self._breaks(
                     f"B1: {request.method} {request.url.path} was answered with"
                     f" {response.status_code} {body!r}"

@@ -11,7 +11,6 @@ from typing import Any, Protocol
 import msgspec
 
 from laissez.client import AsyncClient, AsyncSession
-from laissez.client.call import Call
 from laissez.client.errors import (
     ApiError,
     ConnectionFailed,
@@ -19,11 +18,12 @@ from laissez.client.errors import (
     HistoryGone,
     LaissezError,
 )
-from laissez.client.following import Told
+from laissez.client.request import Request
+from laissez.client.sse import EventOrNotice
 from laissez.wire.requests import CancelOrder, OperatorCommand, TenantCommand
 from laissez_check.crashes.clients import Dense
 from laissez_check.crashes.ledger import PASSING, Answer, Asked, Json, Ledger, Part
-from laissez_check.crashes.requests import as_rest
+from laissez_check.crashes.requests import as_rest, never_placed
 from laissez_check.simulated.answers import Watched, plain, read, tells_of_bug
 from laissez_check.simulated.machine import PORT
 from laissez_check.simulated.mix import Mix
@@ -81,9 +81,11 @@ class Holder:
     async def by_rest(self, asked: Asked, ledger: Ledger | None = None) -> None:
         method, path, body = as_rest(asked.command)
         content = None if body is None else msgspec.json.encode(body)
-        call: Call[bytes] = Call(method, path, bytes, body=content, idempotency_key=asked.id)
+        request: Request[bytes] = Request(
+            method, path, bytes, body=content, idempotency_key=asked.id
+        )
         try:
-            answer = read(asked, await self.rest._ask(call))
+            answer = read(asked, await self.rest.request(request))
         except ApiError as error:
             if error.status >= 500 or error.code in NOT_AN_ANSWER:
                 self._notes.tell(f"{self.name} {asked.id} not answered: {error.code}")
@@ -146,7 +148,7 @@ class Holder:
 
     # -- a session, as long as it lasts
 
-    async def open_session(self, patience_s: float) -> None:
+    async def open_session(self, reconnect_timeout_s: float) -> None:
         """Try for a while; without one, everything goes over REST."""
         encoding: Any = self._draw.choice(("json", "msgpack"))
         session = AsyncSession(
@@ -156,7 +158,7 @@ class Holder:
             cancel_on_disconnect=self.goes_with_orders,
             encoding=encoding,
             timeout=TIMEOUT_S,
-            patience_s=patience_s,
+            reconnect_timeout_s=reconnect_timeout_s,
         )
         self._watch_for_holes(session)
         self.session_key = self.key
@@ -172,8 +174,8 @@ class Holder:
     def _watch_for_holes(self, session: AsyncSession) -> None:
         """A client that misses an event asks for it on a new connection, so nobody would notice;
         but a connection leaves nothing out."""
-        conversation = session._conversation
-        check = conversation._check_complete
+        protocol = session._protocol
+        check = protocol._check_complete
 
         def checked(n: int) -> None:
             try:
@@ -182,14 +184,14 @@ class Holder:
                 self._ledger.breaks(f"S1: a session of {self.name} left something out: {hole}")
                 raise
 
-        conversation._check_complete = checked  # type: ignore[method-assign]
+        protocol._check_complete = checked  # type: ignore[method-assign]
 
     async def asks_in_session_of(self, key: str, id: str) -> None:
         """Anything at all, in the session that was opened with a key, if there still is one."""
         if self.session is None or self.session_key != key:
             return
         try:
-            future = self.session.send(CancelOrder(id=id, order="ord_another1"))
+            future = self.session.send(CancelOrder(id=id, order=never_placed(self.name)))
         except LaissezError:
             return
         future.add_done_callback(lambda done: done.cancelled() or done.exception())
@@ -211,7 +213,7 @@ class Holder:
             except LaissezError:
                 return
 
-    def _saw(self, one: Told) -> None:
+    def _saw(self, one: EventOrNotice) -> None:
         told = plain(one)
         if "n" in told:
             if self.told.last < 0:
@@ -247,10 +249,10 @@ class Holder:
     # -- looking, for the auditor
 
     async def get(self, path: str, **query: str | int) -> Any:
-        call: Call[bytes] = Call(
+        request: Request[bytes] = Request(
             "GET", path, bytes, {name: str(value) for name, value in query.items()}
         )
-        content = await self.rest._ask(call)
+        content = await self.rest.request(request)
         return msgspec.json.decode(content)
 
     async def pages(self, path: str, **query: str | int) -> list[Json]:

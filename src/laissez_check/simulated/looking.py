@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 
 from laissez.client.errors import ApiError, LaissezError
-from laissez_check.crashes.journal import OPERATOR
+from laissez.exchange.commands import OPERATOR
 from laissez_check.crashes.ledger import Quoted, Shown
 from laissez_check.simulated.answers import plain, tells_of_bug
 from laissez_check.simulated.clients import ANSWER_WAITED_S, Holder, Notes

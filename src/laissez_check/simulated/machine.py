@@ -11,18 +11,17 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
+from laissez.exchange.commands import OPERATOR, SERVICE, Caps, CreateTenant
 from laissez.journal import JournalError
 from laissez.market import Topology
-from laissez.server import opening
-from laissez.server.assembly import Service
+from laissez.server import data_folder
 from laissez.server.clock import Clock
-from laissez.server.commands import OPERATOR, SERVICE, CreateTenant
-from laissez.server.desk import Desk
-from laissez.server.founding import KEYS, is_founded, issue_first_key
-from laissez.server.opening import open_folder
-from laissez.server.server import Server
+from laissez.server.data_folder import open_folder
+from laissez.server.first_start import KEYS, is_founded, issue_first_key
+from laissez.server.gateway import Gateway
+from laissez.server.lifecycle import Service
+from laissez.server.serve import Server
 from laissez.wire.problems import ProblemError
-from laissez.wire.requests import Caps
 from laissez_check.disk.faulty import FaultyDisk
 from laissez_check.finding import Finding
 from laissez_check.simulated.edges import Wall
@@ -113,7 +112,7 @@ class Machine:
     async def _serve(self, life: Life) -> None:
         settings = self._mix.settings
         if not is_founded(self.folder):
-            opening.create(self.folder, self.topology, settings.limits.open_orders_max)
+            data_folder.create(self.folder, self.topology, settings.limits.open_orders_max)
         clock = partial(Clock, wall=self._wall.now_ns, passed=self._wall.passed_ns)
         opened = open_folder(self.folder, settings.limits, start_clock=clock)
         self.began.append(opened.exchange.events)
@@ -122,17 +121,17 @@ class Machine:
             settings, opened, commit, partial(LoopCopy, draw=self._draw), NO_FILES
         )
         life.service.begin()
-        await self._found_accounts(life.service.desk)
-        life.server = listen(self._network, PORT, life.service, settings)
+        await self._found_accounts(life.service.gateway)
+        life.server = listen(self._network, PORT, life.service)
 
-    async def _found_accounts(self, desk: Desk) -> None:
+    async def _found_accounts(self, gateway: Gateway) -> None:
         """The operator's key, and tenants with theirs, each in a file: what is there already
         stays."""
-        await issue_first_key(desk, self.folder, OPERATOR)
+        await issue_first_key(gateway, self.folder, OPERATOR)
         for tenant in self._mix.forest.tenants:
-            if tenant not in desk.exchange.accounts:
-                desk.enter(OPERATOR, SERVICE, "", CreateTenant(tenant, Caps()))
-            await issue_first_key(desk, self.folder, tenant)
+            if tenant not in gateway.exchange.accounts:
+                gateway.enter(OPERATOR, SERVICE, "", CreateTenant(tenant, Caps()))
+            await issue_first_key(gateway, self.folder, tenant)
 
     @property
     def is_well(self) -> bool:
@@ -142,7 +141,7 @@ class Machine:
             and not life.is_dead
             and life.server is not None
             and life.service is not None
-            and life.service.desk.failure is None
+            and life.service.gateway.failure is None
         )
 
     @property
@@ -150,7 +149,7 @@ class Machine:
         """By the service's own clock."""
         assert self.life is not None
         assert self.life.service is not None
-        return self.life.service.desk.clock.now()
+        return self.life.service.gateway.clock.now()
 
     @property
     def places(self) -> int:
@@ -198,7 +197,7 @@ class Machine:
         if life.is_dead:
             return
         error = stopping.exception()
-        if error is not None and not (self.may_fail or life.service.desk.failure):
+        if error is not None and not (self.may_fail or life.service.gateway.failure):
             raise Finding(f"R2: a planned stop failed: {error!r}") from error
         self._count("planned stop")
         self._end(life, told=True)
@@ -208,7 +207,7 @@ class Machine:
         await service.stop_tasks()
         await service.end()
         service.close()
-        self.last_state = service.desk.exchange.snapshot()
+        self.last_state = service.gateway.exchange.snapshot()
 
     async def ended(self) -> None:
         """Wait for the end of this life, and let what a dead machine leaves behind settle."""
@@ -236,7 +235,7 @@ class Machine:
         service = life.service
         if service is not None:
             with suppress(Exception):
-                service.desk._reader.close()
+                service.gateway._reader.close()
             with suppress(Exception):
                 service._journal.close()
             with suppress(Exception):

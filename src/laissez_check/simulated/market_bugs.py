@@ -1,8 +1,9 @@
 """Mistakes of the market on purpose.
 
-Its compiled form calls its own functions without asking Python for them, so a mistake cannot be put
-inside. It is made where the service calls the market: after each command, the leases that a market
-with the mistake would have ended as well are ended, and told as it would tell them.
+Its compiled form, and that of the exchange around it, call their own functions without asking
+Python for them, so a mistake cannot be put inside. It is made where the service calls the exchange:
+after each command, the leases that a market with the mistake would have ended as well are ended,
+and told as it would tell them.
 """
 
 from __future__ import annotations
@@ -12,7 +13,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from laissez.market import EndReason, Event, LeaseEnded, Market, Refused, Relinquish
+from laissez.exchange.commands import SERVICE, Request
+from laissez.exchange.events import Applied, Event
+from laissez.exchange.exchange import Exchange
+from laissez.market import EndReason, LeaseEnded, Market, Relinquish
 from laissez.market.answers import LeaseView
 
 Replaced = tuple[Any, str, Any]  # object, name, what stands there now
@@ -33,22 +37,31 @@ def hold_ignored() -> list[Replaced]:
 
 
 def _also_lost(is_lost: Callable[[LeaseView, int], bool]) -> list[Replaced]:
-    apply = Market.apply
+    apply = Exchange.apply
 
-    def apply_and_lose(self: Market, command: Any, at: Any) -> list[Event]:
-        events = apply(self, command, at)
-        if events and isinstance(events[-1], Refused):
-            return events
-        for before in self.leases():
-            lease = self.lease(before.tenant, before.lease)
-            if lease is not None and lease.end is None and is_lost(lease, self.now):
-                events += [
-                    _for_price(self, event)
-                    for event in apply(self, Relinquish(lease.tenant, lease.lease), self.now)
-                ]
-        return events
+    def apply_and_lose(self: Exchange, at: int, request: Request) -> Applied:
+        applied, market = apply(self, at, request), self.market
+        if applied.refusal is not None:
+            return applied
+        for before in market.leases():
+            lease = market.lease(before.tenant, before.lease)
+            if lease is not None and lease.end is None and is_lost(lease, market.now):
+                gives_up = Relinquish(lease.tenant, lease.lease)
+                more = Request(lease.tenant, SERVICE, "", b"", gives_up)
+                applied = _together(market, applied, apply(self, market.now, more))
+        return applied
 
-    return [(Market, name, apply_and_lose) for name in ("apply", "apply_typed")]
+    return [(Exchange, "apply", apply_and_lose)]
+
+
+def _together(market: Market, first: Applied, then: Applied) -> Applied:
+    events = [_for_price(market, event) for event in then.events]
+    return replace(
+        first,
+        events=(*first.events, *events),
+        tenants=(*first.tenants, *then.tenants),
+        numbers=(*first.numbers, *then.numbers),
+    )
 
 
 def _for_price(market: Market, event: Event) -> Event:

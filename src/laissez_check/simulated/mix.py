@@ -103,7 +103,8 @@ def _settings(draw: Random, folder: str, orders_max: int) -> Settings:
     return Settings(
         data=Data(folder=folder),
         journal=Journal(
-            snapshot_every=draw.choice((3, 10, 25, 1_000_000)), snapshots_kept=draw.choice((1, 2))
+            snapshot_every_s=draw.choice((0.2, 1.0, 5.0, 86_400.0)),
+            snapshots_kept=draw.choice((1, 2)),
         ),
         books=Books(
             keep_hours=draw.choice((24.0, 0.001)),

@@ -15,8 +15,8 @@ class Promise(NamedTuple):
 
 PROMISES: dict[str, Promise] = {
     "I1": Promise(
-        "A request is carried out at most once, and sent again under its id it gets its first"
-        " answer.",
+        "A request is carried out at most once. Sent again under its id, it gets the status, the"
+        " code and the events of its first answer.",
         ("carried out twice", "was answered first with"),
     ),
     "I2": Promise("An id that was used for something else is a conflict."),

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from laissez.client.errors import LaissezError
-from laissez.client.webhooks import delivery
+from laissez.client.webhooks import verify
 from laissez_check.crashes.ledger import Ledger
 from laissez_check.finding import Finding
 from laissez_check.simulated.clients import Holder
@@ -62,16 +62,16 @@ class Receiver:
         if not self._secrets:
             return 503
         try:
-            told = delivery(self._secrets, headers, body, tolerance_s=ANY_TIME_S, now=0)
+            delivery = verify(self._secrets, headers, body, tolerance_s=ANY_TIME_S, now=0)
         except LaissezError as error:
             self._ledger.breaks(f"W1: a delivery to {self.holder} is not genuine: {error}")
             return 400
         self.deliveries += 1
-        events: list[dict[str, Any]] = msgspec.json.decode(msgspec.json.encode(told.events))
-        if told.webhook != self.webhook or events[0]["n"] > self.last + 1:
+        events: list[dict[str, Any]] = msgspec.json.decode(msgspec.json.encode(delivery.events))
+        if delivery.webhook != self.webhook or events[0]["n"] > self.last + 1:
             self._ledger.breaks(
                 f"W2: {self.holder} took events up to {self.last}, and is sent those from"
-                f" {events[0]['n']} of {told.webhook}"
+                f" {events[0]['n']} of {delivery.webhook}"
             )
         for before, one in zip([None, *events], events, strict=False):
             if before is not None and one["n"] != before["n"] + 1:

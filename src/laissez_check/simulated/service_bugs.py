@@ -6,17 +6,18 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from laissez.journal import Document, Entry, recovery
+from laissez.exchange.commands import Request
+from laissez.exchange.events import Applied, Document
+from laissez.journal import Entry, recovery
 from laissez.journal.segment import SEQ_MAX
-from laissez.server import opening, upkeep
+from laissez.server import data_folder, maintenance
 from laissez.server.clock import Clock
-from laissez.server.desk import Desk
-from laissez.server.http import incoming
+from laissez.server.gateway import Gateway
 from laissez.server.http.endpoint import _Ready
-from laissez.server.outcomes import Applied
-from laissez.server.remembered import Remembered
-from laissez.server.session import Session
+from laissez.server.http.request import read_headers, read_key
+from laissez.server.idempotency import IdempotencyKeys
 from laissez.server.webhooks.delivery import Deliverer
+from laissez.server.websocket.session import Session
 from laissez.wire.requests import AskQuote
 from laissez_check.simulated.market_bugs import Replaced
 from laissez_check.simulated.storing import LoopCommit, LoopCopy
@@ -36,23 +37,23 @@ def acknowledged_before_commit() -> list[Replaced]:
 
 def event_before_commit() -> list[Replaced]:
     """Followers are told at once."""
+    apply, tell = Gateway._apply, Gateway._tell_followers
 
-    def tell(self: Desk, applied: Applied, origin: Any) -> None:
-        for index, told in enumerate(applied.outcome.told):
-            for follower in [*self.followers(told.tenant or ""), *self.followers("operator")]:
-                if follower is not origin:
-                    follower.deliver(follower.told(applied, index))
+    def apply_and_tell(self: Gateway, request: Request, origin: Any, at: int) -> Applied:
+        applied = apply(self, request, origin, at)
+        tell(self, applied, origin)
+        return applied
 
-    return [(Desk, "_tell_followers", tell)]
+    return [(Gateway, "_apply", apply_and_tell), *events_not_pushed()]
 
 
 def ids_forgotten_at_start() -> list[Replaced]:
-    return [(Remembered, "add_older", lambda self, at, holder, id, seq: True)]
+    return [(IdempotencyKeys, "add_older", lambda self, at, holder, id, seq: True)]
 
 
 def body_not_compared() -> list[Replaced]:
     """An id that was used before gets its first answer, whatever is asked."""
-    return [(Desk, "_first_time", lambda self, seq, request: self._entered(seq)[1])]
+    return [(Gateway, "_first_time", lambda self, seq, request: self._entered(seq)[1])]
 
 
 def last_group_left_out() -> list[Replaced]:
@@ -70,7 +71,7 @@ def last_group_left_out() -> list[Replaced]:
         finally:
             recovery.replay = replay
 
-    return [(opening, "recover", recover_less)]
+    return [(data_folder, "recover", recover_less)]
 
 
 def snapshot_of_later() -> list[Replaced]:
@@ -97,12 +98,12 @@ def clock_may_fall() -> list[Replaced]:
 
 def resumed_after_next() -> list[Replaced]:
     """Who resumes misses one event."""
-    events_after = Desk.events_after
+    events_after = Gateway.events_after
 
-    async def after_next(self: Desk, holder: str, n: int, most: int | None = None) -> Any:
+    async def after_next(self: Gateway, holder: str, n: int, most: int | None = None) -> Any:
         return (await events_after(self, holder, n, most))[1 if n else 0 :]
 
-    return [(Desk, "events_after", after_next)]
+    return [(Gateway, "events_after", after_next)]
 
 
 def cursor_before_delivery() -> list[Replaced]:
@@ -120,7 +121,7 @@ def ids_of_everybody() -> list[Replaced]:
     """An id that one holder has used counts as used by all."""
     return [
         (
-            Remembered,
+            IdempotencyKeys,
             "find",
             lambda self, holder, id: next(
                 (ids[id] for ids in self._by_holder.values() if id in ids), None
@@ -131,26 +132,26 @@ def ids_of_everybody() -> list[Replaced]:
 
 def orders_outlive_sessions() -> list[Replaced]:
     """A start leaves the orders of sessions that were lost as they are, and so does a stop."""
-    return [(upkeep, "cancel_orphans", lambda desk: 0)]
+    return [(maintenance, "cancel_orphans", lambda gateway: 0)]
 
 
 def revoked_still_heard() -> list[Replaced]:
     """A key that is revoked opens nothing more, and what it has opened goes on."""
-    return [(Desk, "_cut_off", lambda self, key: None)]
+    return [(Gateway, "_cut_off", lambda self, key: None)]
 
 
 def events_not_pushed() -> list[Replaced]:
     """Followers hear of what happens only when they come back."""
-    return [(Desk, "_tell_followers", lambda self, applied, origin: None)]
+    return [(Gateway, "_tell_followers", lambda self, applied, origin: None)]
 
 
 def holds_end_when_asked() -> list[Replaced]:
     """What is over by itself waits for somebody to ask."""
 
-    async def wait(desk: Desk) -> None:
+    async def wait(gateway: Gateway) -> None:
         await asyncio.get_running_loop().create_future()
 
-    return [(upkeep, "end_holds", wait)]
+    return [(maintenance, "end_holds", wait)]
 
 
 def quote_before_commit() -> list[Replaced]:
@@ -173,12 +174,12 @@ def answers_500_once() -> list[Replaced]:
     out."""
     answer, met = _Ready._answer, set[str]()
 
-    async def answer_the_second_time(self: _Ready, call: Any, scope: Any, receive: Any) -> Any:
-        id = incoming.read_key(incoming.read_headers(scope)) if self._takes_key else ""
+    async def answer_the_second_time(self: _Ready, call: Any, request: Any) -> Any:
+        id = read_key(read_headers(request.headers)) if self._takes_key else ""
         if id and id not in met:
             met.add(id)
             raise RuntimeError("a bug on purpose")
-        return await answer(self, call, scope, receive)
+        return await answer(self, call, request)
 
     return [(_Ready, "_answer", answer_the_second_time)]
 

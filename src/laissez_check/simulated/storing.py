@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Self
 
 from laissez.journal import Journal, JournalFailed, Storing
-from laissez.server.copied import CopyFailed
+from laissez.server.forked import CopyFailed
 
 DELAYS_S = (0.0002, 0.001, 0.005, 0.05, 0.3)  # a disk is slow now and then
 

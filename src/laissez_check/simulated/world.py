@@ -17,11 +17,12 @@ from typing import Any
 import msgspec
 
 from laissez.client.errors import LaissezError
+from laissez.exchange.commands import OPERATOR
 from laissez.journal import Reader
 from laissez.journal.recovery import replay
-from laissez.server.opening import Replaying
+from laissez.server.data_folder import Replaying
 from laissez_check.crashes.checks import Inspector
-from laissez_check.crashes.journal import OPERATOR, Truth, compare
+from laissez_check.crashes.journal import Truth, compare
 from laissez_check.crashes.ledger import Json, Ledger
 from laissez_check.disk.faulty import FaultyDisk
 from laissez_check.event_rules import instant
@@ -237,7 +238,7 @@ class World:
 
     async def _end_if_due(self, life: Life, stops: bool) -> None:
         machine = self._machine
-        failure = None if life.service is None else life.service.desk.failure
+        failure = None if life.service is None else life.service.gateway.failure
         if failure is not None and not machine.may_fail:
             raise Finding(f"B1: the service gave up, and its disk is well: {failure}")
         if life.is_dead or not (stops or failure is not None):
@@ -337,7 +338,7 @@ class World:
     async def _settle_session(self, holder: Holder) -> None:
         while not holder.has_session:
             await holder.close_session(forgets=False)
-            await holder.open_session(patience_s=SETTLES_WITHIN_S)
+            await holder.open_session(reconnect_timeout_s=SETTLES_WITHIN_S)
             await asyncio.sleep(0.5)
 
     def _compare_streams(self) -> None:

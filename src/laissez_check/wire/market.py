@@ -23,7 +23,7 @@ from laissez_check.wire import bad_inputs
 # slow is so soon: not so soon that what is quick would seem slow on a busy machine.
 SETTINGS = {
     "LAISSEZ_BOOKS__CLOSE_AFTER_COMMANDS": "1000000",
-    "LAISSEZ_JOURNAL__SNAPSHOT_EVERY": "1000000",
+    "LAISSEZ_JOURNAL__SNAPSHOT_EVERY_S": "86400",
     "LAISSEZ_LIMITS__WAIT_S_MAX": "60",
     "LAISSEZ_WEBHOOKS__ALLOW_HTTP": "true",
     "LAISSEZ_WEBHOOKS__ALLOW_ADDRESSES": "127.0.0.1/32",

@@ -7,7 +7,7 @@ from typing import Final
 
 from laissez.tenants import Deadline, Leaves
 from laissez.tenants.parabricks import Batch, Parabricks
-from laissez.wire.times import HOUR_US
+from laissez.units import HOUR_US
 
 LENGTH_H: Final = 5
 SAMPLES: Final = 90

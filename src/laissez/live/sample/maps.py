@@ -20,7 +20,7 @@ from laissez.operators import (
     PythonCallable,
 )
 from laissez.operators.base import DAY_US
-from laissez.wire.times import HOUR_US, SECOND_US
+from laissez.units import HOUR_US, SECOND_US
 
 ROUND_S: Final = 120.0  # until it is the same rack's turn again
 TURN_S: Final = 25.0

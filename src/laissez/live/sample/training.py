@@ -7,7 +7,7 @@ from typing import Final
 
 from laissez.tenants import Deadline, Leaves
 from laissez.tenants.sailor import Job, Planner, Sailor, Shadow, Site, builtin_profile
-from laissez.wire.times import HOUR_US
+from laissez.units import HOUR_US
 
 LENGTH_H: Final = 3
 VALUE: Final = 900.0  # dollars for a job done in time

@@ -26,8 +26,8 @@ from laissez.server.audit.log import (
     split,
     written,
 )
-from laissez.server.looking_back import last_entry
-from laissez.wire.times import TimeError
+from laissez.server.past_state import last_entry
+from laissez.units import TimeError
 
 FILE = "digests.jsonl"
 

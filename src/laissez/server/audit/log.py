@@ -19,8 +19,8 @@ import msgspec
 from msgspec.structs import replace
 
 from laissez.journal import disk
-from laissez.server.audit.collecting import Noted
-from laissez.wire.times import HOUR_US, format_time, parse_time
+from laissez.server.audit.refusals import Noted
+from laissez.units import HOUR_US, format_time, parse_time
 
 FOLDER = "audit"  # in the data folder
 CUT = "cut"  # the code of a line that tells what was cut off before it

@@ -14,16 +14,16 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
+from laissez.exchange.exchange import Exchange
 from laissez.journal import Document, JournalError, Reader
 from laissez.journal import verify as replay
 from laissez.server.audit.digests import FILE
 from laissez.server.audit.log import FOLDER, Broken, Digest, end_of, path_of, read, start
 from laissez.server.audit.verify_log import Following, Removal, Removals, Verdict, was_old
-from laissez.server.exchange import Exchange
-from laissez.server.looking_back import last_entry
-from laissez.server.opening import Replaying, read_asker
+from laissez.server.data_folder import Replaying
+from laissez.server.past_state import last_entry
+from laissez.units import TimeError
 from laissez.wire.ids import KEY
-from laissez.wire.times import TimeError
 
 Progress: TypeAlias = Callable[[str, int, int], None]  # with what, how many, of how many
 
@@ -242,9 +242,9 @@ class _Asked(Replaying):
 
     def apply(self, at: int, request: bytes) -> tuple[bytes, tuple[Document, ...]]:
         self._seq += 1
-        asker = read_asker(request)
-        if asker.by.startswith(KEY):
-            known = self.exchange.keys.get(asker.by)
-            if known is None or known.holder != asker.who:
-                self._strange.setdefault((asker.who, asker.by), self._seq)
+        asked = self.codec.unpack_request(request)
+        if asked.key.startswith(KEY):
+            known = self.exchange.keys.get(asked.key)
+            if known is None or known.holder != asked.who:
+                self._strange.setdefault((asked.who, asked.key), self._seq)
         return super().apply(at, request)

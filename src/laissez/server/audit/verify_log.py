@@ -25,7 +25,7 @@ from laissez.server.audit.log import (
     read,
 )
 from laissez.server.settings import Audit
-from laissez.wire.times import HOUR_US, TimeError, parse_time
+from laissez.units import HOUR_US, TimeError, parse_time
 
 UNKNOWN = "?"  # the chain after a line that cannot be read
 # that of the service and that of whoever verifies; days are removed right after midnight

@@ -9,19 +9,20 @@ from pathlib import Path
 
 import msgspec
 
-from laissez.journal import Reader
-from laissez.server.audit.collecting import DONE
+from laissez.exchange.codec import Codec
+from laissez.exchange.commands import CreateTenant, IssueKey, SetCaps
+from laissez.exchange.events import CODES
+from laissez.exchange.names import Names
+from laissez.journal import Entry, Reader
+from laissez.market import Market
 from laissez.server.audit.log import FOLDER, Broken, Refusal, day_of, days, lines_of, path_of, read
-from laissez.server.looking_back import last_entry
-from laissez.wire.times import format_time, parse_time
+from laissez.server.audit.refusals import DONE
+from laissez.units import format_time, parse_time
+from laissez.wire.rendering import EVENT_TYPES
+from laissez.wire.texts import code_of, command_name
 
 # which field names the tenant
-ABOUT = {"create_tenant": "name", "set_caps": "tenant", "issue_key": "holder"}
-
-_request = msgspec.msgpack.Decoder(tuple[str, str, str, bytes, dict[str, object]])
-_outcome = msgspec.msgpack.Decoder(
-    tuple[int, list[tuple[str | None, int, dict[str, object]]], tuple[str, str] | None]
-)
+ABOUT: dict[type, str] = {CreateTenant: "name", SetCaps: "tenant", IssueKey: "holder"}
 
 
 class Acted(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -76,33 +77,34 @@ def acted(
 def _entries(
     reader: Reader, wanted: Wanted, on_progress: Callable[[int, int], None] | None
 ) -> Iterator[Acted]:
+    """Entries refer to names by number, so all entries before the first are read, too."""
+    codec = Codec(Names(Market.restore(reader.genesis).topology.nodes))
     last = reader.tail().last
-    first = last_entry(reader, wanted.since - 1, last) + 1 if wanted.since else 1
-    for group in reader.groups(first, last):
+    for group in reader.groups(1, last):
         for seq, entry in enumerate(group.entries, group.first):
             if wanted.until is not None and entry.at >= wanted.until:
                 return
-            if seq >= first:
-                yield _of_entry(seq, entry.at, entry.request, entry.outcome)
+            codec.learn(entry.request, entry.outcome)
+            if entry.at >= wanted.since:
+                yield _of_entry(codec, seq, entry)
         if on_progress is not None:
             on_progress(group.last, last)
 
 
-def _of_entry(seq: int, at: int, request: bytes, outcome: bytes) -> Acted:
-    who, by, id, _, command = _request.decode(request)
-    _, told, refused = _outcome.decode(outcome)
-    about = str(command.get(ABOUT.get(str(command["type"]), ""), ""))
-    events = tuple(str(event["type"]) for _, _, event in told)
+def _of_entry(codec: Codec, seq: int, entry: Entry) -> Acted:
+    request = codec.unpack_request(entry.request)
+    applied = codec.unpack_outcome(entry.at, entry.outcome)
+    about = ABOUT.get(type(request.command))
     return Acted(
-        format_time(at),
-        DONE if refused is None else refused[0],
-        str(command["type"]),
-        who,
-        by,
-        id=id.partition("\t")[0],
+        format_time(entry.at),
+        DONE if applied.refusal is None else code_of(applied.refusal),
+        command_name(request.command),
+        request.who,
+        request.key,
+        id=request.id.partition("\t")[0],
         entry=seq,
-        about=about,
-        events=events,
+        about="" if about is None else getattr(request.command, about),
+        events=tuple(EVENT_TYPES[CODES[type(event)]] for event in applied.events),
     )
 
 

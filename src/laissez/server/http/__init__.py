@@ -1,12 +1,16 @@
-"""The REST API: requests in, JSON out, over the one table of operations in `operations`.
+"""The REST API: bytes in, JSON out, over the one table of operations in `operations`.
 
+    protocol        the HTTP/1.1 connection: limits, deadlines, pipelining, streams, upgrades
+    app             routes, and what all connections share
+    request         one request: its head, its body as it arrives, the way to answer it
+    response        the bytes of an answer
     operations      what can be asked, by whom, and what is answered; routes, OpenAPI and the
                     readable page are made from it
     endpoint        the way of one request: who asks, what is asked, carry it out, wait until it is
                     durable, answer
-    call, incoming, outgoing, paging    the parts of that way
+    call, paging    what an operation sees and answers
     orders, leases, instances, prices, bills, events, market, tenants, health
                     what is carried out, by noun
 
-Nothing here decides anything about the market; that is the exchange's, behind the desk.
+Nothing here decides anything about the market; that is the exchange's, behind the gateway.
 """

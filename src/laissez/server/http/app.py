@@ -1,35 +1,37 @@
-"""The ASGI application: routes made from the table of operations, and the session beside them."""
+"""The application: routes made from the table of operations, and all that connections share."""
 
 from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Coroutine
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 from msgspec.structs import replace
-from starlette.routing import Route, Router
 
-from laissez.server.desk import Desk
-from laissez.server.http.call import Receive, Scope, Send
+from laissez.server.gateway import Gateway
 from laissez.server.http.docs_page import docs_page
-from laissez.server.http.endpoint import OTHER, Endpoint, refuse
+from laissez.server.http.endpoint import Endpoint, refuse
 from laissez.server.http.openapi import openapi
 from laissez.server.http.operation import Operation
 from laissez.server.http.operations import OPERATIONS
-from laissez.server.http.outgoing import encode
+from laissez.server.http.protocol import HttpConnection, is_within
+from laissez.server.http.request import Request
+from laissez.server.http.response import encode
 from laissez.server.http.site import Site
 from laissez.server.http.static import FOLDER, File, console
 from laissez.server.metrics import Metrics
-from laissez.server.places import Places
+from laissez.server.quotas import StreamQuota
 from laissez.server.settings import Settings
 from laissez.server.signins import SignIns
 from laissez.server.webhooks.dispatcher import Webhooks
+from laissez.server.websocket.connection import Connection
 from laissez.wire.problems import Code, ProblemError
 
-SESSION = "/v1/session"
-Serves: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
+PATH = ":path"  # of a parameter that may hold slashes
+Serves: TypeAlias = Endpoint | File
 
 
 class ServesSessions(Protocol):
@@ -45,62 +47,88 @@ class App:
         files: dict[str, File],
     ) -> None:
         self.site = site
-        self._sessions = sessions
+        self.sessions = sessions
+        self.connections: dict[HttpConnection | Connection, None] = {}  # in order of arrival
+        self.tasks: set[asyncio.Task[None]] = set()
+        networks = tuple([ip_network(one) for one in site.settings.server.trusted_proxies])
+        self.trusts = functools.lru_cache(1_000)(lambda host: is_within(host, networks))
+        self._exact: dict[str, Serves] = {**files}
+        # by what comes before and after the one parameter of a path
+        self._patterns: dict[tuple[str, str], tuple[str, Endpoint]] = {}
         by_path: dict[str, list[Operation]] = {}
         for operation in operations:
             by_path.setdefault(operation.path, []).append(operation)
-        endpoints = {path: Endpoint(site, found) for path, found in by_path.items()}
-        self._exact: dict[str, Serves] = {
-            **files,
-            **{path: endpoint for path, endpoint in endpoints.items() if "{" not in path},
-        }
-        routes = [Route(path, endpoint) for path, endpoint in endpoints.items() if "{" in path]
-        self._router = Router(
-            routes, redirect_slashes=False, default=functools.partial(_nothing_there, site)
-        )
+        for path, found in by_path.items():
+            self._add(path, Endpoint(site, found))
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            await self._serve(scope, receive, send)
-        except asyncio.CancelledError:
-            if not self.site.desk.stopping:
-                raise
-            # The server has hung up, and nobody is there to be answered.
-
-    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        kind = scope["type"]
-        if kind == "http":
-            endpoint = self._exact.get(scope["path"], self._router.app)
-            await endpoint(scope, receive, send)
-        elif kind == "websocket" and scope["path"] == SESSION and self._sessions is not None:
-            await self._sessions.serve(scope, receive, send)
-        elif kind == "websocket":
-            self.site.desk.refusals.note(
-                ProblemError(Code.NOT_FOUND, "no session there"), OTHER, None, scope
-            )
-            # before it was accepted: answered with status 403
-            await send({"type": "websocket.close", "code": 1000})
+    def _add(self, path: str, endpoint: Endpoint) -> None:
+        before, _, rest = path.partition("{")
+        name, _, after = rest.partition("}")
+        if not name:
+            self._exact[path] = endpoint
+        elif name.endswith(PATH):
+            assert not after
+            self._patterns[before, PATH] = name.removesuffix(PATH), endpoint
         else:
-            await _lifespan(receive, send)
+            self._patterns[before, after] = name, endpoint
+
+    def serve(self, request: Request) -> Coroutine[Any, Any, None]:
+        endpoint = self._exact.get(request.path) or self._matching(request)
+        return self._nothing_there(request) if endpoint is None else endpoint.serve(request)
+
+    def _matching(self, request: Request) -> Endpoint | None:
+        """The endpoint of a path with a parameter: `/v1/noun/{parameter}` and what follows it."""
+        parts = request.path.split("/", 3)
+        if len(parts) < 4:
+            return None
+        before, rest = f"/{parts[1]}/{parts[2]}/", parts[3]
+        found = self._patterns.get((before, PATH))
+        if found is not None:
+            request.path_params = {found[0]: rest}
+            return found[1]
+        value, slash, after = rest.partition("/")
+        found = self._patterns.get((before, slash + after))
+        if found is None or not value:
+            return None
+        request.path_params = {found[0]: value}
+        return found[1]
+
+    async def _nothing_there(self, request: Request) -> None:
+        problem = ProblemError(
+            Code.NOT_FOUND,
+            f"there is nothing at {request.path[:200]!r}: /docs lists what there is",
+        )
+        await refuse(self.site, problem, request, [])
+
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run what outlasts the arrival of its request."""
+        task = asyncio.get_running_loop().create_task(work)
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
 
 
 def make_app(
-    desk: Desk,
+    gateway: Gateway,
     settings: Settings,
-    places: Places,
+    places: StreamQuota,
     sessions: ServesSessions | None = None,
     metrics: Metrics | None = None,
     signins: SignIns | None = None,
     files: Path = FOLDER,
     webhooks: Webhooks | None = None,
 ) -> App:
-    """The whole API over a desk. `sessions` serves WebSockets at /v1/session; `files` are the
+    """The whole API over a gateway. `sessions` serves WebSockets at /v1/session; `files` are the
     console's. Without `signins`, a restart ends them; without `webhooks`, none is sent anything."""
-    metrics = Metrics(desk, places) if metrics is None else metrics
-    webhooks = Webhooks(desk, settings.webhooks) if webhooks is None else webhooks
+    metrics = Metrics(gateway, places) if metrics is None else metrics
+    webhooks = Webhooks(gateway, settings.webhooks) if webhooks is None else webhooks
     metrics.webhooks = webhooks.tally
     site = Site(
-        desk, settings, metrics, places, SignIns(desk) if signins is None else signins, webhooks
+        gateway,
+        settings,
+        metrics,
+        places,
+        SignIns(gateway) if signins is None else signins,
+        webhooks,
     )
     operations, site.openapi, site.docs = _described(settings.server.metrics_open)
     return App(site, operations, sessions, console(files, site))
@@ -122,18 +150,3 @@ def _opened(operation: Operation) -> Operation:
         if operation.name == "getMetrics"
         else operation
     )
-
-
-async def _nothing_there(site: Site, scope: Any, receive: Any, send: Any) -> None:
-    problem = ProblemError(
-        Code.NOT_FOUND, f"there is nothing at {scope['path'][:200]!r}: /docs lists what there is"
-    )
-    await refuse(site, problem, scope, send, [])
-
-
-async def _lifespan(receive: Receive, send: Send) -> None:
-    while True:
-        message = await receive()
-        await send({"type": f"{message['type']}.complete"})
-        if message["type"] == "lifespan.shutdown":
-            return

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from laissez.server import exports, filed
-from laissez.server.accounts import Account
-from laissez.server.aside import NO_REST, Pieces
+from laissez.exchange.accounts import Account
+from laissez.server import exports
+from laissez.server.background import NO_REST, Background
 from laissez.server.billing import Owed, in_words, running, settle
 from laissez.server.http.call import Answer, Call
 from laissez.server.http.paging import Cursor, cursor_of, limit_of, page
 from laissez.server.periods import check_period, closed_lines, of_period
+from laissez.server.statements import items
 from laissez.wire.problems import Code, ProblemError
 
 FORMATS = ("json", "csv", "focus")
@@ -24,7 +25,7 @@ async def shown(call: Call) -> Answer:
             Code.BAD_REQUEST, f"format: expected one of {', '.join(FORMATS)}, found {form[:40]!r}"
         )
     call.admit_items(0)
-    pieces = Pieces(call.desk.clock, NO_REST)
+    pieces = Background(call.gateway.clock, NO_REST)
     if not call.principal.is_operator or "tenant" in call.query:
         if "limit" in call.query or "cursor" in call.query:
             raise ProblemError(
@@ -37,7 +38,7 @@ async def shown(call: Call) -> Answer:
             if form == "json"
             else await _table(call, form, [owed], pieces)
         )
-    names = list(call.desk.exchange.accounts)
+    names = list(call.gateway.exchange.accounts)
     cursor = cursor_of(call, "bills")
     first = (
         0
@@ -60,8 +61,8 @@ async def shown(call: Call) -> Answer:
     )
 
 
-async def _table(call: Call, form: str, owed: list[Owed], pieces: Pieces) -> Answer:
-    topology = call.desk.exchange.market.topology
+async def _table(call: Call, form: str, owed: list[Owed], pieces: Background) -> Answer:
+    topology = call.gateway.exchange.market.topology
     return Answer(
         await exports.plain(owed, pieces)
         if form == "csv"
@@ -70,36 +71,35 @@ async def _table(call: Call, form: str, owed: list[Owed], pieces: Pieces) -> Ans
     )
 
 
-async def _owed(call: Call, account: Account, pieces: Pieces) -> Owed:
-    desk = call.desk
+async def _owed(call: Call, account: Account, pieces: Background) -> Owed:
+    gateway = call.gateway
     since, until = call.time("since"), call.time("until")
     if since is not None or until is not None:
         return await _of_period(call, account, since, until, pieces)
-    call.owe_items(desk.exchange.market.bill_lines(account.name))
-    await settle(desk.exchange, account, pieces)
-    return running(desk.exchange, account, desk.end_holds())
+    call.owe_items(gateway.exchange.market.bill_lines(account.name))
+    await settle(gateway.exchange, account, pieces)
+    return running(gateway.exchange, account, gateway.end_holds())
 
 
 async def _of_period(
-    call: Call, account: Account, since: int | None, until: int | None, pieces: Pieces
+    call: Call, account: Account, since: int | None, until: int | None, pieces: Background
 ) -> Owed:
     """If the books are closed while statements are read, once more: what is closed and what is open
     must fit together."""
-    desk, exchange, statements = call.desk, call.desk.exchange, call.site.statements
-    check_period(exchange, since, until, desk.end_holds())
+    gateway, exchange, statements = call.gateway, call.gateway.exchange, call.site.statements
+    check_period(exchange, since, until, gateway.end_holds())
     closed: int | None = None
     while closed != exchange.closed_before:
         is_first, closed = closed is None, exchange.closed_before
-        await desk.all_durable()
+        await gateway.all_durable()
         heads = (
             []
             if since is not None and since >= closed
             else await statements.touching(account.name, since, until)
         )
         if is_first:
-            call.owe_items(
-                exchange.market.bill_lines(account.name) + filed.items(heads, since, until)
-            )
-        lines = await closed_lines(await statements.read(account.name, heads), since, until, pieces)
+            call.owe_items(exchange.market.bill_lines(account.name) + items(heads, since, until))
+        read = await statements.read(account.name, heads)
+        lines = await closed_lines(account, read, since, until, pieces)
         await settle(exchange, account, pieces)
-    return of_period(exchange, account, lines, since, until, desk.end_holds())
+    return of_period(exchange, account, lines, since, until, gateway.end_holds())

@@ -6,14 +6,14 @@ import asyncio
 
 from laissez.market.answers import AsksView, ControlsView
 from laissez.market.reasons import Reason
-from laissez.server.desk import Desk
+from laissez.server.gateway import Gateway
 from laissez.server.http.call import Answer, Call
-from laissez.server.telling import band, optional_price, price, seconds
 from laissez.server.views import SHOWN_MAX, reached
+from laissez.units import HOUR_US, format_time
 from laissez.wire.books import Ask, Bid, NodeBook, RateHistory, RatePiece
 from laissez.wire.limits import PRICE_PIECES_MAX
 from laissez.wire.problems import Code, ProblemError
-from laissez.wire.times import HOUR_US, format_time
+from laissez.wire.rendering import band, optional_price, price, seconds
 from laissez.wire.views import Controls
 
 GROUPS_MAX = 50
@@ -21,15 +21,15 @@ LEAVES_PER_TURN = 8_192  # looked at before other work has its turn: about a mil
 
 
 async def book(call: Call) -> Answer:
-    desk, node = call.desk, _known(call)
-    market = desk.exchange.market
-    asks = await _asks(desk, node)
+    gateway, node = call.gateway, _known(call)
+    market = gateway.exchange.market
+    asks = await _asks(gateway, node)
     found = market.book(node, GROUPS_MAX)
     return Answer(
         NodeBook(
             node,
             market.topology.level_of(node),
-            format_time(desk.clock.now()),
+            format_time(gateway.clock.now()),
             market.topology.leaf_count(node),
             asks.online,
             asks.leased,
@@ -54,14 +54,14 @@ async def book(call: Call) -> Answer:
 
 def _known(call: Call) -> str:
     node = call.path["node"]
-    if node not in call.desk.exchange.market.topology:
+    if node not in call.gateway.exchange.market.topology:
         raise ProblemError(Reason.SCOPE_UNKNOWN, f"there is no node {node[:SHOWN_MAX]!r}")
     return node
 
 
-async def _asks(desk: Desk, node: str) -> AsksView:
+async def _asks(gateway: Gateway, node: str) -> AsksView:
     """Of all leaves below the node; if they are very many, a part at a time."""
-    market = desk.exchange.market
+    market = gateway.exchange.market
     first, last = market.topology.leaf_range(node)
     by_ask: dict[int, int] = {}
     never = online = leased = charged = 0
@@ -95,9 +95,9 @@ def _controls(view: ControlsView) -> Controls:
 
 
 def rates(call: Call) -> Answer:
-    exchange, node = call.desk.exchange, _known(call)
+    exchange, node = call.gateway.exchange, _known(call)
     market = exchange.market
-    until = reached(exchange, call.desk.clock.now())
+    until = reached(exchange, call.gateway.clock.now())
     since = _since(call, until)
     pieces = [
         (piece.start, piece.end, piece.rate)

@@ -3,26 +3,24 @@ answers."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+import hashlib
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from laissez.server.accounts import Account
-from laissez.server.audit.collecting import Journaled
-from laissez.server.commands import Command
-from laissez.server.desk import Desk
-from laissez.server.keyring import Principal
-from laissez.server.outcomes import Applied
-from laissez.server.reading import read_time
+from laissez.exchange.accounts import Account
+from laissez.exchange.commands import Command
+from laissez.exchange.events import Applied
+from laissez.server.audit.refusals import Journaled
+from laissez.server.auth import Principal
+from laissez.server.gateway import Gateway
+from laissez.server.http.request import Request
+from laissez.wire.decoding import read_time
 from laissez.wire.problems import Code, ProblemError
 
 if TYPE_CHECKING:
     from laissez.server.http.site import Site
-
-Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-Scope: TypeAlias = MutableMapping[str, Any]
 
 NOBODY = Principal("", "", frozenset())
 
@@ -35,7 +33,7 @@ class Answer(msgspec.Struct, gc=False):
     media: bytes = b""
     status: int = 0
     # sends its body itself, for as long as it lasts
-    streams: Callable[[Receive, Send], Awaitable[None]] | None = None
+    streams: Callable[[Request], Awaitable[None]] | None = None
     headers: tuple[tuple[bytes, bytes], ...] = ()  # beside those that every answer has
 
 
@@ -45,7 +43,7 @@ class Call:
     __slots__ = (
         "accept",
         "body",
-        "desk",
+        "gateway",
         "headers",
         "is_paid",
         "key",
@@ -55,14 +53,14 @@ class Call:
         "principal",
         "query",
         "replayed",
-        "scope",
+        "request",
         "site",
     )
 
-    def __init__(self, site: Site, scope: Scope) -> None:
+    def __init__(self, site: Site, request: Request) -> None:
         self.site = site
-        self.scope = scope
-        self.desk: Desk = site.desk
+        self.request = request
+        self.gateway: Gateway = site.gateway
         self.principal = NOBODY
         self.known = NOBODY  # whose key it came with, also where that may not do this
         self.headers: dict[bytes, bytes] = {}  # those that matter
@@ -76,17 +74,21 @@ class Call:
         # what it asks for was carried out before, under the same Idempotency-Key
         self.replayed = False
 
+    @property
+    def scope(self) -> Mapping[str, Any]:
+        return self.request.scope
+
     def enter(self, command: Command, body: bytes = b"") -> Applied:
         """Have a command carried out, or find what came of it the first time. A refusal is
         raised."""
         self.admit(self.principal)
-        result = self.desk.enter(
+        result = self.gateway.enter(
             self.principal.holder, self.principal.key, self.key, command, None, body
         )
         self.replayed = result.replayed
-        refused = result.applied.outcome.refused
-        if refused is not None:
-            raise Journaled(refused.code, refused.detail)
+        refusal = result.applied.refusal
+        if refusal is not None:
+            raise Journaled(refusal, self.principal.holder)
         return result.applied
 
     def check_in_force(self) -> None:
@@ -95,23 +97,23 @@ class Call:
         principal = self.principal
         if principal is NOBODY:
             return
-        if self.desk.exchange.keys[principal.key].revoked_at is not None or (
+        if self.gateway.exchange.keys[principal.key].revoked_at is not None or (
             principal.signin and not self.site.signins.lasts(principal)
         ):
             raise unauthenticated()
 
     def admit(self, principal: Principal, commands: int = 1) -> None:
-        self.desk.admission.admit(principal, commands)
+        self.gateway.admission.admit(principal, commands)
         self.is_paid = True
 
     def admit_items(self, items: int) -> None:
-        self.desk.admission.admit_question(self.principal, events=items)
+        self.gateway.admission.admit_question(self.principal, events=items)
         self.is_paid = True
 
     def owe_items(self, items: int) -> None:
         """For what was admitted, once it is known how much it tells: whoever asks before that is
         made up for is refused before anything is done."""
-        self.desk.admission.owe_items(self.principal, items)
+        self.gateway.admission.owe_items(self.principal, items)
 
     def time(self, name: str) -> int | None:
         """A time that the query names."""
@@ -121,12 +123,12 @@ class Call:
     @property
     def first_command(self) -> Command | None:
         """What was carried out when this Idempotency-Key was first used; None if it is new."""
-        return self.desk.first_command(self.principal.holder, self.key)
+        return self.gateway.first_command(self.principal.holder, self.key)
 
     @property
     def account(self) -> Account:
         """The tenant that asks."""
-        return self.desk.exchange.accounts[self.principal.holder]
+        return self.gateway.exchange.accounts[self.principal.holder]
 
     def accounts(self) -> list[Account]:
         """Whose things are asked for: the tenant's own; for the operator those of the tenant it
@@ -138,13 +140,20 @@ class Call:
                     Code.FORBIDDEN, "tenant: only the operator may ask for a tenant by name"
                 )
             return [self.account]
-        return list(self.desk.exchange.accounts.values()) if named is None else [self.tenant(named)]
+        return (
+            list(self.gateway.exchange.accounts.values()) if named is None else [self.tenant(named)]
+        )
 
     def tenant(self, name: str) -> Account:
-        account = self.desk.exchange.accounts.get(name)
+        account = self.gateway.exchange.accounts.get(name)
         if account is None:
             raise ProblemError(Code.NOT_FOUND, f"there is no tenant {name[:200]!r}")
         return account
+
+
+def digest_of(asked: object) -> bytes:
+    """Stands for all that was asked for under one Idempotency-Key."""
+    return hashlib.blake2b(msgspec.msgpack.encode(asked), digest_size=8).digest()
 
 
 def unauthenticated() -> ProblemError:

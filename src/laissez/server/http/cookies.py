@@ -8,7 +8,7 @@ site asks, it must be ours.
 
 from __future__ import annotations
 
-from laissez.server.keyring import Principal
+from laissez.server.auth import Principal
 from laissez.server.signins import LASTS_S, SignIns
 from laissez.wire.problems import Code, ProblemError
 

@@ -15,36 +15,26 @@ from typing import Any
 
 import msgspec
 
-from laissez.server.http import cookies, incoming
-from laissez.server.http.call import NOBODY, Answer, Call, Receive, Scope, Send, unauthenticated
-from laissez.server.http.incoming import line_of_address
+from laissez.server.auth import Principal, authenticate
+from laissez.server.http import cookies
+from laissez.server.http import request as incoming
+from laissez.server.http.call import NOBODY, Answer, Call, unauthenticated
 from laissez.server.http.operation import Operation
-from laissez.server.http.outgoing import (
-    INTERNAL,
-    JSON,
-    REPLAYED,
-    Headers,
-    encode,
-    send_bytes,
-    send_problem,
-)
+from laissez.server.http.protocol import NEVER_WAIT, OTHER
+from laissez.server.http.request import Request, line_of_address
+from laissez.server.http.response import INTERNAL, JSON, REPLAYED, Headers, encode, head_of
 from laissez.server.http.site import Site
-from laissez.server.keyring import Principal, authenticate
 from laissez.wire.problems import Code, ProblemError
 from laissez.wire.requests import SignIn
 
-# whoever watches must see it when the service is behind
-NEVER_WAIT = frozenset({"/healthz", "/readyz", "/metrics"})
 # paced apart: an address that sends wrong keys is still told how the service is
 WATCHING = "/watching"
-
-OTHER = "other"  # the operation of a request that is for none
 
 logger = logging.getLogger(__name__)
 
 
 class Endpoint:
-    """Everything that can be done at one path (an ASGI application)."""
+    """Everything that can be done at one path."""
 
     def __init__(self, site: Site, operations: list[Operation]) -> None:
         self._site = site
@@ -55,19 +45,19 @@ class Endpoint:
             allowed.append("HEAD")
         self._allow = ", ".join(sorted([*allowed, "OPTIONS"])).encode()
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        method = scope["method"]
-        ready = self._by_method.get(method)
+    async def serve(self, request: Request) -> None:
+        ready = self._by_method.get(request.method)
         if ready is not None:
-            await ready.serve(scope, receive, send)
-        elif method == "OPTIONS":
-            await keep_pace(self._site, NOBODY, scope)
-            await send_bytes(send, 200, JSON, b"", [(b"allow", self._allow)])
+            await ready.serve(request)
+        elif request.method == "OPTIONS":
+            await keep_pace(self._site, NOBODY, request)
+            request.answer(head_of(200, JSON, 0, [(b"allow", self._allow)]), b"")
         else:
             problem = ProblemError(
-                Code.METHOD_NOT_ALLOWED, f"expected {self._allow.decode()}, found {method[:20]}"
+                Code.METHOD_NOT_ALLOWED,
+                f"expected {self._allow.decode()}, found {request.method[:20]}",
             )
-            await refuse(self._site, problem, scope, send, [(b"allow", self._allow)])
+            await refuse(self._site, problem, request, [(b"allow", self._allow)])
 
 
 class _Ready:
@@ -75,12 +65,12 @@ class _Ready:
 
     def __init__(self, operation: Operation, site: Site) -> None:
         self._site = site
-        self._desk = site.desk
+        self._gateway = site.gateway
         self._operation = operation
         self._decoder: msgspec.json.Decoder[Any] | None = (
             None if operation.body is None else msgspec.json.Decoder(operation.body)
         )
-        limits = site.desk.limits
+        limits = site.gateway.limits
         self._bytes_max = limits.batch_bytes_max if operation.large else limits.body_bytes_max
         self._query_names = operation.query_names
         self._waits = inspect.iscoroutinefunction(operation.carry_out)
@@ -91,80 +81,79 @@ class _Ready:
         self._asks = not operation.pays_by_item and (not operation.mutates or operation.adds_up)
         self._lists = operation.paged or operation.adds_up
 
-    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        call = Call(self._site, scope)
-        head_only = scope["method"] == "HEAD"
+    async def serve(self, request: Request) -> None:
+        call = Call(self._site, request)
         try:
             try:
-                answer = await self._answer(call, scope, receive)
+                answer = await self._answer(call, request)
                 status = answer.status or self._operation.status
                 media = answer.media or JSON
                 body = answer.content if answer.media else encode(answer.content)
             except ProblemError:
-                if self._operation.durable or self._desk.failure is None:
+                if self._operation.durable or self._gateway.failure is None:
                     # a refusal, too, tells of the state; once the journal has failed, of one that
                     # may never be
-                    await self._desk.all_durable()
+                    await self._gateway.all_durable()
                 raise
             if answer.streams is not None:
                 self._site.count(self._operation.name, status)
-                await answer.streams(receive, send)
+                await answer.streams(request)
                 return
             if self._operation.durable:
-                await self._desk.all_durable()
+                await self._gateway.all_durable()
         except ProblemError as problem:
             self._site.count(self._operation.name, problem.status)
-            self._desk.refusals.note(
-                problem, self._operation.name, call.known, scope, call.key, _secret(call)
+            self._gateway.refusals.note(
+                problem, self._operation.name, call.known, request.scope, call.key, _secret(call)
             )
             more = [REPLAYED] if call.replayed else []
             if not call.is_paid:
-                await self._keep_pace(call.principal, scope)
-            await send_problem(
-                send, problem, [*self._rate_headers(call.principal), *more], head_only
-            )
+                await self._keep_pace(call.principal, request)
+            request.refuse(problem, [*self._rate_headers(call.principal), *more])
             return
         except Exception:
             logger.exception("bug in %s", self._operation.name)
             self._site.count(self._operation.name, INTERNAL.status)
-            await send_problem(send, INTERNAL, [], head_only)
+            request.refuse(INTERNAL, [])
             return
         self._site.count(self._operation.name, status)
         more = [*self._rate_headers(call.principal), *answer.headers]
         if call.replayed:
             more.append(REPLAYED)
         if call.principal is NOBODY and not call.is_paid:
-            await self._keep_pace(NOBODY, scope)
-        await send_bytes(send, status, media, body, more, head_only)
+            await self._keep_pace(NOBODY, request)
+        request.answer(head_of(status, media, len(body), more), body)
 
-    async def _answer(self, call: Call, scope: Scope, receive: Receive) -> Answer:
-        headers = call.headers = incoming.read_headers(scope)
+    async def _answer(self, call: Call, request: Request) -> Answer:
+        headers = call.headers = incoming.read_headers(request.headers)
         if self._scopes is not None:
             call.known = self._authenticated(headers)
             call.principal = self._permitted(call.known)
-        call.path = scope.get("path_params") or {}
-        call.query = incoming.read_query(scope["query_string"], self._query_names)
+        call.path = request.path_params
+        call.query = incoming.read_query(request.query, self._query_names)
         accept = headers.get(b"accept", b"")
         incoming.check_accept(accept, self._operation.media)
         # there is no head of a stream
-        call.accept = "" if scope["method"] == "HEAD" else accept.decode("latin-1")
+        call.accept = "" if request.method == "HEAD" else accept.decode("latin-1")
         last = headers.get(b"last-event-id")
         call.last_event_id = None if last is None else last.decode("latin-1")
         if self._takes_key:
             call.key = incoming.read_key(headers)
         if self._asks and call.principal is not NOBODY:
-            self._desk.admission.admit_question(
+            self._gateway.admission.admit_question(
                 call.principal, lists=self._lists and "scope" not in call.query
             )
             call.is_paid = not self._limited
         elif self._limited and call.principal is not NOBODY:
-            self._desk.admission.check_command(call.principal)
+            self._gateway.admission.check_command(call.principal)
         if self._decoder is not None:
             call.body = incoming.decode(
-                self._decoder, await incoming.read_body(headers, receive, self._bytes_max)
+                self._decoder, await incoming.read_body(request, headers, self._bytes_max)
             )
         else:
-            await incoming.no_body(headers, receive)
+            await incoming.no_body(request, headers)
+        if self._waits:
+            await asyncio.sleep(0)  # such an operation needs a task: see `protocol`
         call.check_in_force()
         answer = self._operation.carry_out(call)
         if self._waits:
@@ -176,7 +165,7 @@ class _Ready:
 
     def _authenticated(self, headers: dict[bytes, bytes]) -> Principal:
         if b"authorization" in headers:
-            principal = authenticate(self._desk.exchange.keys, incoming.read_secret(headers))
+            principal = authenticate(self._gateway.exchange.keys, incoming.read_secret(headers))
         else:
             principal = cookies.signed_in(self._site.signins, headers, self._operation.mutates)
         if principal is None:
@@ -197,36 +186,34 @@ class _Ready:
             )
         return principal
 
-    async def _keep_pace(self, principal: Principal, scope: Scope) -> None:
+    async def _keep_pace(self, principal: Principal, request: Request) -> None:
         if not principal.is_operator:
-            await keep_pace(self._site, principal, scope, WATCHING if self._never_waits else "")
+            await keep_pace(self._site, principal, request, WATCHING if self._never_waits else "")
 
     def _rate_headers(self, principal: Principal) -> Headers:
         if not self._limited or principal is NOBODY or principal.is_operator:
             return []
-        allowance = self._desk.admission.allowance(principal.holder)
+        allowance = self._gateway.admission.rate_limit(principal.holder)
         return [
             (b"ratelimit-limit", b"%d" % allowance.burst),
             (b"ratelimit-remaining", b"%d" % allowance.remaining),
         ]
 
 
-async def keep_pace(site: Site, principal: Principal, scope: Scope, apart: str = "") -> None:
+async def keep_pace(site: Site, principal: Principal, request: Request, apart: str = "") -> None:
     """An answer that no allowance pays for comes late where there were many: the connection asks
     nothing else meanwhile. What is counted `apart` is not late because of anything else."""
-    who = principal.holder if principal is not NOBODY else line_of_address(scope)
-    delay_s = site.desk.admission.delay_s(who + apart, 1, incoming.body_size(scope))
+    who = principal.holder if principal is not NOBODY else line_of_address(request.scope)
+    delay_s = site.gateway.admission.delay_s(who + apart, 1, incoming.body_size(request))
     if delay_s:
         await asyncio.sleep(delay_s)
 
 
-async def refuse(
-    site: Site, problem: ProblemError, scope: Scope, send: Send, headers: Headers
-) -> None:
+async def refuse(site: Site, problem: ProblemError, request: Request, headers: Headers) -> None:
     """What is no operation."""
-    site.desk.refusals.note(problem, OTHER, None, scope)
-    await keep_pace(site, NOBODY, scope)
-    await send_problem(send, problem, headers, scope["method"] == "HEAD")
+    site.gateway.refusals.note(problem, OTHER, None, request.scope)
+    await keep_pace(site, NOBODY, request)
+    request.refuse(problem, headers)
 
 
 def _secret(call: Call) -> str:

@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import asyncio
 
-from laissez.server.catching_up import PAGE, catch_up
-from laissez.server.http.call import Answer, Call, Send
-from laissez.server.http.outgoing import encode
+from laissez.server.auth import Principal
+from laissez.server.catch_up import PAGE, catch_up
+from laissez.server.http.call import Answer, Call
 from laissez.server.http.paging import Cursor, cursor_of, limit_of, page
+from laissez.server.http.response import encode
 from laissez.server.http.site import Site
 from laissez.server.http.streaming import BEAT, STREAM, Streaming, written
-from laissez.server.keyring import Principal
-from laissez.server.outcomes import Applied, numbered_one
 from laissez.server.rates import RateWatch
 from laissez.wire.events import Notice, Numbered
 from laissez.wire.problems import Code, ProblemError
@@ -28,16 +27,16 @@ async def listed(call: Call) -> Answer:
     cursor = cursor_of(call, "events")
     if cursor is not None and after is not None:
         raise ProblemError(Code.BAD_REQUEST, "expected after or cursor, found both")
-    desk = call.desk
-    desk.end_holds()  # what is over has happened by now, and what is too old is gone
+    gateway = call.gateway
+    gateway.end_holds()  # what is over has happened by now, and what is too old is gone
     holder = call.accounts()[0].name if "tenant" in call.query else call.principal.holder
     if cursor is not None:
         after = cursor.number
     elif after is None:
-        after = desk.history.gone_until(holder, desk.latest(holder))
+        after = gateway.event_log.gone_until(holder, gateway.latest(holder))
     most = limit_of(call) + 1
-    call.admit_items(min(most, max(0, desk.latest(holder) - after)))
-    found = await desk.events_after(holder, after, most)
+    call.admit_items(min(most, max(0, gateway.latest(holder) - after)))
+    found = await gateway.events_after(holder, after, most)
     return Answer(page(call, "events", found, lambda one: Cursor("", one.n)))
 
 
@@ -49,7 +48,7 @@ async def _stream(call: Call, after: int | None) -> Answer:
             " after",
         )
     last = _number(call.last_event_id or None, "Last-Event-ID")
-    call.desk.admission.check_open()
+    call.gateway.admission.check_open()
     call.admit_items(0)
     stream = Stream(call.site, call.principal)
     await stream.open(after if last is None else last)
@@ -85,11 +84,11 @@ class Stream(Streaming):
         """Take a place. With not much missed it follows from this instant, and what happens
         meanwhile is kept for later."""
         self._take_place()
-        desk = self._desk
+        gateway = self._gateway
         try:
-            if after is not None and desk.latest(self._holder) - after > PAGE:
-                desk.history.check_kept(self._holder, after, desk.latest(self._holder))
-                await desk.all_durable()
+            if after is not None and gateway.latest(self._holder) - after > PAGE:
+                gateway.event_log.check_kept(self._holder, after, gateway.latest(self._holder))
+                await gateway.all_durable()
                 self._after = after
             else:
                 await self._follow(after)
@@ -98,54 +97,54 @@ class Stream(Streaming):
             raise
 
     async def _follow(self, after: int | None) -> None:
-        desk = self._desk
-        desk.follow(self._holder, self)
+        gateway = self._gateway
+        gateway.follow(self._holder, self)
         self._is_following = True
         if after is None:
-            self._bookmark = b"id: %d\n\n" % desk.latest(self._holder)
-        missed = [] if after is None else await desk.events_after(self._holder, after)
-        await desk.all_durable()
+            self._bookmark = b"id: %d\n\n" % gateway.latest(self._holder)
+        missed = [] if after is None else await gateway.events_after(self._holder, after)
+        await gateway.all_durable()
         self._missed = [_told(one) for one in missed]
 
-    async def _catch_up(self, after: int, send: Send) -> None:
+    async def _catch_up(self, after: int) -> None:
         async def send_page(page: list[Numbered]) -> bool:
-            await self._send(send, b"".join([_told(one) for one in page]))
+            await self._send(b"".join([_told(one) for one in page]))
             return not self._over.is_set()
 
         try:
-            reached = await catch_up(self._desk, self, self._principal, after, send_page)
+            reached = await catch_up(self._gateway, self, self._principal, after, send_page)
             if not self._over.is_set():
                 await self._follow(reached)
         except ProblemError as problem:  # events left the history meanwhile, say
             self.end(0, problem.code)
 
-    async def _send_all(self, send: Send) -> None:
-        await self._send(send, BEAT + self._bookmark)
+    async def _send_all(self) -> None:
+        await self._send(BEAT + self._bookmark)
         if self._after is not None:
-            await self._catch_up(self._after, send)
+            await self._catch_up(self._after)
         if self._missed:
-            await self._send(send, b"".join(self._missed))
+            await self._send(b"".join(self._missed))
             self._missed = []
         while not self._over.is_set():
             try:
-                async with asyncio.timeout(self._desk.limits.heartbeat_s):
+                async with asyncio.timeout(self._gateway.limits.heartbeat_s):
                     await self._wake.wait()
                 self._wake.clear()
             except TimeoutError:
                 self._queue.append(BEAT)
             if self._queue:
                 body, self._queue, self._queued_bytes = b"".join(self._queue), [], 0
-                await self._send(send, body)
+                await self._send(body)
 
     def _leave(self) -> None:
         if self._is_following:
-            self._desk.unfollow(self._holder, self)
+            self._gateway.unfollow(self._holder, self)
         super()._leave()
 
     # -- a follower
 
-    def told(self, applied: Applied, index: int) -> bytes:
-        return _told(numbered_one(applied.outcome, index, self._holder))
+    def told(self, one: Numbered) -> bytes:
+        return _told(one)
 
     def noticed(self, notice: Notice) -> bytes:
         return written(encode(notice), str(notice.__struct_config__.tag))
@@ -153,7 +152,7 @@ class Stream(Streaming):
     def deliver(self, message: bytes) -> None:
         self._queue.append(message)
         self._queued_bytes += len(message)
-        limits = self._desk.limits
+        limits = self._gateway.limits
         if (
             len(self._queue) > limits.outbound_messages_max
             or self._queued_bytes > limits.outbound_bytes_max

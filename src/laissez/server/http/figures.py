@@ -3,22 +3,21 @@ done lately."""
 
 from __future__ import annotations
 
-from laissez.server.accounts import Account
-from laissez.server.aside import NO_REST, Pieces
+from laissez.exchange.accounts import Account
+from laissez.exchange.commands import OPERATOR, SetBudget, SetOwnCaps
+from laissez.server.background import NO_REST, Background
 from laissez.server.billing import settle
-from laissez.server.budgets import NO_BUDGET, WARN
-from laissez.server.caps import EXPECTED, caps_view, per_hour
-from laissez.server.commands import SetBudget, SetOwnCaps
-from laissez.server.figures import spending_of
+from laissez.server.figures import caps_of, spending_of
 from laissez.server.http.call import Answer, Call
 from laissez.server.http.paging import Cursor, cursor_of, limit_of, page
-from laissez.server.outcomes import numbered
 from laissez.server.preview import Readable
-from laissez.server.reading import read_amount, read_command
+from laissez.wire.decoding import read_action, read_amount, read_cap, read_command
 from laissez.wire.figures import Budget, PreviewRefused
 from laissez.wire.limits import PREVIEW_COMMANDS_MAX
 from laissez.wire.problems import Code, ProblemError
+from laissez.wire.rendering import rendered
 from laissez.wire.requests import OperatorCommand
+from laissez.wire.texts import NO_BUDGET
 from laissez.wire.views import Done
 
 # -- what would happen
@@ -37,7 +36,7 @@ async def preview(call: Call) -> Answer:
 
 def _read(index: int, asked: OperatorCommand) -> Readable:
     try:
-        return read_command(asked)
+        return read_command(OPERATOR, asked)
     except ProblemError as problem:
         return PreviewRefused(index, problem.code, problem.detail)
 
@@ -58,11 +57,11 @@ async def spending(call: Call) -> Answer:
         else len(names)
     )
     wanted = [accounts[name] for name in names[first : first + limit_of(call) + 1]]
-    pieces = Pieces(call.desk.clock, NO_REST)
+    pieces = Background(call.gateway.clock, NO_REST)
     found = []
     async for account in pieces.of(wanted):
-        await settle(call.desk.exchange, account, pieces)
-        found.append(spending_of(call.desk, account))
+        await settle(call.gateway.exchange, account, pieces)
+        found.append(spending_of(call.gateway, account))
     return Answer(page(call, "spending", found, lambda one: Cursor(one.tenant)))
 
 
@@ -72,7 +71,7 @@ async def budget(call: Call) -> Answer:
             Code.BAD_REQUEST, "tenant: expected whose budget is asked for; the operator has none"
         )
     account = call.accounts()[0]
-    await settle(call.desk.exchange, account, Pieces(call.desk.clock, NO_REST))
+    await settle(call.gateway.exchange, account, Background(call.gateway.clock, NO_REST))
     return Answer(_budget(call, account))
 
 
@@ -80,27 +79,16 @@ async def set_budget(call: Call) -> Answer:
     """Answered with the budget as it is now: what is spent is no part of an event."""
     asked = call.body
     # it counts from what is owed
-    await settle(call.desk.exchange, call.account, Pieces(call.desk.clock, NO_REST))
+    await settle(call.gateway.exchange, call.account, Background(call.gateway.clock, NO_REST))
     call.check_in_force()
-    command = SetBudget(read_amount(asked.amount, "amount"), asked.action, asked.keep)
-    first = call.desk.first_command(call.principal.holder, call.key)
     call.enter(
-        first if isinstance(first, SetBudget) and first in _from_before(command) else command
+        SetBudget(read_amount(asked.amount, "amount"), read_action(asked.action), asked.keep)
     )
     return Answer(_budget(call, call.account))
 
 
-def _from_before(command: SetBudget) -> list[SetBudget]:
-    """What the same request came to before a budget could be kept, and before there were
-    actions."""
-    if command.keep:
-        return []
-    without_action = [SetBudget(command.amount)] if command.action == WARN else []
-    return [SetBudget(command.amount, command.action), *without_action]
-
-
 def remove_budget(call: Call) -> Answer:
-    return Answer(Done(numbered(call.enter(SetBudget(None)).outcome, call.principal.holder)))
+    return Answer(Done(rendered(call.enter(SetBudget(None)), call.principal.holder)))
 
 
 def own_caps(call: Call) -> Answer:
@@ -108,25 +96,18 @@ def own_caps(call: Call) -> Answer:
         raise ProblemError(
             Code.BAD_REQUEST, "tenant: expected whose caps are asked for; the operator has none"
         )
-    return Answer(caps_view(call.desk.exchange.market, call.accounts()[0], call.desk.clock.now()))
+    return Answer(caps_of(call.gateway, call.accounts()[0]))
 
 
 def set_own_caps(call: Call) -> Answer:
     """Answered with the caps as they are now."""
     asked = call.body
-    call.enter(SetOwnCaps(_cap(asked.rate, "rate"), _cap(asked.worst_rate, "worst_rate")))
-    return Answer(caps_view(call.desk.exchange.market, call.account, call.desk.clock.now()))
-
-
-def _cap(text: str | None, field: str) -> int | None:
-    cap = None if text is None else per_hour(text)
-    if text is not None and cap is None:
-        raise ProblemError(Code.BAD_REQUEST, f"{field}: expected {EXPECTED}, found {text[:40]!r}")
-    return cap
+    call.enter(SetOwnCaps(read_cap(asked.rate, "rate"), read_cap(asked.worst_rate, "worst_rate")))
+    return Answer(caps_of(call.gateway, call.account))
 
 
 def _budget(call: Call, account: Account) -> Budget:
-    found = spending_of(call.desk, account).budget
+    found = spending_of(call.gateway, account).budget
     if found is None:
         raise ProblemError(Code.NOT_FOUND, NO_BUDGET)
     return found

@@ -23,16 +23,16 @@ def alive(call: Call) -> Answer:
 
 
 def ready(call: Call) -> Answer:
-    if call.desk.failure is not None:
+    if call.gateway.failure is not None:
         return Answer(Health("failed", failed().detail), status=UNAVAILABLE)
-    if call.desk.stopping:
+    if call.gateway.stopping:
         return Answer(Health("stopping", "the server is being stopped"), status=UNAVAILABLE)
     return Answer(Health("ok", "requests are taken"))
 
 
 async def metrics(call: Call) -> Answer:
-    owed, rate = await all_owed(call.desk)
-    await call.desk.all_durable()
+    owed, rate = await all_owed(call.gateway)
+    await call.gateway.all_durable()
     return Answer(call.site.metrics.render(owed, rate), CONTENT_TYPE)
 
 

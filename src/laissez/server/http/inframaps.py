@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from laissez.server.http.call import Answer, Call
-from laissez.server.reading import read_price, read_time
+from laissez.wire.decoding import read_price, read_time
 from laissez.wire.inframaps import RUNNER_MAX, FloorReport, InfraMapsReport, MapReport
 from laissez.wire.problems import Code, ProblemError
 from laissez.wire.views import Done
@@ -20,12 +20,12 @@ def report(call: Call) -> Answer:
             f"runner: expected 1 to {RUNNER_MAX} printable characters, found {name[:RUNNER_MAX]!r}",
         )
     _check(call.body)
-    call.site.inframaps.take(name, call.body, call.desk.clock.now())
+    call.site.inframaps.take(name, call.body, call.gateway.clock.now())
     return Answer(Done(()))
 
 
 def shown(call: Call) -> Answer:
-    return Answer(call.site.inframaps.shown(call.desk.clock.now(), call.time("since")))
+    return Answer(call.site.inframaps.shown(call.gateway.clock.now(), call.time("since")))
 
 
 def _check(reported: InfraMapsReport) -> None:

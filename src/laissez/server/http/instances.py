@@ -5,26 +5,27 @@ from __future__ import annotations
 
 import hashlib
 
-from laissez.market.commands import Alternative
+from laissez.exchange.events import Applied
+from laissez.market.commands import Alternative, CancelOrder, PlaceOrder, Relinquish
 from laissez.market.topology import DEPTH_MAX, TopologyError
 from laissez.server import views
-from laissez.server.commands import CancelOrder, PlaceOrder, Relinquish
 from laissez.server.http.call import Answer, Call
 from laissez.server.http.leases import unknown as no_lease
 from laissez.server.http.orders import enter_all, refuse_all_refused
 from laissez.server.http.paging import of_accounts
-from laissez.server.outcomes import Applied, numbered
-from laissez.server.reading import read_name, read_price
 from laissez.wire import events as told
-from laissez.wire.ids import instance_of_order, order_of_instance
+from laissez.wire.decoding import read_lease, read_name, read_price
+from laissez.wire.ids import INSTANCE, instance_of_order, number_of, tag_of
 from laissez.wire.problems import Code, ProblemError
+from laissez.wire.rendering import rendered
 from laissez.wire.requests import RunInstances
+from laissez.wire.texts import explain
 from laissez.wire.views import Instance, InstancesDone
 
 
 async def run(call: Call) -> Answer:
     asked: RunInstances = call.body
-    most = call.desk.limits.instances_per_request_max
+    most = call.gateway.limits.instances_per_request_max
     if not 1 <= asked.count <= most:
         raise ProblemError(Code.BAD_REQUEST, f"count: expected 1 to {most}, found {asked.count}")
     if isinstance(asked.level, int) and not 0 <= asked.level < DEPTH_MAX:
@@ -36,11 +37,13 @@ async def run(call: Call) -> Answer:
     price = read_price(asked.max_price, "max_price")
     # Sent again, it is the command of the first time: the lease that it is to be near may be
     # forgotten by now.
-    command = call.first_command or PlaceOrder((Alternative(_scope(call, asked), price, price),))
+    command = call.first_command or PlaceOrder(
+        call.principal.holder, (Alternative(_scope(call, asked), price, price),)
+    )
     applied = await enter_all(call, "instances", asked, [command] * asked.count)
     refuse_all_refused(call, applied)
     refused = tuple(
-        [one.outcome.refused.detail for one in applied if one.outcome.refused is not None]
+        [explain(one.refusal, call.principal.holder) for one in applied if one.refusal is not None]
     )
     return Answer(InstancesDone(tuple(_started(applied, call.principal.holder)), refused))
 
@@ -63,7 +66,8 @@ def _scope(call: Call, asked: RunInstances) -> str:
 
 
 def _near(call: Call, lease: str, level: str | int) -> str:
-    record = call.account.leases.get(lease)
+    holder = call.principal.holder
+    record = call.gateway.exchange.market.lease(holder, read_lease(holder, lease))
     if record is None:
         raise no_lease(lease)
     if isinstance(level, int):
@@ -75,7 +79,7 @@ def _near(call: Call, lease: str, level: str | int) -> str:
             )
         return "/".join(above[: len(above) - level])
     try:
-        return call.desk.exchange.market.topology.ancestor(record.leaf, level)
+        return call.gateway.exchange.market.topology.ancestor(record.leaf, level)
     except TopologyError as error:
         raise ProblemError(Code.BAD_REQUEST, f"level: {error}") from None
 
@@ -85,7 +89,7 @@ def _started(applied: list[Applied], holder: str) -> list[Instance]:
     same."""
     found: dict[str, Instance] = {}
     for one in applied:
-        for one_event in numbered(one.outcome, holder):
+        for one_event in rendered(one, holder):
             event = one_event.event
             if type(event) is told.OrderPlaced:
                 wanted = event.alternatives[0]
@@ -110,7 +114,7 @@ def _started(applied: list[Applied], holder: str) -> list[Instance]:
 
 def listed(call: Call) -> Answer:
     named = call.principal.is_operator
-    exchange = call.desk.exchange
+    exchange = call.gateway.exchange
     return Answer(
         of_accounts(
             call,
@@ -123,9 +127,15 @@ def listed(call: Call) -> Answer:
 
 
 def shown(call: Call) -> Answer:
-    order = order_of_instance(call.path["id"])
     for account in call.accounts():
-        view = views.instance_view(call.desk.exchange, account, order, call.principal.is_operator)
+        order = number_of(INSTANCE, tag_of(account.name), call.path["id"])
+        view = (
+            None
+            if order is None
+            else views.instance_view(
+                call.gateway.exchange, account, order, call.principal.is_operator
+            )
+        )
         if view is not None:
             return Answer(view)
     raise _unknown(call.path["id"])
@@ -137,7 +147,7 @@ def stop(call: Call) -> Answer:
     # what it was the first time can no longer be told from the state
     command = call.first_command or _ending(call, id)
     applied = call.enter(command, body)
-    for one_event in numbered(applied.outcome, call.principal.holder):
+    for one_event in rendered(applied, call.principal.holder):
         event = one_event.event
         if type(event) is told.OrderCancelled and instance_of_order(event.order) == id:
             return Answer(Instance(id, "stopped", None, None, None, None, None, event.at))
@@ -158,15 +168,18 @@ def stop(call: Call) -> Answer:
 
 
 def _ending(call: Call, instance: str) -> CancelOrder | Relinquish:
-    order, account = order_of_instance(instance), call.account
-    if not instance.startswith("ins_") or order not in account.orders:
+    exchange, account = call.gateway.exchange, call.account
+    order = number_of(INSTANCE, tag_of(account.name), instance)
+    if order is None:
         raise _unknown(instance)
-    lease = views.lease_of_order(call.desk.exchange, account, order)
+    lease = views.lease_of_order(exchange, account, order)
     if lease is None:
-        return CancelOrder(order)
-    if account.leases[lease].ended_at is not None:
+        if exchange.market.order(account.name, order) is None:
+            raise _unknown(instance)
+        return CancelOrder(account.name, order)
+    if lease.end is not None:
         raise ProblemError(Code.CONFLICT, f"the instance {instance!r} has stopped already")
-    return Relinquish(lease)
+    return Relinquish(account.name, lease.lease)
 
 
 def _unknown(instance: str) -> ProblemError:

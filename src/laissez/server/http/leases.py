@@ -2,34 +2,37 @@
 
 from __future__ import annotations
 
+from laissez.exchange.events import Applied
+from laissez.market.answers import LeaseView
+from laissez.market.commands import Relinquish, SetLimit
 from laissez.market.reasons import Reason
 from laissez.server import views
-from laissez.server.accounts import Account
-from laissez.server.commands import Relinquish, SetLimit
 from laissez.server.http.call import Answer, Call
 from laissez.server.http.paging import of_accounts
-from laissez.server.outcomes import Applied, numbered
 from laissez.server.price_history import in_words, price_pieces
-from laissez.server.reading import read_name, read_price
 from laissez.wire import events as told
+from laissez.wire.decoding import read_lease, read_price
+from laissez.wire.ids import LEASE, number_of, tag_of
 from laissez.wire.problems import ProblemError
+from laissez.wire.rendering import rendered
+from laissez.wire.texts import no_lease
 from laissez.wire.views import LeaseDone, PriceHistory
 
 
 def set_limit(call: Call) -> Answer:
-    limit = call.body.limit
-    lease = read_name(call.path["id"], "id")
-    return _done(
-        call, call.enter(SetLimit(lease, None if limit is None else read_price(limit, "limit")))
-    )
+    holder, limit = call.principal.holder, call.body.limit
+    lease = read_lease(holder, call.path["id"])
+    price = None if limit is None else read_price(limit, "limit")
+    return _done(call, call.enter(SetLimit(holder, lease, price)))
 
 
 def relinquish(call: Call) -> Answer:
-    return _done(call, call.enter(Relinquish(read_name(call.path["id"], "id"))))
+    holder = call.principal.holder
+    return _done(call, call.enter(Relinquish(holder, read_lease(holder, call.path["id"]))))
 
 
 def _done(call: Call, applied: Applied) -> Answer:
-    events = numbered(applied.outcome, call.principal.holder)
+    events = rendered(applied, call.principal.holder)
     id, state = call.path["id"], "held"
     limit: str | None = None
     for one in events:
@@ -42,7 +45,7 @@ def _done(call: Call, applied: Applied) -> Answer:
 
 def listed(call: Call) -> Answer:
     named = call.principal.is_operator
-    exchange, now = call.desk.exchange, call.desk.end_holds()
+    exchange, now = call.gateway.exchange, call.gateway.end_holds()
     return Answer(
         of_accounts(
             call,
@@ -56,12 +59,12 @@ def listed(call: Call) -> Answer:
 
 def shown(call: Call) -> Answer:
     name = call.path["id"]
-    account = _account(call, name)
+    found = _lease(call, name)
     view = (
         None
-        if account is None
+        if found is None
         else views.lease_view(
-            call.desk.exchange, account, name, call.desk.end_holds(), call.principal.is_operator
+            call.gateway.exchange, found, call.gateway.end_holds(), call.principal.is_operator
         )
     )
     if view is None:
@@ -71,19 +74,23 @@ def shown(call: Call) -> Answer:
 
 def prices(call: Call) -> Answer:
     name = call.path["id"]
-    account = _account(call, name)
-    if account is None:
+    lease = _lease(call, name)
+    if lease is None:
         raise unknown(name)
     call.admit_items(0)
-    lease = account.leases[name]
-    pieces = price_pieces(call.desk.exchange, account.name, lease, call.desk.end_holds())
+    pieces = price_pieces(call.gateway.exchange, lease, call.gateway.end_holds())
     call.owe_items(len(pieces))
     return Answer(PriceHistory(name, lease.leaf, in_words(pieces)))
 
 
-def _account(call: Call, lease: str) -> Account | None:
-    return next((account for account in call.accounts() if lease in account.leases), None)
+def _lease(call: Call, id: str) -> LeaseView | None:
+    """A lease, live or ended, that the caller may ask about."""
+    for account in call.accounts():
+        number = number_of(LEASE, tag_of(account.name), id)
+        if number is not None:
+            return call.gateway.exchange.market.lease(account.name, number)
+    return None
 
 
 def unknown(lease: str) -> ProblemError:
-    return ProblemError(Reason.NOT_YOUR_LEASE, f"you hold no lease {lease!r}")
+    return ProblemError(Reason.NOT_YOUR_LEASE, no_lease(lease))

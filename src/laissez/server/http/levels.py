@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
-from laissez.server.http.call import Answer, Call, Send
-from laissez.server.http.outgoing import encode
+from laissez.server.auth import Principal
+from laissez.server.http.call import Answer, Call
+from laissez.server.http.response import encode
 from laissez.server.http.site import Site
 from laissez.server.http.streaming import BEAT, STREAM, Streaming, written
-from laissez.server.keyring import Principal
 from laissez.wire.problems import ProblemError
 
 
@@ -17,7 +17,7 @@ async def shown(call: Call) -> Answer:
     if STREAM not in call.accept:
         await feed.look_now()
         return Answer(feed.whole())
-    call.desk.admission.check_open()
+    call.gateway.admission.check_open()
     stream = LevelsStream(call.site, call.principal)
     await stream.open()
     return Answer(None, streams=stream.serve)
@@ -33,7 +33,7 @@ class LevelsStream(Streaming):
 
     async def open(self) -> None:
         self._take_place()
-        self._desk.keep(self)
+        self._gateway.keep(self)
         try:
             await self._feed.look_now()
         except BaseException:
@@ -41,15 +41,15 @@ class LevelsStream(Streaming):
             raise
 
     def _leave(self) -> None:
-        self._desk.let_go(self)
+        self._gateway.let_go(self)
         super()._leave()
 
-    async def _send_all(self, send: Send) -> None:
+    async def _send_all(self) -> None:
         feed, loop = self._feed, asyncio.get_running_loop()
         if self._over.is_set():  # its key was revoked while it was opened
             return
         seen, message = feed.seen, written(encode(feed.whole()), "levels")
-        await self._send(send, message)
+        await self._send(message)
         beaten_at = loop.time()
         while not await self._over_within(feed.until_next_s()):
             try:
@@ -57,12 +57,12 @@ class LevelsStream(Streaming):
             except ProblemError as problem:  # the journal has failed
                 self.end(0, problem.code)
                 return
-            message = BEAT if loop.time() - beaten_at >= self._desk.limits.heartbeat_s else b""
+            message = BEAT if loop.time() - beaten_at >= self._gateway.limits.heartbeat_s else b""
             if feed.seen != seen:
                 message = written(feed.changes(seen), "changed")
                 seen = feed.seen
             if message:
-                await self._send(send, message)
+                await self._send(message)
                 beaten_at = loop.time()
 
     async def _over_within(self, seconds: float) -> bool:

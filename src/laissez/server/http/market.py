@@ -3,19 +3,18 @@ floors and controls."""
 
 from __future__ import annotations
 
+from laissez.exchange.commands import OPERATOR, Command
 from laissez.market import Market
 from laissez.market.commands import BringOnline, SetControls, SetFloor, TakeOffline
 from laissez.market.reasons import Reason
 from laissez.market.topology import Topology
-from laissez.server.commands import OPERATOR, Command
 from laissez.server.figures import market_summary
 from laissez.server.http.call import Answer, Call
 from laissez.server.http.paging import Cursor, cursor_of, page, path_key, paths_after, weighed_page
-from laissez.server.outcomes import numbered
-from laissez.server.reading import read_controls, read_price
-from laissez.server.telling import band, optional_price, price, seconds
 from laissez.server.views import SHOWN_MAX
+from laissez.wire.decoding import read_controls, read_price
 from laissez.wire.problems import ProblemError
+from laissez.wire.rendering import band, optional_price, price, rendered, seconds
 from laissez.wire.views import Controls, Done, Floor, Node, Resource
 
 CHILDREN_PER_ITEM = 10  # they are told by their paths alone
@@ -24,7 +23,7 @@ CHILDREN_PER_ITEM = 10  # they are told by their paths alone
 def topology(call: Call) -> Answer:
     """The roots; or a node and what is right below it. Some nodes have very many children: they
     count too, in what a page holds and what it costs."""
-    known = call.desk.exchange.market.topology
+    known = call.gateway.exchange.market.topology
     named = call.query.get("node")
     cursor = cursor_of(call, "topology")
     call.admit_items(0)
@@ -52,14 +51,14 @@ def _known(known: Topology, path: str) -> str:
 
 
 async def summary(call: Call) -> Answer:
-    return Answer(await market_summary(call.desk, call.site.metrics))
+    return Answer(await market_summary(call.gateway, call.site.metrics))
 
 
 # -- resources
 
 
 def resources(call: Call) -> Answer:
-    market = call.desk.exchange.market
+    market = call.gateway.exchange.market
     under = call.query.get("under")
     leaves = market.topology.leaves
     first, last = (
@@ -97,7 +96,7 @@ def set_online(call: Call) -> Answer:
 
 def floors(call: Call) -> Answer:
     cursor = cursor_of(call, "floors")
-    set_here = (one for one in call.desk.exchange.market.floors() if _is_after(one.node, cursor))
+    set_here = (one for one in call.gateway.exchange.market.floors() if _is_after(one.node, cursor))
     found = (Floor(one.node, price(one.own), price(one.in_force)) for one in set_here)
     return Answer(page(call, "floors", found, lambda floor: Cursor(floor.node)))
 
@@ -112,7 +111,9 @@ def remove_floor(call: Call) -> Answer:
 
 def controls(call: Call) -> Answer:
     cursor = cursor_of(call, "controls")
-    set_here = (one for one in call.desk.exchange.market.controls() if _is_after(one.node, cursor))
+    set_here = (
+        one for one in call.gateway.exchange.market.controls() if _is_after(one.node, cursor)
+    )
     found = (
         Controls(
             one.node, band(one.rise), band(one.fall), seconds(one.hold_us), seconds(one.flash_us)
@@ -135,4 +136,4 @@ def _is_after(path: str, cursor: Cursor | None) -> bool:
 
 
 def _done(call: Call, command: Command) -> Answer:
-    return Answer(Done(numbered(call.enter(command).outcome, OPERATOR)))
+    return Answer(Done(rendered(call.enter(command), OPERATOR)))

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 
+from laissez.exchange.commands import Command
+from laissez.exchange.events import Applied
+from laissez.market.commands import AmendOrder, CancelOrder, PlaceOrder
 from laissez.market.reasons import Reason
 from laissez.server import views
-from laissez.server.aside import NO_REST, Pieces
-from laissez.server.audit.collecting import Journaled
-from laissez.server.commands import AmendOrder, CancelOrder, Command, PlaceOrder
-from laissez.server.http.call import Answer, Call
+from laissez.server.audit.refusals import Journaled
+from laissez.server.background import NO_REST, Background
+from laissez.server.http.call import Answer, Call, digest_of
 from laissez.server.http.paging import of_accounts
-from laissez.server.outcomes import Applied, numbered, pack
-from laissez.server.reading import SCOPE_OF, read_alternatives, read_command, read_name
 from laissez.wire import events as told
+from laissez.wire.decoding import SCOPE_OF, read_alternatives, read_command, read_order
 from laissez.wire.problems import STATUS, Code, ProblemError
+from laissez.wire.rendering import rendered
+from laissez.wire.texts import code_of, explain, no_order
 from laissez.wire.views import BatchDone, BatchItem, OrderDone
 
 # between a request's id and the number of one of its commands; no client's own id may hold it
@@ -23,20 +25,20 @@ PART = "\t"
 
 
 def place(call: Call) -> Answer:
-    return _done(call, call.enter(PlaceOrder(read_alternatives(call.body.alternatives))))
+    alternatives = read_alternatives(call.body.alternatives)
+    return _done(call, call.enter(PlaceOrder(call.principal.holder, alternatives)))
 
 
 def amend(call: Call) -> Answer:
-    return _done(
-        call,
-        call.enter(
-            AmendOrder(read_name(call.path["id"], "id"), read_alternatives(call.body.alternatives))
-        ),
-    )
+    holder = call.principal.holder
+    order = read_order(holder, call.path["id"])
+    alternatives = read_alternatives(call.body.alternatives)
+    return _done(call, call.enter(AmendOrder(holder, order, alternatives)))
 
 
 def cancel(call: Call) -> Answer:
-    return _done(call, call.enter(CancelOrder(read_name(call.path["id"], "id"))))
+    holder = call.principal.holder
+    return _done(call, call.enter(CancelOrder(holder, read_order(holder, call.path["id"]))))
 
 
 def _done(call: Call, applied: Applied) -> Answer:
@@ -45,7 +47,7 @@ def _done(call: Call, applied: Applied) -> Answer:
 
 def order_done(applied: Applied, holder: str) -> OrderDone:
     """What became of the order, read off the events alone: told again, it is the same."""
-    events = numbered(applied.outcome, holder)
+    events = rendered(applied, holder)
     id, state, clipped = "", "open", False
     alternatives: tuple[told.InForce, ...] = ()
     lease = leaf = rate = None
@@ -62,7 +64,7 @@ def order_done(applied: Applied, holder: str) -> OrderDone:
 
 def listed(call: Call) -> Answer:
     named = call.principal.is_operator
-    exchange = call.desk.exchange
+    exchange = call.gateway.exchange
     return Answer(
         of_accounts(
             call,
@@ -77,11 +79,10 @@ def listed(call: Call) -> Answer:
 def shown(call: Call) -> Answer:
     name = call.path["id"]
     for account in call.accounts():
-        if name in account.orders:
-            view = views.order_view(call.desk.exchange, account, name, call.principal.is_operator)
-            if view is not None:
-                return Answer(view)
-    raise ProblemError(Reason.NOT_YOUR_ORDER, f"you have no open order {name!r}")
+        view = views.order_view(call.gateway.exchange, account, name, call.principal.is_operator)
+        if view is not None:
+            return Answer(view)
+    raise ProblemError(Reason.NOT_YOUR_ORDER, no_order(name))
 
 
 # -- batches
@@ -89,7 +90,7 @@ def shown(call: Call) -> Answer:
 
 async def batch(call: Call) -> Answer:
     asked = call.body.commands
-    limits = call.desk.limits
+    limits = call.gateway.limits
     if not 1 <= len(asked) <= limits.batch_commands_max:
         raise ProblemError(
             Code.BAD_REQUEST,
@@ -106,7 +107,7 @@ async def batch(call: Call) -> Answer:
     unreadable: list[ProblemError] = []
     for one in asked:
         try:
-            read.append(read_command(one))
+            read.append(read_command(call.principal.holder, one))
         except ProblemError as problem:
             unreadable.append(problem)
             read.append(BatchItem(problem.status, (), problem.code, problem.detail))
@@ -114,7 +115,7 @@ async def batch(call: Call) -> Answer:
     outcomes = iter(await enter_all(call, "batch", asked, commands))
     # the journal has the others, and a batch that is sent again is not a new one
     if unreadable and not call.replayed:
-        call.desk.refusals.note(
+        call.gateway.refusals.note(
             unreadable[0], "sendBatch", call.principal, call.scope, call.key, times=len(unreadable)
         )
     return Answer(
@@ -134,12 +135,12 @@ async def enter_all(
     anything is done; the others under ids made from it. Others have their turn in between. Sent
     again after a crash in the middle, or when the caller's key was revoked meanwhile, the rest is
     done then."""
-    principal, desk = call.principal, call.desk
+    principal, gateway = call.principal, call.gateway
     if (
         not principal.is_operator
-        and len(commands) > desk.admission.allowance(principal.holder).burst
+        and len(commands) > gateway.admission.rate_limit(principal.holder).burst
     ):
-        burst = desk.admission.allowance(principal.holder).burst
+        burst = gateway.admission.rate_limit(principal.holder).burst
         raise ProblemError(
             Code.BAD_REQUEST,
             f"expected at most {burst} commands, as many as you may send at once, found"
@@ -148,34 +149,35 @@ async def enter_all(
     if not commands:
         return []
     call.admit(principal, len(commands))
-    body = hashlib.blake2b(pack([name, asked]), digest_size=8).digest()
+    body = digest_of([name, asked])
     applied: list[Applied] = []
     replayed = True
-    desk.admission.promised += len(commands)
+    gateway.admission.promised += len(commands)
     try:
-        async for index, command in Pieces(desk.clock, NO_REST).of(enumerate(commands)):
+        async for index, command in Background(gateway.clock, NO_REST).of(enumerate(commands)):
             call.check_in_force()
-            desk.admission.check_journal()
+            gateway.admission.check_journal()
             id = call.key if index == 0 or not call.key else f"{call.key}{PART}{index}"
-            result = desk.enter(principal.holder, principal.key, id, command, None, body)
+            result = gateway.enter(principal.holder, principal.key, id, command, None, body)
             replayed = replayed and result.replayed
             applied.append(result.applied)
-            desk.admission.promised -= 1
+            gateway.admission.promised -= 1
     finally:
-        desk.admission.promised -= len(commands) - len(applied)
+        gateway.admission.promised -= len(commands) - len(applied)
     call.replayed = replayed
     return applied
 
 
 def _item(call: Call, applied: Applied) -> BatchItem:
-    refused = applied.outcome.refused
-    if refused is not None:
-        return BatchItem(STATUS[refused.code], (), refused.code, refused.detail)
-    return BatchItem(200, numbered(applied.outcome, call.principal.holder))
+    refusal, holder = applied.refusal, call.principal.holder
+    if refusal is not None:
+        code = code_of(refusal)
+        return BatchItem(STATUS[code], (), code, explain(refusal, holder))
+    return BatchItem(200, rendered(applied, holder))
 
 
 def refuse_all_refused(call: Call, applied: list[Applied]) -> None:
     """Where not one of several was carried out, the first reason is the answer."""
-    first = applied[0].outcome.refused
-    if first is not None and all(one.outcome.refused is not None for one in applied):
-        raise Journaled(first.code, first.detail)
+    first = applied[0].refusal
+    if first is not None and all(one.refusal is not None for one in applied):
+        raise Journaled(first, call.principal.holder)

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import msgspec
 
-from laissez.server.accounts import Account
+from laissez.exchange.accounts import Account
 from laissez.server.http.call import Call
 from laissez.server.views import own_number
 from laissez.wire.problems import Code, ProblemError
@@ -34,7 +34,7 @@ class Cursor(msgspec.Struct, frozen=True):
 
 def limit_of(call: Call) -> int:
     text = call.query.get("limit")
-    limits = call.desk.limits
+    limits = call.gateway.limits
     if text is None:
         return limits.page_default
     if (
@@ -94,7 +94,7 @@ def weighed_page(
 ) -> tuple[Page[T], int]:
     """The same where some items are far longer than others: together they weigh no more than a page
     may hold, unless the first alone does. And what they weigh."""
-    limit, most = limit_of(call), call.desk.limits.page_max
+    limit, most = limit_of(call), call.gateway.limits.page_max
     found: list[T] = []
     weight = 0
     for item in items:

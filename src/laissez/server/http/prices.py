@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from laissez.server.commands import OPERATOR
+from laissez.exchange.commands import OPERATOR
 from laissez.server.http.call import Answer, Call
 from laissez.server.http.paging import Cursor, cursor_of, page, paths_after
 from laissez.server.views import quote_view
@@ -13,7 +13,7 @@ from laissez.wire.problems import Code, ProblemError
 
 
 def quotes(call: Call) -> Answer:
-    exchange, holder, now = call.desk.exchange, call.principal.holder, call.desk.clock.now()
+    exchange, holder, now = call.gateway.exchange, call.principal.holder, call.gateway.clock.now()
     scope = call.query.get("scope")
     if scope is not None:
         if len(call.query) > 1:

@@ -10,12 +10,13 @@ from __future__ import annotations
 import copy
 from typing import Any, TypeAlias
 
+from laissez.exchange.caps import COUNT_MAX
+from laissez.exchange.keys import NAME_MAX as KEY_NAME_MAX
+from laissez.exchange.keys import OPERATOR_SCOPES, TENANT_SCOPES
 from laissez.market.commands import DURATION_MAX_US
 from laissez.market.topology import DEPTH_MAX
-from laissez.server.budgets import ACTIONS
-from laissez.server.keyring import CAP_MAX, OPERATOR_SCOPES, TENANT_SCOPES
-from laissez.server.keyring import NAME_MAX as KEY_NAME_MAX
-from laissez.server.reading import NAME_MAX
+from laissez.units import SECOND_US
+from laissez.wire.decoding import ACTIONS, NAME_MAX
 from laissez.wire.inframaps import RUNNER_MAX
 from laissez.wire.limits import (
     BATCH_COMMANDS_MAX,
@@ -24,7 +25,6 @@ from laissez.wire.limits import (
     PREVIEW_COMMANDS_MAX,
     WEBHOOK_URL_MAX,
 )
-from laissez.wire.times import SECOND_US
 from laissez.wire.webhooks import EVENT_TYPES
 
 Schema: TypeAlias = dict[str, Any]
@@ -62,7 +62,7 @@ NARROWED: dict[str, dict[str, Schema]] = {
     "Caps": {
         "open_orders": {"minimum": 0, "maximum": OPEN_ORDERS_MAX},
         **{
-            name: {"minimum": 0, "maximum": CAP_MAX}
+            name: {"minimum": 0, "maximum": COUNT_MAX}
             for name in ("commands_per_second", "commands_burst", "sessions")
         },
         "rate": PER_HOUR,

@@ -3,6 +3,7 @@ on."""
 
 from __future__ import annotations
 
+from laissez.server.auth import authenticate
 from laissez.server.http.call import Answer, Call, unauthenticated
 from laissez.server.http.cookies import (
     check_ours,
@@ -12,7 +13,6 @@ from laissez.server.http.cookies import (
     signed_in,
 )
 from laissez.server.http.tenants import me_of
-from laissez.server.keyring import authenticate
 from laissez.wire.views import SignedIn, SignedOut
 
 
@@ -21,12 +21,12 @@ async def sign_in(call: Call) -> Answer:
     nothing, and one of ours is over."""
     check_ours(call.headers, changes=True)
     before = read_token(call.headers)
-    principal = authenticate(call.desk.exchange.keys, call.body.key.strip())
+    principal = authenticate(call.gateway.exchange.keys, call.body.key.strip())
     if principal is None:
         raise unauthenticated()
     call.admit(principal)
     token = await call.site.signins.begin(principal, before)
-    call.desk.refusals.note_done("signIn", principal, call.scope)
+    call.gateway.refusals.note_done("signIn", principal, call.scope)
     return Answer(me_of(call, principal), headers=(set_cookie(call.headers, token),))
 
 
@@ -42,5 +42,5 @@ async def sign_out(call: Call) -> Answer:
     principal = None if token is None else call.site.signins.whose(token)
     ended = token is not None and await call.site.signins.end(token)
     if principal is not None:
-        call.desk.refusals.note_done("signOut", principal, call.scope)
+        call.gateway.refusals.note_done("signOut", principal, call.scope)
     return Answer(SignedOut(ended), headers=(expire_cookie(call.headers),))

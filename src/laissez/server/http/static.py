@@ -10,9 +10,10 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from laissez.server.http.call import NOBODY, Receive, Scope, Send
+from laissez.server.http.call import NOBODY
 from laissez.server.http.endpoint import keep_pace, refuse
-from laissez.server.http.outgoing import Headers
+from laissez.server.http.request import Request
+from laissez.server.http.response import Headers, lines, status_line
 from laissez.server.http.site import Site
 from laissez.wire.problems import Code, ProblemError
 
@@ -58,50 +59,50 @@ EVERY: Headers = [
 
 
 class File:
-    """One file (an ASGI application)."""
+    """One file."""
 
     def __init__(self, path: Path, site: Site) -> None:
         self._body = path.read_bytes()
         self._site = site
         self._tag = b'"%b"' % hashlib.sha256(self._body).hexdigest()[:32].encode()
-        self._headers = [(b"etag", self._tag), *EVERY]
-        self._described = [
-            (b"content-type", MEDIA[path.suffix]),
-            (b"content-length", b"%d" % len(self._body)),
-        ]
+        headers = [(b"etag", self._tag), *EVERY]
+        self._unchanged = status_line(304) + lines(headers)
+        self._head = status_line(200) + lines(
+            [
+                (b"content-type", MEDIA[path.suffix]),
+                (b"content-length", b"%d" % len(self._body)),
+                *headers,
+            ]
+        )
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        method = scope["method"]
+    async def serve(self, request: Request) -> None:
+        method = request.method
         if method not in ("GET", "HEAD", "OPTIONS"):
             problem = ProblemError(
                 Code.METHOD_NOT_ALLOWED, f"expected {ALLOW.decode()}, found {method[:20]}"
             )
             self._site.count(NAME, problem.status)
-            await refuse(self._site, problem, scope, send, [(b"allow", ALLOW)])
+            await refuse(self._site, problem, request, [(b"allow", ALLOW)])
             return
-        await keep_pace(self._site, NOBODY, scope, FILES)
+        await keep_pace(self._site, NOBODY, request, FILES)
         if method == "OPTIONS":
-            await self._answer(send, 200, [(b"allow", ALLOW), (b"content-length", b"0")])
-        elif self._is_known(scope):
-            await self._answer(send, 304, self._headers)
+            self._site.count(NAME, 200)
+            request.answer(_ALLOWED, b"")
+        elif self._is_known(request):
+            self._site.count(NAME, 304)
+            request.answer(self._unchanged, b"")
         else:
-            await self._answer(
-                send,
-                200,
-                [*self._described, *self._headers],
-                b"" if method == "HEAD" else self._body,
-            )
+            self._site.count(NAME, 200)
+            request.answer(self._head, self._body)
 
-    async def _answer(self, send: Send, status: int, headers: Headers, body: bytes = b"") -> None:
-        self._site.count(NAME, status)
-        await send({"type": "http.response.start", "status": status, "headers": headers})
-        await send({"type": "http.response.body", "body": body})
-
-    def _is_known(self, scope: Scope) -> bool:
+    def _is_known(self, request: Request) -> bool:
         """Whether the browser has this very file already, as it says itself."""
-        known = b",".join(value for name, value in scope["headers"] if name == b"if-none-match")
+        known = b",".join(value for name, value in request.headers if name == b"if-none-match")
         tags = [tag.strip().removeprefix(b"W/") for tag in known.split(b",")]
         return self._tag in tags or b"*" in tags
+
+
+_ALLOWED = status_line(200) + lines([(b"allow", ALLOW), (b"content-length", b"0")])
 
 
 def console(folder: Path, site: Site) -> dict[str, File]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import asyncio
 
-from laissez.server.http.call import Receive, Send
-from laissez.server.http.outgoing import EVERY
+from laissez.server.auth import Principal
+from laissez.server.http.request import Request
+from laissez.server.http.response import common_head
 from laissez.server.http.site import Site
-from laissez.server.keyring import Principal
 from laissez.wire.session import CLOSE_UNAUTHENTICATED
 
 STREAM = "text/event-stream"
@@ -18,20 +18,21 @@ LAST_WORD_WITHIN_S = 1  # whoever does not read is simply cut off
 
 
 class Streaming:
-    """One stream. What it sends, and how it is known to the desk, is for those that are made of
+    """One stream. What it sends, and how it is known to the gateway, is for those that are made of
     it."""
 
     def __init__(self, site: Site, principal: Principal) -> None:
-        desk = site.desk
+        gateway = site.gateway
         self.key = principal.key
-        self._desk = desk
+        self._gateway = gateway
         self._holder = principal.holder
         self._principal = principal
         self._signins = site.signins
         self._places = site.places
+        self._request: Request = None  # type: ignore[assignment]  # from `serve` on
         self._over = asyncio.Event()
         self._reason = ""
-        self._places_max = desk.places_max(principal)
+        self._places_max = gateway.places_max(principal)
 
     def _take_place(self) -> None:
         self._places.enter(self._holder, self._places_max)
@@ -39,10 +40,11 @@ class Streaming:
     def _leave(self) -> None:
         self._places.leave(self._holder)
 
-    async def serve(self, receive: Receive, send: Send) -> None:
+    async def serve(self, request: Request) -> None:
+        self._request = request
         tasks = [
             asyncio.create_task(work)
-            for work in (self._say_all(send), _gone(receive), self._over.wait(), self._signed_out())
+            for work in (self._say_all(), request.gone(), self._over.wait(), self._signed_out())
         ]
         saying, gone, *_ = tasks
         try:
@@ -57,25 +59,25 @@ class Streaming:
 
     async def _signed_out(self) -> None:
         """Wait until the sign-in that it was opened by is over, and end it then. A key has no end
-        of its own: that it is revoked the desk tells."""
+        of its own: that it is revoked the gateway tells."""
         if not self._principal.signin:
             await self._over.wait()
         while self._signins.lasts(self._principal):
             await asyncio.sleep(SIGNED_OUT_LOOK_S)
         self.end(CLOSE_UNAUTHENTICATED, "signed_out")
 
-    async def _say_all(self, send: Send) -> None:
-        headers = [(b"content-type", STREAM.encode()), *EVERY]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
-        await self._send_all(send)
-        await send({"type": "http.response.body", "body": f": closing {self._reason}\n\n".encode()})
+    async def _say_all(self) -> None:
+        self._request.begin_stream(common_head(200, STREAM.encode()))
+        await self._send_all()
+        await self._send(f": closing {self._reason}\n\n".encode())
+        self._request.end_stream()
 
-    async def _send_all(self, send: Send) -> None:
+    async def _send_all(self) -> None:
         """Send what there is to send until it is over."""
         raise NotImplementedError
 
-    async def _send(self, send: Send, body: bytes) -> None:
-        await send({"type": "http.response.body", "body": body, "more_body": True})
+    async def _send(self, body: bytes) -> None:
+        await self._request.send(body)
 
     def ignore(self) -> None:
         """There is nothing to hear: it only sends."""
@@ -84,12 +86,6 @@ class Streaming:
         if not self._over.is_set():
             self._reason = reason
             self._over.set()
-
-
-async def _gone(receive: Receive) -> None:
-    """Wait until the other side has closed the connection."""
-    while (await receive())["type"] != "http.disconnect":
-        pass
 
 
 def written(data: bytes, event: str) -> bytes:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
-
+from laissez.exchange.commands import OPERATOR, CreateTenant, IssueKey, RevokeKey, SetCaps
 from laissez.server import views
-from laissez.server.commands import OPERATOR, CreateTenant, IssueKey, RevokeKey, SetCaps
-from laissez.server.http.call import Answer, Call
+from laissez.server.auth import Principal, new_key
+from laissez.server.http.call import Answer, Call, digest_of
 from laissez.server.http.paging import Cursor, cursor_of, page
-from laissez.server.keyring import Principal, new_key
-from laissez.server.outcomes import pack
 from laissez.wire import events as told
+from laissez.wire.decoding import read_caps
+from laissez.wire.rendering import caps_text, render
 from laissez.wire.requests import Caps
 from laissez.wire.views import Key, Me, Tenant
 
@@ -20,13 +19,14 @@ def me(call: Call) -> Answer:
 
 
 def me_of(call: Call, principal: Principal) -> Me:
-    caps = Caps() if principal.is_operator else call.desk.exchange.accounts[principal.holder].caps
+    accounts = call.gateway.exchange.accounts
+    caps = Caps() if principal.is_operator else caps_text(accounts[principal.holder].caps)
     return Me(principal.holder, principal.key, tuple(sorted(principal.scopes)), caps)
 
 
 def listed(call: Call) -> Answer:
     """In the order in which they were made."""
-    exchange = call.desk.exchange
+    exchange = call.gateway.exchange
     cursor = cursor_of(call, "tenants")
     names = list(exchange.accounts)
     first = (
@@ -41,18 +41,18 @@ def listed(call: Call) -> Answer:
 
 
 def create(call: Call) -> Answer:
-    applied = call.enter(CreateTenant(call.body.name, call.body.caps))
-    event = applied.outcome.told[-1].event
+    applied = call.enter(CreateTenant(call.body.name, read_caps(call.body.caps)))
+    event = render(applied.events[-1])
     assert type(event) is told.TenantCreated
     return Answer(Tenant(event.name, event.at, event.caps, 0, 0, 0))
 
 
 def shown(call: Call) -> Answer:
-    return Answer(views.tenant_view(call.desk.exchange, call.tenant(call.path["name"])))
+    return Answer(views.tenant_view(call.gateway.exchange, call.tenant(call.path["name"])))
 
 
 def set_caps(call: Call) -> Answer:
-    call.enter(SetCaps(call.path["name"], call.body.caps))
+    call.enter(SetCaps(call.path["name"], read_caps(call.body.caps)))
     return shown(call)
 
 
@@ -63,7 +63,7 @@ def keys(call: Call) -> Answer:
     """Of a tenant, or the operator's own; revoked ones too, oldest first."""
     holder = _holder(call)
     cursor = cursor_of(call, "keys")
-    records = list(views.keys_of(call.desk.exchange, holder))
+    records = list(views.keys_of(call.gateway.exchange, holder))
     names = [record.id for record in records]
     first = (
         0
@@ -90,11 +90,9 @@ def issue(call: Call) -> Answer:
     made = new_key()
     # What is asked for, without what is drawn: a repeat draws another key, and is still the same
     # request.
-    body = hashlib.blake2b(
-        pack(["issue", holder, asked.scopes, asked.name]), digest_size=8
-    ).digest()
+    body = digest_of(["issue", holder, asked.scopes, asked.name])
     applied = call.enter(IssueKey(holder, made.id, made.digest, asked.scopes, asked.name), body)
-    event = applied.outcome.told[-1].event
+    event = render(applied.events[-1])
     assert type(event) is told.KeyIssued
     secret = None if call.replayed else made.secret
     return Answer(Key(event.key, event.holder, event.name, event.scopes, event.at, None, secret))
@@ -103,7 +101,7 @@ def issue(call: Call) -> Answer:
 def revoke(call: Call) -> Answer:
     id = call.path["id"]
     call.enter(RevokeKey(id))
-    return Answer(views.key_view(call.desk.exchange.keys[id]))
+    return Answer(views.key_view(call.gateway.exchange.keys[id]))
 
 
 def _holder(call: Call) -> str:

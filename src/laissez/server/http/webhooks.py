@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import hashlib
-
-from laissez.server.commands import (
+from laissez.exchange.commands import (
     CreateWebhook,
     DeleteWebhook,
     RestartWebhook,
     RotateWebhookSecret,
 )
-from laissez.server.http.call import Answer, Call
+from laissez.exchange.refusals import Refused
+from laissez.exchange.webhooks import WebhookRecord
+from laissez.server.auth import check_may_look_back
+from laissez.server.http.call import Answer, Call, digest_of
 from laissez.server.http.paging import Cursor, cursor_of, page
-from laissez.server.keyring import check_may_look_back
-from laissez.server.outcomes import numbered, pack
-from laissez.server.reading import read_name
-from laissez.server.turned import Turned
 from laissez.server.views import own_number
-from laissez.server.webhooks.registry import WebhookRecord
 from laissez.server.webhooks.signing import BOTH_SIGN_US
+from laissez.units import format_time, parse_time
 from laissez.wire import events as told
+from laissez.wire.decoding import read_webhook
 from laissez.wire.problems import Code, ProblemError
-from laissez.wire.times import format_time, parse_time
+from laissez.wire.rendering import EVENT_CODES, render, rendered
+from laissez.wire.texts import problem_of
 from laissez.wire.views import Done
 from laissez.wire.webhooks import EVENT_TYPES, Webhook, WebhookSecret
 
@@ -32,19 +31,16 @@ async def create(call: Call) -> Answer:
     asked = call.body
     if asked.after is not None:
         check_may_look_back(call.principal, "after")
-    body = hashlib.blake2b(
-        pack(["webhook", asked.url, asked.types, asked.after]), digest_size=8
-    ).digest()
+    body = digest_of(["webhook", asked.url, asked.types, asked.after])
     if call.first_command is None:
         _check_types(asked.types)
         _check_number(call, asked.after)
-        call.desk.admission.admit_question(call.principal, lists=False)
+        call.gateway.admission.admit_question(call.principal, lists=False)
         await call.site.webhooks.check(call.principal.holder, asked.url)
         call.check_in_force()
     call.site.webhooks.load_key()
-    event = (
-        call.enter(CreateWebhook(asked.url, asked.types, asked.after), body).outcome.told[-1].event
-    )
+    types = None if asked.types is None else tuple([EVENT_CODES[one] for one in asked.types])
+    event = render(call.enter(CreateWebhook(asked.url, types, asked.after), body).events[-1])
     assert type(event) is told.WebhookCreated
     secret = call.site.webhooks.secret(event.webhook, event.at)
     return Answer(
@@ -70,8 +66,8 @@ def listed(call: Call) -> Answer:
     cursor = cursor_of(call, "webhooks")
     found = (
         record
-        for record in call.desk.exchange.webhooks.of(call.principal.holder)
-        if cursor is None or own_number(record.id) > cursor.number
+        for record in call.gateway.exchange.webhooks.of(call.principal.holder)
+        if cursor is None or record.number > cursor.number
     )
     return Answer(
         page(
@@ -88,14 +84,12 @@ def shown(call: Call) -> Answer:
 
 
 def delete(call: Call) -> Answer:
-    return Answer(
-        Done(numbered(call.enter(DeleteWebhook(_id(call))).outcome, call.principal.holder))
-    )
+    return Answer(Done(rendered(call.enter(DeleteWebhook(_id(call))), call.principal.holder)))
 
 
 def rotate(call: Call) -> Answer:
     call.site.webhooks.load_key()
-    event = call.enter(RotateWebhookSecret(_id(call))).outcome.told[-1].event
+    event = render(call.enter(RotateWebhookSecret(_id(call))).events[-1])
     assert type(event) is told.WebhookSecretRotated
     until = format_time(parse_time(event.at) + BOTH_SIGN_US)
     return Answer(
@@ -109,10 +103,7 @@ def redeliver(call: Call) -> Answer:
         _check_number(call, call.body.after)
     return Answer(
         Done(
-            numbered(
-                call.enter(RestartWebhook(_id(call), call.body.after)).outcome,
-                call.principal.holder,
-            )
+            rendered(call.enter(RestartWebhook(_id(call), call.body.after)), call.principal.holder)
         )
     )
 
@@ -128,15 +119,15 @@ async def dead_letters(call: Call) -> Answer:
     return Answer(page(call, "dead-letters", letters, lambda one: Cursor("", one.n)))
 
 
-def _id(call: Call) -> str:
-    return read_name(call.path["id"], "id")
+def _id(call: Call) -> int:
+    return read_webhook(call.principal.holder, call.path["id"])
 
 
 def _record(call: Call) -> WebhookRecord:
     try:
-        return call.desk.exchange.webhooks.find(call.principal.holder, _id(call))
-    except Turned as turned:
-        raise ProblemError(turned.refusal.code, turned.refusal.detail) from None
+        return call.gateway.exchange.webhooks.find(call.principal.holder, _id(call))
+    except Refused as refused:
+        raise problem_of(refused.refusal, call.principal.holder) from None
 
 
 def _check_types(types: tuple[str, ...] | None) -> None:
@@ -158,4 +149,4 @@ def _check_number(call: Call, after: int | None) -> None:
     """What is no longer kept cannot be sent."""
     if after is not None:
         holder = call.principal.holder
-        call.desk.history.entries_after(holder, after, call.desk.latest(holder), most=1)
+        call.gateway.event_log.entries_after(holder, after, call.gateway.latest(holder), most=1)

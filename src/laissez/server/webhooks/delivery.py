@@ -10,15 +10,17 @@ from collections.abc import Callable
 import msgspec
 from msgspec.structs import replace
 
-from laissez.server.desk import Desk
+from laissez.server.gateway import Gateway
 from laissez.server.webhooks.cursors import Cursors
 from laissez.server.webhooks.endpoints import Endpoint
 from laissez.server.webhooks.sender import NotDelivered, Sender
 from laissez.server.webhooks.signing import SigningKey
 from laissez.server.webhooks.tally import Tally
+from laissez.units import SECOND_US, format_time, parse_time
 from laissez.wire.events import Numbered
+from laissez.wire.ids import webhook_name
 from laissez.wire.limits import WEBHOOK_BYTES_MAX, WEBHOOK_EVENTS_MAX
-from laissez.wire.times import SECOND_US, format_time, parse_time
+from laissez.wire.rendering import EVENT_CODES
 from laissez.wire.webhooks import DeadLetter, Delivery
 
 SWIFT_S = 1.0  # a receiver that takes a delivery within it is swift
@@ -44,14 +46,14 @@ class Batch(msgspec.Struct, frozen=True):
 class Deliverer:
     def __init__(
         self,
-        desk: Desk,
+        gateway: Gateway,
         key: SigningKey,
         sender: Sender,
         cursors: Cursors,
         dead_after_us: int,
         chance: Callable[[], float],
     ) -> None:
-        self._desk = desk
+        self._gateway = gateway
         self._key = key
         self._sender = sender
         self._cursors = cursors
@@ -62,7 +64,7 @@ class Deliverer:
     async def serve(self, endpoint: Endpoint) -> bool:
         """Give up what is due, or try to deliver what is next; says whether to go on with it at
         once."""
-        now = self._desk.clock.now()
+        now = self._gateway.clock.now()
         if endpoint.failures and now < endpoint.next_at:
             await self._give_up_what_is_due(endpoint)
             return False
@@ -87,8 +89,8 @@ class Deliverer:
         """The next events that are wanted; where none of a page are, it is passed over, and that is
         all: others have their turn."""
         holder = endpoint.record.holder
-        while (cursor := endpoint.cursor).delivered < (latest := self._desk.latest(holder)):
-            gone = self._desk.history.gone_until(holder, latest)
+        while (cursor := endpoint.cursor).delivered < (latest := self._gateway.latest(holder)):
+            gone = self._gateway.event_log.gone_until(holder, latest)
             if cursor.delivered < gone:
                 await self._bury(
                     endpoint,
@@ -101,15 +103,15 @@ class Deliverer:
                 if cursor.through > cursor.delivered
                 else WEBHOOK_EVENTS_MAX
             )
-            found = await self._desk.events_after(holder, cursor.delivered, most)
+            found = await self._gateway.events_after(holder, cursor.delivered, most)
             wanted = [
                 one
                 for one in found
                 if endpoint.record.types is None
-                or one.event.__struct_config__.tag in endpoint.record.types
+                or EVENT_CODES[str(one.event.__struct_config__.tag)] in endpoint.record.types
             ]
             if wanted:
-                return _cut(endpoint.record.id, wanted, found[-1].n)
+                return _cut(webhook_name(endpoint.record), wanted, found[-1].n)
             cursor.delivered, cursor.through = found[-1].n, 0
             return Batch((), cursor.delivered)
         return None
@@ -117,9 +119,9 @@ class Deliverer:
     async def _send(self, endpoint: Endpoint, batch: Batch) -> None:
         record = endpoint.record
         endpoint.cursor.through = batch.through
-        body = _encode(Delivery(record.id, batch.events))
-        delivery = f"{record.id}-{batch.events[0].n}-{batch.events[-1].n}"
-        clock = self._desk.clock
+        body = _encode(Delivery(webhook_name(record), batch.events))
+        delivery = f"{webhook_name(record)}-{batch.events[0].n}-{batch.events[-1].n}"
+        clock = self._gateway.clock
         try:
             headers = self._key.headers(record, delivery, body, clock.now() - clock.behind_us)
         except OSError as error:
@@ -138,13 +140,13 @@ class Deliverer:
     # -- what is given up
 
     async def _failed(self, endpoint: Endpoint, why: str) -> None:
-        endpoint.failed(why, self._desk.clock.now(), self._chance())
+        endpoint.failed(why, self._gateway.clock.now(), self._chance())
         self.tally.failed += 1
         if endpoint.failures == TOLD_AFTER:
             log.warning(
                 "a webhook cannot be delivered to",
                 extra={
-                    "webhook": endpoint.record.id,
+                    "webhook": webhook_name(endpoint.record),
                     "holder": endpoint.record.holder,
                     "reason": why,
                 },
@@ -156,7 +158,7 @@ class Deliverer:
         there."""
         not_before = 0
         while (batch := await self._next(endpoint)) is not None:
-            now = self._desk.clock.now()
+            now = self._gateway.clock.now()
             due = [one for one in batch.events if self._dies_at(endpoint, one) <= now]
             if due:
                 why = f"not delivered in time; at last: {endpoint.last_error}"
@@ -174,12 +176,12 @@ class Deliverer:
         cursor = endpoint.cursor
         rest = cursor.through if cursor.through > through else 0
         passed = replace(cursor, delivered=through, through=rest)
-        endpoint.cursor = await self._cursors.bury(endpoint.record.id, passed, letters)
+        endpoint.cursor = await self._cursors.bury(webhook_name(endpoint.record), passed, letters)
         self.tally.given_up += sum(1 + one.last - one.n for one in letters)
         log.warning(
             "a webhook's events were given up",
             extra={
-                "webhook": endpoint.record.id,
+                "webhook": webhook_name(endpoint.record),
                 "events": f"{letters[0].n} to {letters[-1].last}",
             },
         )
@@ -188,7 +190,7 @@ class Deliverer:
         return max(parse_time(one.event.at), endpoint.record.started_at) + self._dead_after_us
 
     def _now(self) -> str:
-        return format_time(self._desk.clock.now())
+        return format_time(self._gateway.clock.now())
 
 
 def _cut(webhook: str, wanted: list[Numbered], through: int) -> Batch:

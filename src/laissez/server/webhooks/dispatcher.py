@@ -20,21 +20,22 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from laissez.exchange.commands import OPERATOR
+from laissez.exchange.webhooks import WebhookRecord
 from laissez.server.beside import Beside, BesideFailed
-from laissez.server.commands import OPERATOR
-from laissez.server.desk import Desk
-from laissez.server.pacing import Pace
+from laissez.server.gateway import Gateway
+from laissez.server.rate_limits import Pace
 from laissez.server.settings import Webhooks as WebhookSettings
 from laissez.server.webhooks.addresses import Guard, NotAllowed, not_allowed, read_url
 from laissez.server.webhooks.cursors import Cursors
 from laissez.server.webhooks.delivery import Deliverer
 from laissez.server.webhooks.endpoints import SAVE_EVERY_S, Endpoint, Endpoints
-from laissez.server.webhooks.registry import WebhookRecord
 from laissez.server.webhooks.sender import Sender
 from laissez.server.webhooks.signing import FILE, SigningKey
+from laissez.units import HOUR_US, SECOND_US
+from laissez.wire.ids import webhook_name
 from laissez.wire.limits import WEBHOOK_DELIVERIES_BURST, WEBHOOK_DELIVERIES_PER_SECOND
 from laissez.wire.problems import Code, ProblemError
-from laissez.wire.times import HOUR_US, SECOND_US
 from laissez.wire.webhooks import DeadLetter, Webhook
 
 PER_HOLDER_MAX = 4  # deliveries of one holder under way, the last of them to a swift receiver
@@ -49,19 +50,19 @@ log = logging.getLogger("laissez.webhooks")
 
 
 class Webhooks:
-    """Belongs to the event loop of its desk. Without a folder and a database, what it knows is lost
+    """Belongs to its gateway's event loop. Without a folder and a database, what it knows is lost
     with the process."""
 
     def __init__(
         self,
-        desk: Desk,
+        gateway: Gateway,
         settings: WebhookSettings,
         folder: Path | None = None,
         beside: Beside | None = None,
         chance: Callable[[], float] = random.random,
         gather_s: float = GATHER_S,
     ) -> None:
-        self._desk = desk
+        self._gateway = gateway
         self._settings = settings
         self._gather_s = gather_s
         self._slow_max = max(1, settings.deliveries_max - settings.deliveries_max // SWIFT_PART)
@@ -70,11 +71,16 @@ class Webhooks:
             Guard(settings.allow_addresses, LOOKUPS_PER_DELIVERY * settings.deliveries_max),
             settings,
         )
-        self._key = SigningKey(None if folder is None else folder / FILE, desk.identity)
-        self._cursors = Cursors(Beside(None, desk.identity) if beside is None else beside)
-        self._endpoints = Endpoints(desk, self._cursors)
+        self._key = SigningKey(None if folder is None else folder / FILE, gateway.identity)
+        self._cursors = Cursors(Beside(None, gateway.identity) if beside is None else beside)
+        self._endpoints = Endpoints(gateway, self._cursors)
         self._deliverer = Deliverer(
-            desk, self._key, self.sender, self._cursors, _dead_after_us(desk, settings), chance
+            gateway,
+            self._key,
+            self.sender,
+            self._cursors,
+            _dead_after_us(gateway, settings),
+            chance,
         )
         self.tally = self._deliverer.tally
         self._under_way: dict[str, asyncio.Task[None]] = {}
@@ -94,7 +100,7 @@ class Webhooks:
 
     async def letters(self, record: WebhookRecord) -> list[DeadLetter]:
         try:
-            return await self._cursors.letters(record.id)
+            return await self._cursors.letters(webhook_name(record))
         except BesideFailed:
             raise ProblemError(
                 Code.OVERLOADED, "dead letters cannot be read now: try again later", 10
@@ -140,19 +146,19 @@ class Webhooks:
     async def run(self) -> None:
         if not self._settings.enabled:
             return
-        if self._desk.exchange.webhooks.live and not self._key.is_there:
+        if self._gateway.exchange.webhooks.live and not self._key.is_there:
             log.error(
                 "the key that signs webhooks is gone: receivers turn deliveries away until each"
                 " secret is rotated"
             )
-        self._desk.on_news = self._news
+        self._gateway.on_news = self._news
         try:
             while True:
                 await self._keep_up()
                 self._start_due()
                 await self._wait()
         finally:
-            self._desk.on_news = None
+            self._gateway.on_news = None
             await self._stop()
 
     def wake(self) -> None:
@@ -179,7 +185,7 @@ class Webhooks:
     async def _wait(self) -> None:
         """Until something happens or somebody's time comes; then a little longer, so that what
         comes together goes together."""
-        now = self._desk.clock.now()
+        now = self._gateway.clock.now()
         # who is due already waits for a place
         times = [
             (at - now) / SECOND_US
@@ -200,13 +206,13 @@ class Webhooks:
                 yield endpoint
 
     def _is_behind(self, endpoint: Endpoint) -> bool:
-        return endpoint.cursor.delivered < self._desk.latest(endpoint.record.holder)
+        return endpoint.cursor.delivered < self._gateway.latest(endpoint.record.holder)
 
     def _wakes_at(self, endpoint: Endpoint) -> int:
         return max(endpoint.wakes_at(), self._rests_until.get(endpoint.record.holder, 0))
 
     def _start_due(self) -> None:
-        if self._desk.failure is not None or self._desk.stopping:
+        if self._gateway.failure is not None or self._gateway.stopping:
             return
         under_way = [self._endpoints.all[id] for id in self._under_way]
         busy = Counter(endpoint.record.holder for endpoint in under_way)
@@ -226,7 +232,7 @@ class Webhooks:
 
     def _in_line(self, busy: Counter[str], with_slow: bool) -> list[Endpoint]:
         """Who is due, the next one first."""
-        now = self._desk.clock.now()
+        now = self._gateway.clock.now()
         due = [
             endpoint
             for endpoint in self._waiting()
@@ -237,11 +243,11 @@ class Webhooks:
     def _start(self, endpoint: Endpoint) -> None:
         self._turns += 1
         endpoint.served = self._turns
-        self._under_way[endpoint.record.id] = asyncio.create_task(self._serve(endpoint))
+        self._under_way[webhook_name(endpoint.record)] = asyncio.create_task(self._serve(endpoint))
 
     async def _serve(self, endpoint: Endpoint) -> None:
         """One turn."""
-        id = endpoint.record.id
+        id = webhook_name(endpoint.record)
         try:
             for _ in range(PER_TURN_MAX):
                 goes_on = await self._deliverer.serve(endpoint)
@@ -255,10 +261,10 @@ class Webhooks:
             log.warning(
                 "dead letters could not be written", extra={"webhook": id, "reason": str(error)}
             )
-            endpoint.postponed(self._desk.clock.now())
+            endpoint.postponed(self._gateway.clock.now())
         except Exception:
             log.exception("bug in the delivery to a webhook", extra={"webhook": id})
-            endpoint.postponed(self._desk.clock.now())
+            endpoint.postponed(self._gateway.clock.now())
         finally:
             self._endpoints.unsaved.add(id)
             if self._under_way.get(id) is asyncio.current_task():
@@ -270,7 +276,7 @@ class Webhooks:
         up."""
         if holder == OPERATOR:
             return 0
-        now = self._desk.clock.now()
+        now = self._gateway.clock.now()
         pace = self._paces.setdefault(holder, Pace(WEBHOOK_DELIVERIES_BURST, now))
         rests_us = round(
             pace.take(1, WEBHOOK_DELIVERIES_PER_SECOND, WEBHOOK_DELIVERIES_BURST, now) * SECOND_US
@@ -287,6 +293,8 @@ class Webhooks:
         await self._endpoints.save(now=True)
 
 
-def _dead_after_us(desk: Desk, settings: WebhookSettings) -> int:
+def _dead_after_us(gateway: Gateway, settings: WebhookSettings) -> int:
     wanted = round(settings.dead_after_hours * HOUR_US)
-    return max(SECOND_US, min(wanted, round(desk.limits.history_hours * HOUR_US) - BEFORE_GONE_US))
+    return max(
+        SECOND_US, min(wanted, round(gateway.limits.history_hours * HOUR_US) - BEFORE_GONE_US)
+    )

@@ -10,12 +10,13 @@ from contextlib import suppress
 
 import msgspec
 
+from laissez.exchange.webhooks import WebhookRecord
 from laissez.server.beside import BesideFailed
-from laissez.server.desk import Desk
-from laissez.server.telling import optional_time
+from laissez.server.gateway import Gateway
 from laissez.server.webhooks.cursors import Cursor, Cursors
-from laissez.server.webhooks.registry import WebhookRecord
-from laissez.wire.times import SECOND_US, format_time
+from laissez.units import SECOND_US, format_time
+from laissez.wire.ids import webhook_name
+from laissez.wire.rendering import optional_time, types_text
 from laissez.wire.webhooks import Webhook
 
 BACKOFF_S = 1.0
@@ -61,9 +62,9 @@ class Endpoint(msgspec.Struct):
     def view(self) -> Webhook:
         record, cursor = self.record, self.cursor
         return Webhook(
-            record.id,
+            webhook_name(record),
             record.url,
-            record.types,
+            types_text(record.types),
             format_time(record.created_at),
             "retrying" if self.failures else "active",
             cursor.delivered,
@@ -76,9 +77,9 @@ class Endpoint(msgspec.Struct):
 
 
 class Endpoints:
-    def __init__(self, desk: Desk, cursors: Cursors) -> None:
-        self._desk = desk
-        self._registry = desk.exchange.webhooks
+    def __init__(self, gateway: Gateway, cursors: Cursors) -> None:
+        self._gateway = gateway
+        self._registry = gateway.exchange.webhooks
         self._cursors = cursors
         # loaded, and not taken up yet; None: not loaded
         self._loaded: dict[str, Cursor] | None = None
@@ -94,7 +95,7 @@ class Endpoints:
 
     def of(self, record: WebhookRecord) -> Endpoint:
         """As it is, or will be once it is taken up."""
-        endpoint = self.all.get(record.id)
+        endpoint = self.all.get(webhook_name(record))
         if endpoint is not None and endpoint.cursor.starts == record.starts:
             return endpoint
         return Endpoint(record, self._cursor(record, None if endpoint is None else endpoint.cursor))
@@ -107,13 +108,14 @@ class Endpoints:
         before = {id: self.all.pop(id).cursor for id in over}
         for id in over:
             end(id)  # before its letters go: it would write more of them
+        live = {webhook_name(record) for record in self._registry.live.values()}
         with suppress(BesideFailed):  # then the next start removes them
-            await self._cursors.forget([id for id in over if id not in self._registry.live])
+            await self._cursors.forget([id for id in over if id not in live])
         for record in list(self._registry.live.values()):
-            if record.id not in self.all:
-                cursor = self._cursor(record, before.get(record.id))
-                self.all[record.id] = endpoint = Endpoint(record, cursor, served=turn)
-                self.unsaved.add(record.id)
+            if webhook_name(record) not in self.all:
+                cursor = self._cursor(record, before.get(webhook_name(record)))
+                self.all[webhook_name(record)] = endpoint = Endpoint(record, cursor, served=turn)
+                self.unsaved.add(webhook_name(record))
                 await self._revive_letters(endpoint)
         self._loaded, self._is_lost = {}, False
 
@@ -134,15 +136,15 @@ class Endpoints:
             log.warning("webhook cursors could not be written", extra={"reason": str(error)})
 
     def _is_current(self, endpoint: Endpoint) -> bool:
-        record = self._registry.live.get(endpoint.record.id)
+        record = self._registry.live.get((endpoint.record.holder, endpoint.record.number))
         return record is not None and endpoint.cursor.starts == record.starts
 
     def _cursor(self, record: WebhookRecord, before: Cursor | None = None) -> Cursor:
         """`before` is where it was when it was told to start again."""
         if self._loaded is None:
             self._loaded = self._load()
-        found = self._loaded.get(record.id) if before is None else before
-        latest = self._desk.latest(record.holder)
+        found = self._loaded.get(webhook_name(record)) if before is None else before
+        latest = self._gateway.latest(record.holder)
         if (
             found is not None
             and (found.starts, found.started_at) == (record.starts, record.started_at)
@@ -152,13 +154,13 @@ class Endpoints:
         after = record.after
         if self._is_lost or (found is not None and found.starts >= record.starts):
             # Of what the history no longer has nobody knows here whether it was delivered.
-            after = max(after, self._desk.history.gone_until(record.holder, latest))
+            after = max(after, self._gateway.event_log.gone_until(record.holder, latest))
         letters, dropped = (0, 0) if found is None else (found.letters, found.dropped)
         return Cursor(record.starts, record.started_at, after, 0, letters, dropped)
 
     def _load(self) -> dict[str, Cursor]:
         try:
-            found = self._cursors.load(self._registry.live.keys())
+            found = self._cursors.load([webhook_name(one) for one in self._registry.live.values()])
         except BesideFailed as error:
             log.warning("webhook cursors could not be read", extra={"reason": str(error)})
             found = {}
@@ -175,7 +177,9 @@ class Endpoints:
         the history is not sent."""
         cursor, record = endpoint.cursor, endpoint.record
         if cursor.letters and cursor.delivered == record.after:
-            gone = self._desk.history.gone_until(record.holder, self._desk.latest(record.holder))
+            gone = self._gateway.event_log.gone_until(
+                record.holder, self._gateway.latest(record.holder)
+            )
             after = max(cursor.delivered, gone)
             with suppress(BesideFailed):
-                endpoint.cursor = await self._cursors.revive(record.id, cursor, after)
+                endpoint.cursor = await self._cursors.revive(webhook_name(record), cursor, after)

@@ -14,10 +14,11 @@ import logging
 import secrets
 from pathlib import Path
 
+from laissez.exchange.webhooks import WebhookRecord
 from laissez.journal.disk import keep, make_folder, rename, write_whole
 from laissez.server.beside import Damaged, seal, unseal
-from laissez.server.webhooks.registry import WebhookRecord
-from laissez.wire.times import HOUR_US, SECOND_US, format_time
+from laissez.units import HOUR_US, SECOND_US, format_time
+from laissez.wire.ids import webhook_name
 from laissez.wire.webhooks import SECRET_PREFIX
 
 FILE = Path("keys") / "webhooks.key"  # in the data folder
@@ -49,7 +50,9 @@ class SigningKey:
         made = [record.secret_at]
         if record.previous_at is not None and now < record.secret_at + BOTH_SIGN_US:
             made.append(record.previous_at)
-        signatures = [_signature(self._bytes(record.id, format_time(at)), signed) for at in made]
+        signatures = [
+            _signature(self._bytes(webhook_name(record), format_time(at)), signed) for at in made
+        ]
         return {
             "webhook-id": delivery,
             "webhook-timestamp": timestamp,

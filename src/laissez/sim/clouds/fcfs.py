@@ -25,13 +25,13 @@ from laissez.market.commands import (
     SetLimit,
     TenantCommand,
 )
-from laissez.market.money import split_charge
 from laissez.sim.clouds.cloud import Cloud, Lease
 from laissez.sim.cluster import Cluster
 from laissez.sim.kernel import Kernel
 from laissez.sim.start import Start
 from laissez.tenants import EconAdapter, Held, Resting, TenantView
 from laissez.tenants.paths import ancestors, is_below, tree_of
+from laissez.units import split_charge
 
 
 class Waiting(msgspec.Struct):

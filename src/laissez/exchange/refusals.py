@@ -1,0 +1,65 @@
+"""Why the exchange refuses a request: a reason, a subject and numbers. `laissez.wire.texts` makes
+the sentence."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TypeAlias
+
+import msgspec
+
+from laissez.market.reasons import Reason
+
+
+class Denial(StrEnum):
+    """A reason of the exchange's own; the market has its own list. `laissez.wire.texts` says what
+    the subject and the numbers of each are."""
+
+    NO_BUDGET = "no_budget"
+    AMOUNT_OUT_OF_RANGE = "amount_out_of_range"
+    BUDGET_BELOW_FEES = "budget_below_fees"
+    BUDGET_BLOCKS_ORDERS = "budget_blocks_orders"
+    BUDGET_BLOCKS_LIMITS = "budget_blocks_limits"
+    FEES_ABOVE_BUDGET = "fees_above_budget"
+    RATE_CAP = "rate_cap"
+    WORST_RATE_CAP = "worst_rate_cap"
+    OPEN_ORDERS_CAP = "open_orders_cap"
+    SPENDING_CAP_INVALID = "spending_cap_invalid"
+    CAP_INVALID = "cap_invalid"
+    TENANT_NAME_INVALID = "tenant_name_invalid"
+    TENANT_EXISTS = "tenant_exists"
+    TENANT_UNKNOWN = "tenant_unknown"
+    KEY_SCOPES_INVALID = "key_scopes_invalid"
+    KEY_NAME_INVALID = "key_name_invalid"
+    TOO_MANY_KEYS = "too_many_keys"
+    TOO_MANY_KEY_NAMES = "too_many_key_names"
+    KEY_UNKNOWN = "key_unknown"
+    LAST_OPERATOR_KEY = "last_operator_key"
+    TOO_MANY_WEBHOOKS = "too_many_webhooks"
+    WEBHOOK_UNKNOWN = "webhook_unknown"
+    WEBHOOK_SECRET_FRESH = "webhook_secret_fresh"  # noqa: S105 - the name of a reason
+    EVENT_NUMBER_INVALID = "event_number_invalid"
+    CLOSING_TIME_INVALID = "closing_time_invalid"
+    TENANT_TAG_TAKEN = "tenant_tag_taken"
+
+
+class Refusal(msgspec.Struct, frozen=True, gc=False):
+    """Nothing was changed. Of the numbers of a market's refusal, the first is what was found and
+    the second what it was measured against."""
+
+    reason: Reason | Denial
+    subject: str = ""
+    numbers: tuple[int | None, ...] = ()
+
+
+class Refused(Exception):
+    """Raised and caught inside the exchange, before anything is changed."""
+
+    def __init__(self, reason: Reason | Denial, subject: str = "", *numbers: int | None) -> None:
+        super().__init__(reason)
+        self.refusal = Refusal(reason, subject, numbers)
+
+
+AnyReason: TypeAlias = Reason | Denial
+# As the journal numbers them: new ones are added at the end.
+REASONS: tuple[AnyReason, ...] = (*Reason, *Denial)

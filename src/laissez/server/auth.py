@@ -1,0 +1,84 @@
+"""Keys and who may have them. A key is made of 32 random bytes and shown once; only its hash is
+kept.
+
+    lz_<id>_<secret>   the id finds the record, the secret is hashed and compared in constant time
+
+A key belongs to a tenant or to the operator and has scopes: `read`, `trade` (a tenant's), `operate`
+(the operator's). Two keys of one name may live at once, so that a new one can replace the old
+without a gap; a revoked key is worthless from that instant.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+
+import msgspec
+
+from laissez.exchange.accounts import KeyRecord
+from laissez.exchange.commands import OPERATOR
+from laissez.wire.ids import KEY
+from laissez.wire.problems import Code, ProblemError
+
+_PREFIX = "lz_"
+
+
+class Principal(msgspec.Struct, frozen=True):
+    """Whoever holds the key that a request came with. `signin` is the digest of the sign-in that
+    stood for the key, if one did."""
+
+    holder: str
+    key: str
+    scopes: frozenset[str]
+    signin: bytes = b""
+
+    @property
+    def is_operator(self) -> bool:
+        return self.holder == OPERATOR
+
+
+class NewKey(msgspec.Struct, frozen=True):
+    id: str
+    secret: str
+    digest: bytes
+
+
+def new_key() -> NewKey:
+    name = secrets.token_hex(8)
+    secret = f"{_PREFIX}{name}_{secrets.token_urlsafe(32)}"
+    return NewKey(KEY + name, secret, digest_of(secret))
+
+
+def digest_of(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode()).digest()
+
+
+def authenticate(keys: dict[str, KeyRecord], secret: str) -> Principal | None:
+    """Whose key this is; None for one that is malformed, unknown or revoked, all alike."""
+    name = secret.removeprefix(_PREFIX).partition("_")[0]
+    record = keys.get(KEY + name)
+    digest = digest_of(secret)
+    if record is None or not hmac.compare_digest(record.digest, digest):
+        return None
+    return holder_of(keys, record.id)
+
+
+def holder_of(keys: dict[str, KeyRecord], id: str) -> Principal | None:
+    """Whoever has the key with this id; None if it is unknown or revoked."""
+    record = keys.get(id)
+    if record is None or record.revoked_at is not None:
+        return None
+    return Principal(record.holder, record.id, frozenset(record.scopes))
+
+
+def check_may_look_back(principal: Principal, asked_by: str) -> None:
+    """Whoever trades or operates is told what happens from now on, in a session or by a webhook.
+    What happened before takes `read`, however it is asked for: else a key that may not look could
+    have everything told again."""
+    if "read" not in principal.scopes:
+        has = ", ".join(sorted(principal.scopes))
+        raise ProblemError(
+            Code.FORBIDDEN,
+            f"{asked_by}: what happened before takes a key with the scope read; yours has {has}",
+        )

@@ -1,0 +1,37 @@
+"""Whoever comes back after a while may have missed a million events. They are read a page at a
+time, as fast as the other side takes them and its allowance pays for them; the last page is left to
+whoever follows from then on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from laissez.server.auth import Principal
+from laissez.server.gateway import Gateway, Opened
+from laissez.wire.events import Numbered
+
+PAGE = 500  # events
+
+
+async def catch_up(
+    gateway: Gateway,
+    opened: Opened,
+    principal: Principal,
+    n: int,
+    send: Callable[[list[Numbered]], Awaitable[bool]],
+) -> int:
+    """Send pages of the holder's events after `n` as long as `send` says so; returns the number of
+    the last that was sent, with which a page at most is left. Meanwhile what was opened is ended
+    with its key, like one that follows."""
+    gateway.keep(opened)
+    try:
+        goes_on = True
+        while goes_on and gateway.latest(principal.holder) - n > PAGE:
+            await gateway.admission.wait_for_question(principal, PAGE)
+            page = await gateway.events_after(principal.holder, n, PAGE)
+            goes_on = await send(page)
+            n = page[-1].n
+        return n
+    finally:
+        gateway.let_go(opened)

@@ -1,0 +1,137 @@
+"""Opening a data folder: a new journal or the one that is there, the exchange recovered from it,
+and the memories of the last day refilled."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from laissez.exchange.codec import Codec
+from laissez.exchange.events import Document
+from laissez.exchange.exchange import Exchange
+from laissez.journal import Journal, SnapshotUnusable, recover
+from laissez.market import Market, SnapshotError, Topology
+from laissez.server.clock import Clock
+from laissez.server.event_log import EventLog
+from laissez.server.idempotency import IdempotencyKeys
+from laissez.server.settings import Limits
+from laissez.units import HOUR_US
+
+
+class Replaying:
+    """The exchange as the journal knows it: bytes in, bytes out."""
+
+    def __init__(self, exchange: Exchange) -> None:
+        self.exchange = exchange
+        self.codec = Codec(exchange.names)
+
+    def apply(self, at: int, request: bytes) -> tuple[bytes, tuple[Document, ...]]:
+        applied = self.exchange.apply(at, self.codec.unpack_request(request))
+        return self.codec.pack_outcome(at, applied), applied.documents
+
+    def snapshot(self) -> bytes:
+        return self.exchange.snapshot()
+
+    @staticmethod
+    def begin(genesis: bytes) -> Replaying:
+        return Replaying(Exchange.begin(genesis))
+
+    @staticmethod
+    def restore(body: bytes) -> Replaying:
+        try:
+            return Replaying(Exchange.restore(body))
+        except (msgspec.MsgspecError, SnapshotError) as error:
+            raise SnapshotUnusable(
+                f"the snapshot does not describe an exchange that this version reads: {error}"
+            ) from error
+
+
+class Opened(msgspec.Struct):
+    journal: Journal
+    exchange: Exchange
+    clock: Clock
+    event_log: EventLog
+    idempotency_keys: IdempotencyKeys
+    replayed: int
+    snapshot_seq: int
+    warnings: list[str]
+
+
+def create(folder: Path, topology: Topology, open_orders_max: int) -> None:
+    """A new data folder with an empty market over the topology. How many orders a tenant may have
+    open is fixed here, for good."""
+    Journal.create(folder, Market(topology, open_orders_max).snapshot()).close()
+
+
+def open_folder(
+    folder: Path,
+    limits: Limits,
+    on_progress: Callable[[int, int], None] | None = None,
+    start_clock: Callable[[int], Clock] = Clock,
+) -> Opened:
+    """Recover everything. While millions of objects are made that all stay, looking for garbage
+    among them only takes time."""
+    journal = Journal.open(folder)
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        recovered = recover(
+            journal, begin=Replaying.begin, restore=Replaying.restore, on_progress=on_progress
+        )
+        exchange = recovered.machine.exchange
+        clock = start_clock(max(journal.last_at, exchange.market.now))
+        event_log = EventLog(limits.history_events_max, round(limits.history_hours * HOUR_US))
+        idempotency_keys = IdempotencyKeys(
+            limits.idempotency_keys_max, round(limits.idempotency_hours * HOUR_US)
+        )
+        _refill(journal, recovered.machine.codec, event_log, idempotency_keys, clock.now(), limits)
+    except BaseException:
+        journal.close()
+        raise
+    finally:
+        if collects:
+            gc.enable()
+    return Opened(
+        journal,
+        exchange,
+        clock,
+        event_log,
+        idempotency_keys,
+        recovered.replayed,
+        recovered.snapshot_seq,
+        recovered.warnings,
+    )
+
+
+def _refill(
+    journal: Journal,
+    codec: Codec,
+    event_log: EventLog,
+    idempotency_keys: IdempotencyKeys,
+    now: int,
+    limits: Limits,
+) -> None:
+    """Read the journal backwards, from its end, until neither memory takes more or all that is
+    older is too old."""
+    history_from = now - round(limits.history_hours * HOUR_US)
+    remembered_from = now - round(limits.idempotency_hours * HOUR_US)
+    room_in_history = room_in_remembered = True
+    with journal.reader() as reader:
+        for group in reader.groups_backwards(journal.last + 1):
+            for seq in range(group.last, group.first - 1, -1):
+                entry = group.entries[seq - group.first]
+                if room_in_history:
+                    room_in_history = entry.at >= history_from and event_log.add_older(
+                        entry.at, seq, *codec.tenants_in(entry.outcome)
+                    )
+                if room_in_remembered and entry.at >= remembered_from:
+                    who, id = codec.who_and_id(entry.request)
+                    if id:
+                        room_in_remembered = idempotency_keys.add_older(entry.at, who, id, seq)
+                else:
+                    room_in_remembered = False
+            if not room_in_history and not room_in_remembered:
+                return

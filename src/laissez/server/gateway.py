@@ -1,0 +1,468 @@
+"""The one way into the exchange: apply a command, hand it to the journal, and let nothing out
+before it is durable.
+
+Commands are applied at once, one after the other, in the event loop; the journal stores them in
+groups in a thread of its own. Whatever reflects an applied command (a reply, an event, a quote, a
+list, a metric) waits in the outbox until the journal says that the command is stored. If the
+journal fails, nothing that waits is ever sent, and everything from then on is turned away: the
+state in memory is ahead of the disk, and only a restart, which recovers what the disk holds, can
+tell what is true.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
+
+import msgspec
+
+from laissez.exchange.accounts import Account
+from laissez.exchange.codec import Codec
+from laissez.exchange.commands import (
+    BESIDE_THE_MARKET,
+    OPERATOR,
+    SERVICE,
+    Command,
+    Request,
+    RevokeKey,
+)
+from laissez.exchange.events import Applied
+from laissez.exchange.exchange import Exchange
+from laissez.journal import Base, Entry, GroupCommit, Journal, JournalFailed, Reader, Storing
+from laissez.market.commands import AdvanceTime
+from laissez.server.admission import Admission, failed
+from laissez.server.audit.refusals import Refusals
+from laissez.server.auth import Principal
+from laissez.server.clock import Clock
+from laissez.server.coalesce import CoalescedWrites
+from laissez.server.event_log import EventLog
+from laissez.server.event_reader import EventReader
+from laissez.server.idempotency import IdempotencyKeys
+from laissez.server.rates import RateWatch
+from laissez.server.settings import Limits
+from laissez.wire.events import Notice, Numbered
+from laissez.wire.problems import Code, ProblemError
+from laissez.wire.rendering import render, rendered
+from laissez.wire.session import CLOSE_UNAUTHENTICATED
+
+
+class Opened(Protocol):
+    """A session or stream: opened with a key, and worth no more than it."""
+
+    key: str  # its id
+
+    def ignore(self) -> None:
+        """Hear nothing more from it; it will be ended soon."""
+
+    def end(self, code: int, reason: str) -> None:
+        """End it; `code` is a close code of a session."""
+
+
+class Follower(Opened, Protocol):
+    """One that follows a holder's events."""
+
+    watch: RateWatch
+
+    def told(self, one: Numbered) -> Any:
+        """The message for one event, in this follower's form."""
+
+    def noticed(self, notice: Notice) -> Any:
+        """The message for a notice."""
+
+    def deliver(self, message: Any) -> None:
+        """Send a message: what it reflects is durable."""
+
+
+class Result(msgspec.Struct, frozen=True):
+    """What came of a command; `replayed` says that it was carried out before, under the same id."""
+
+    applied: Applied
+    replayed: bool
+
+
+class Commit(Protocol):
+    """Makes what stores entries: a thread that commits in groups, or one that a simulated world
+    moves by hand."""
+
+    def __call__(
+        self,
+        journal: Journal,
+        *,
+        on_durable: Callable[[int], None],
+        on_failure: Callable[[JournalFailed], None],
+    ) -> Storing: ...
+
+
+class Gateway:
+    """Belongs to one event loop; every method is called there."""
+
+    def __init__(
+        self,
+        exchange: Exchange,
+        journal: Journal,
+        clock: Clock,
+        limits: Limits,
+        event_log: EventLog,
+        idempotency_keys: IdempotencyKeys,
+        commit: Commit = GroupCommit,
+    ) -> None:
+        self.exchange = exchange
+        self._codec = Codec(exchange.names)
+        self.identity = journal.identity  # what lies beside the journal is marked with it
+        self.clock = clock
+        self.limits = limits
+        self.event_log = event_log
+        self.idempotency_keys = idempotency_keys
+        self.writes = CoalescedWrites()
+        self.admission = Admission(self)
+        self.refusals = Refusals(clock)
+        self.stopping = False
+        self.failure: str | None = None  # why nothing is taken any more
+        self.on_failure: Callable[[str], None] = lambda reason: None
+        self.on_applied: Callable[[Request, Applied], None] = lambda request, applied: None
+        # how many more are durable, how long the first had waited
+        self.on_durable: Callable[[int, float], None] = lambda commands, waited_s: None
+        # whenever more became durable, if somebody wants to know
+        self.on_news: Callable[[], None] | None = None
+        self.commands = 0  # applied since the start
+        self._loop = asyncio.get_running_loop()
+        self._reader = journal.reader()
+        self._event_reader = EventReader(self._reader, clock)
+        self._journal = journal
+        self._outbox: deque[tuple[int, Callable[[Any], None], Any]] = deque()
+        # what is applied and not durable yet, and who is told of it in a reply
+        self._unstored: deque[tuple[int, Request, Applied, Follower | None]] = deque()
+        # who follows a holder's events, each with the number of the last one before it began to
+        self._followers: dict[str, dict[Follower, int]] = {}
+        self._others: list[Opened] = []  # that follow nobody's events
+        self._commit = commit(journal, on_durable=self._stored, on_failure=self._not_stored)
+        # when the first command that is not durable was applied, or a little later
+        self._waiting_since = 0.0
+        self.position = journal.last  # the last entry applied
+        self.durable = journal.last  # the last entry known to be stored
+
+    # -- in
+
+    def end_holds(self) -> int:
+        """Let time pass: what is too old is forgotten, and a hold that is over or a budget used up
+        ends. Whoever looks now must not see it last. Says until when: what is charged later is not
+        known yet."""
+        now = self.clock.now()
+        self.event_log.forget(now)
+        self.idempotency_keys.forget(now)
+        if self.failure is None and self.exchange.is_due(now):
+            self.enter(OPERATOR, SERVICE, "", AdvanceTime())
+        return now
+
+    def enter(
+        self,
+        who: str,
+        by: str,
+        id: str,
+        command: Command,
+        origin: Follower | None = None,
+        body: bytes = b"",
+        at: int | None = None,
+        of_session: bool = False,
+    ) -> Result:
+        """Apply a command, or find what came of it when it was first sent. What is returned must
+        not leave before `when_durable` says so.
+
+        `origin` is told of its own events in its reply, or before its refusal, so they are not sent
+        to it again. `at` is now, unless given.
+        """
+        request = Request(who, by, id, body, command, of_session)
+        if id:
+            seq = self.idempotency_keys.find(who, id)
+            if seq is not None:
+                return Result(self._first_time(seq, request), True)
+        if at is None and type(command) in BESIDE_THE_MARKET:
+            # what is over by now is told before it: events are told in the order of time
+            self.end_holds()
+        return Result(self._apply(request, origin, self.clock.now() if at is None else at), False)
+
+    def _apply(self, request: Request, origin: Follower | None, at: int) -> Applied:
+        packed = self._packed(request)
+        try:
+            applied = self.exchange.apply(at, request)
+            entry = Entry(at, packed, self._codec.pack_outcome(at, applied))
+        # a bug: what is in memory may be half done, and must not go on
+        except BaseException as error:
+            self.fail(_bug(error))
+            raise
+        try:
+            seq = self._commit.put(entry, applied.documents)
+        # it was applied and will not be stored: what is in memory is ahead for good
+        except BaseException as error:
+            self.fail(str(error))
+            if isinstance(error, JournalFailed):
+                raise failed() from error
+            raise
+        if self.position == self.durable:
+            self._waiting_since = self._loop.time()
+        self.position = seq
+        self.commands += 1
+        self._unstored.append((seq, request, applied, origin))
+        if request.id:
+            self.idempotency_keys.add(at, request.who, request.id, seq)
+        if applied.events:
+            self.event_log.add(at, seq, applied)
+        if type(request.command) is RevokeKey and applied.refusal is None:
+            self._cut_off(request.command.key)
+        self.on_applied(request, applied)
+        return applied
+
+    def _packed(self, request: Request) -> bytes:
+        """Before anything is done with it: what cannot be stored must not be carried out."""
+        try:
+            return self._codec.pack_request(request)
+        except (OverflowError, UnicodeEncodeError) as error:
+            raise ProblemError(
+                Code.BAD_REQUEST, f"the request cannot be stored; nothing was done: {error}"
+            ) from None
+
+    def _first_time(self, seq: int, request: Request) -> Applied:
+        """What was answered when this id was first used."""
+        first, applied = self._entered(seq)
+        # Where a digest of the whole request is given, it alone counts: the same request may come
+        # to another command the second time.
+        if first.digest != request.digest or (
+            not request.digest and first.command != request.command
+        ):
+            why = (
+                f"the id {request.id!r} was used for another request: use a new id for a new"
+                " request"
+            )
+            raise ProblemError(Code.IDEMPOTENCY_CONFLICT, why)
+        return applied
+
+    def first_command(self, who: str, id: str) -> Command | None:
+        """What was carried out when this id was first used: for a request that comes to a command
+        by way of the state, which may have changed."""
+        seq = self.idempotency_keys.find(who, id) if id else None
+        return None if seq is None else self._entered(seq)[0].command
+
+    def _entered(self, seq: int) -> tuple[Request, Applied]:
+        """From memory while it is on its way to the disk, from the journal after that."""
+        if self._unstored and seq >= self._unstored[0][0]:
+            _, request, applied, _ = self._unstored[seq - self._unstored[0][0]]
+            return request, applied
+        entry = self._reader.entry(seq)
+        assert entry is not None
+        return (
+            self._codec.unpack_request(entry.request),
+            self._codec.unpack_outcome(entry.at, entry.outcome),
+        )
+
+    # -- out
+
+    def when_durable(self, deliver: Callable[[Any], None], message: Any) -> None:
+        """Call `deliver(message)` once everything applied so far is durable; at once if it is."""
+        if self.failure is not None:
+            return
+        if self.durable >= self.position:
+            deliver(message)
+        else:
+            self._outbox.append((self.position, deliver, message))
+
+    async def all_durable(self) -> None:
+        """Wait until everything applied so far is durable. For whoever has read the state and is
+        about to answer."""
+        self.admission.check_journal()
+        if self.durable < self.position:
+            future = self._loop.create_future()
+            self._outbox.append((self.position, _resolve, future))
+            await future
+
+    async def events_after(self, holder: str, n: int, most: int | None = None) -> list[Numbered]:
+        """A holder's events after number `n`, as far as they have happened when this is called, and
+        at most `most` of them."""
+        latest = self.latest(holder)
+        entries = self.event_log.entries_after(holder, n, latest, most)
+        await self.all_durable()
+        found: list[Numbered] = []
+
+        def take(entry: Entry) -> None:
+            seen = rendered(self._codec.unpack_outcome(entry.at, entry.outcome), holder)
+            found.extend(one for one in seen if n < one.n <= latest)
+
+        await self._event_reader.read(holder, entries, take)
+        return found[:most]
+
+    def reader(self) -> Reader:
+        """One of its own for whoever reads for long, in another thread; of archives, too."""
+        return self._journal.reader(archived=True)
+
+    def cut(self, until: Base) -> None:
+        """Delete from the journal what an archive holds up to there."""
+        if self.failure is None:
+            self._commit.cut(until)
+
+    @property
+    def cutting(self) -> bool:
+        return self._commit.cutting
+
+    def follow(self, holder: str, follower: Follower) -> None:
+        """From the next event on. One that has happened is not sent, though it may not be durable
+        yet: `events_after` has it."""
+        self._followers.setdefault(holder, {})[follower] = self.latest(holder)
+
+    def unfollow(self, holder: str, follower: Follower) -> None:
+        followers = self._followers[holder]
+        del followers[follower]
+        if not followers:
+            del self._followers[holder]
+
+    def keep(self, opened: Opened) -> None:
+        """It is to end when its key or the server does, though it follows nobody's events."""
+        self._others.append(opened)
+
+    def let_go(self, opened: Opened) -> None:
+        self._others.remove(opened)
+
+    def followers(self, holder: str) -> Iterable[Follower]:
+        return self._followers.get(holder, ())
+
+    def following(self) -> list[str]:
+        """Holders whose events somebody follows."""
+        return list(self._followers)
+
+    def latest(self, holder: str) -> int:
+        """The number of a holder's latest event."""
+        return self.exchange.latest(holder)
+
+    def latest_durable(self, holder: str) -> int:
+        """The number of a holder's latest event that is stored: all that anybody may have been
+        told."""
+        return self.latest(holder) - self.event_log.happened_after(holder, self.durable)
+
+    @property
+    def last_at(self) -> int:
+        """The time of the last entry, durable or not: no later one may have an earlier time."""
+        return self._commit.last_at
+
+    def places_max(self, principal: Principal) -> int:
+        """How many sessions and streams this holder may have open."""
+        if principal.is_operator:
+            return self.limits.operator_sessions_max
+        cap = self.account(principal).caps.sessions
+        return self.limits.sessions_max if cap is None else cap
+
+    def account(self, principal: Principal) -> Account:
+        return self.exchange.accounts[principal.holder]
+
+    def _tell_followers(self, applied: Applied, origin: Follower | None) -> None:
+        """Render each event once per viewer, now that it is durable."""
+        operators = self._followers.get(OPERATOR)
+        for index, event in enumerate(applied.events):
+            tenant = applied.tenants[index]
+            followers = None if tenant is None else self._followers.get(tenant)
+            if tenant is not None and followers is not None and _hears(followers, origin):
+                self._tell(followers, origin, Numbered(applied.numbers[index], render(event)))
+            if operators is not None and _hears(operators, origin):
+                one = Numbered(applied.first + index, render(event), tenant)
+                self._tell(operators, origin, one)
+
+    def _tell(self, followers: dict[Follower, int], origin: Follower | None, one: Numbered) -> None:
+        for follower, began_after in tuple(followers.items()):
+            if follower is not origin and one.n > began_after:
+                follower.deliver(follower.told(one))
+
+    def end_streams(self, code: int, reason: str) -> None:
+        for opened in self._all_opened():
+            opened.end(code, reason)
+
+    def _cut_off(self, key: str) -> None:
+        """Not heard from this instant on, and told so once it is durable: a crash before that
+        leaves the key in force."""
+        for opened in self._all_opened():
+            if opened.key == key:
+                opened.ignore()
+                self.when_durable(_end_revoked, opened)
+
+    def _all_opened(self) -> list[Opened]:
+        return [
+            *(follower for followers in self._followers.values() for follower in followers),
+            *self._others,
+        ]
+
+    def _stored(self, seq: int) -> None:
+        """In the journal's thread."""
+        self._loop.call_soon_threadsafe(self._release, seq)
+
+    def _release(self, seq: int) -> None:
+        if seq <= self.durable:  # `close` was first
+            return
+        try:
+            self._let_out(seq)
+        except BaseException as error:  # a bug: some may have heard and others not
+            self.fail(_bug(error))
+            raise
+
+    def _let_out(self, seq: int) -> None:
+        now = self._loop.time()
+        self.on_durable(seq - self.durable, now - self._waiting_since)
+        self._waiting_since = now
+        self.durable = seq
+        unstored = self._unstored
+        with self.writes:
+            while unstored and unstored[0][0] <= seq:
+                stored, _, applied, origin = unstored.popleft()
+                self._deliver_until(stored - 1)
+                if self._followers and applied.events:
+                    self._tell_followers(applied, origin)
+            self._deliver_until(seq)
+        if self.on_news is not None:
+            self.on_news()
+
+    def _deliver_until(self, seq: int) -> None:
+        outbox = self._outbox
+        while outbox and outbox[0][0] <= seq:
+            _, deliver, message = outbox.popleft()
+            deliver(message)
+
+    # -- the end
+
+    def _not_stored(self, failure: JournalFailed) -> None:
+        """In the journal's thread."""
+        self._loop.call_soon_threadsafe(self.fail, str(failure))
+
+    def fail(self, reason: str) -> None:
+        """From here on nothing is taken and nothing that waits is sent."""
+        if self.failure is not None:
+            return
+        self.failure = reason
+        waiting, self._outbox = self._outbox, deque()
+        for _, deliver, message in waiting:
+            if deliver is _resolve and not message.done():
+                message.set_exception(failed())
+        self.on_failure(reason)
+
+    def close(self) -> None:
+        """Store what waits and stop. What waits in the outbox is sent, at once or by the loop's
+        next turn."""
+        self.stopping = True
+        self._commit.close()
+        self._release(self._commit.durable)
+        self._reader.close()
+
+
+def _hears(followers: dict[Follower, int], origin: Follower | None) -> bool:
+    """Whether anybody but the origin follows, which is told in its reply."""
+    return len(followers) > 1 or origin not in followers
+
+
+def _end_revoked(opened: Opened) -> None:
+    opened.end(CLOSE_UNAUTHENTICATED, "key_revoked")
+
+
+def _bug(error: BaseException) -> str:
+    """Only its kind: what it says may be about anybody. The log has all of it."""
+    return f"the service met a bug and stopped: {type(error).__name__}; the log says where"
+
+
+def _resolve(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)

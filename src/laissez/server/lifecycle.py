@@ -1,0 +1,157 @@
+"""The parts of the service put together over one open data folder: the gateway, the API, the
+sessions,
+and what goes on beside the requests.
+
+It listens to nothing and reads no signal: `server` puts it behind a socket, and a simulated world
+behind a network of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from laissez.journal import GroupCommit
+from laissez.server import maintenance
+from laissez.server.archiver import Archiver
+from laissez.server.audit.writer import AuditWriter
+from laissez.server.beside import FILE, Beside
+from laissez.server.data_folder import Opened
+from laissez.server.gateway import Commit, Gateway
+from laissez.server.http.app import make_app
+from laissez.server.http.static import FOLDER
+from laissez.server.quotas import StreamQuota
+from laissez.server.rate_notices import sample_rates
+from laissez.server.settings import Settings
+from laissez.server.signins import SignIns
+from laissez.server.snapshotter import MakeCopy, Snapshotter, by_fork
+from laissez.server.webhooks.dispatcher import Webhooks
+from laissez.server.websocket.sessions import Sessions
+from laissez.wire.problems import ProblemError
+from laissez.wire.session import CLOSE_FAILED, CLOSE_STOPPING
+
+FAREWELL_S, FAREWELL_LOOK_S = 2, 0.005  # for sessions to be closed when the service is stopped
+
+log = logging.getLogger("laissez.server")
+
+
+class Service:
+    """Belongs to one event loop. `begin`, then `app` may be asked; `say_farewell` before the last
+    request ends, `end` after it, and `close`."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        opened: Opened,
+        commit: Commit = GroupCommit,
+        make_copy: MakeCopy = by_fork,
+        files: Path = FOLDER,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        folder = Path(settings.data.folder)
+        self._settings = settings
+        self._journal = opened.journal
+        self.gateway = Gateway(
+            opened.exchange,
+            opened.journal,
+            opened.clock,
+            settings.limits,
+            opened.event_log,
+            opened.idempotency_keys,
+            commit,
+        )
+        self.gateway.on_failure = self._fail
+        self.beside = Beside(folder / FILE, opened.journal.identity)
+        self.places = StreamQuota()
+        self.sessions = Sessions(self.gateway, self.places)
+        self.snapshotter = Snapshotter(self.gateway, opened.journal, settings.journal, make_copy)
+        self.archiver = Archiver(self.gateway, opened.journal, settings.journal.retain_us)
+        self.webhooks = Webhooks(self.gateway, settings.webhooks, folder, self.beside, chance)
+        self.signins = SignIns(self.gateway, self.beside)
+        self.app = make_app(
+            self.gateway,
+            settings,
+            self.places,
+            self.sessions,
+            signins=self.signins,
+            files=files,
+            webhooks=self.webhooks,
+        )
+        self.audit = AuditWriter(self.gateway, opened.journal, folder, settings.audit)
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def begin(self) -> None:
+        """What a crash left undone is done, and what goes on for ever begins."""
+        orphans = maintenance.cancel_orphans(self.gateway, maintenance.last_done(self.gateway))
+        if orphans:
+            log.info("cancelled orders whose sessions were lost", extra={"orders": orphans})
+        self._tasks = [asyncio.create_task(work) for work in self._works()]
+        for task in self._tasks:
+            task.add_done_callback(partial(_note_end, self.gateway))
+
+    def _works(self) -> list[Coroutine[Any, Any, None]]:
+        return [
+            maintenance.end_holds(self.gateway),
+            maintenance.Bookkeeper(self.gateway, self._settings.books).run(),
+            self.snapshotter.run(),
+            self.archiver.run(),
+            sample_rates(self.gateway, self._settings.stream.rate_every_s),
+            self.app.site.samples.run(),
+            self.sessions.keep_alive(),
+            self.audit.run(),
+            self.webhooks.run(),
+            self.signins.run(),
+        ]
+
+    async def say_farewell(self) -> None:
+        """Nothing new is taken; sessions and streams are told why they end. Who does not read is
+        not waited for."""
+        self.gateway.stopping = True
+        self.gateway.end_streams(CLOSE_STOPPING, "stopping")
+        self.app.site.previews.give_up()
+        if self.gateway.failure is None:
+            # Now, not at the next start: until then a hold may end, and one of them win a lease.
+            maintenance.cancel_orphans(self.gateway, self.gateway.clock.now())
+        log.info("stopping")
+        with suppress(TimeoutError):
+            async with asyncio.timeout(FAREWELL_S):
+                while len(self.places):
+                    await asyncio.sleep(FAREWELL_LOOK_S)
+
+    async def stop_tasks(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def end(self) -> None:
+        """Wait for what is on its way to the disk, and leave a snapshot: the next start replays
+        nothing."""
+        with suppress(Exception):
+            await self.gateway.all_durable()
+        self.snapshotter.take_last()
+        self.audit.finish()
+        await self.signins.flush()
+
+    def close(self) -> None:
+        self.gateway.close()
+        self._journal.close()
+        self.beside.close()
+
+    def _fail(self, reason: str) -> None:
+        log.critical("nothing is accepted any more", extra={"reason": reason})
+        self.gateway.end_streams(CLOSE_FAILED, "journal_failed")
+
+
+def _note_end(gateway: Gateway, task: asyncio.Task[None]) -> None:
+    """They run for ever; one that ends by itself met a bug, and the service must not go on without
+    it, or a journal that has failed already."""
+    error = None if task.cancelled() else task.exception()
+    if error is not None and not isinstance(error, ProblemError):
+        log.critical("a task of the server ended", exc_info=error)
+        gateway.fail(f"a task of the server ended with {type(error).__name__}")

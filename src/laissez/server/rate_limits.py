@@ -1,0 +1,128 @@
+"""Rate limits: how many commands and questions a tenant may send, and how fast refusals are
+answered."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+from laissez.server.settings import Limits
+from laissez.units import SECOND_US
+from laissez.wire.problems import Code, ProblemError
+
+DELAY_S_MAX = 10.0  # about as long as clients wait for an answer
+KEPT_MAX = 10_000  # of those who were refused last
+
+
+class RateLimit:
+    """A token bucket in whole numbers: one command costs a second's worth of microseconds divided
+    by the rate."""
+
+    __slots__ = ("_at", "_left", "_what", "burst", "per_second")
+
+    def __init__(self, per_second: int, burst: int, now: int, what: str = "commands") -> None:
+        self._what = what
+        self.per_second = per_second
+        self.burst = burst
+        self._left = burst * SECOND_US
+        self._at = now
+
+    def take(self, count: int, now: int) -> None:
+        """Use `count` commands up, or say when there will be enough."""
+        left = min(self.burst * SECOND_US, self._left + (now - self._at) * self.per_second)
+        self._at = now
+        missing = count * SECOND_US - left
+        if missing > 0:
+            self._left = left
+            raise ProblemError(Code.RATE_LIMITED, self._words(count), self._wait_s(count, missing))
+        self._left = left - count * SECOND_US
+
+    def take_if_enough(self, count: int, now: int) -> bool:
+        left = min(self.burst * SECOND_US, self._left + (now - self._at) * self.per_second)
+        self._at = now
+        is_enough = left >= count * SECOND_US
+        self._left = left - count * SECOND_US if is_enough else left
+        return is_enough
+
+    def give_back(self, count: int) -> None:
+        self._left = min(self.burst * SECOND_US, self._left + count * SECOND_US)
+
+    def owe(self, count: int, now: int) -> None:
+        """Use `count` up, also more than are left, for what could not be known before it was asked
+        for. Whoever owes some must wait until they are there again."""
+        self.take(0, now)
+        self._left -= count * SECOND_US
+
+    def check(self, now: int) -> None:
+        """As `take`, for one, and nothing is used up."""
+        if self._left + (now - self._at) * self.per_second < SECOND_US or self.burst == 0:
+            self.take(1, now)
+
+    @property
+    def remaining(self) -> int:
+        return self._left // SECOND_US
+
+    def _wait_s(self, count: int, missing: int) -> float | None:
+        if count > self.burst or self.per_second == 0:
+            return None
+        return missing / self.per_second / SECOND_US
+
+    def _words(self, count: int) -> str:
+        too_many = (
+            f"{count} more now are too many"
+            if count
+            else "what you have just asked for counts as more than that"
+        )
+        return (
+            f"you may send {self.per_second} {self._what} per second and {self.burst} at once;"
+            f" {too_many}"
+        )
+
+
+class Pace:
+    """A bucket that may owe."""
+
+    __slots__ = ("_at", "_left")
+
+    def __init__(self, burst: int, now: int) -> None:
+        self._left = burst * SECOND_US
+        self._at = now
+
+    def take(self, count: int, per_second: int, burst: int, now: int) -> float:
+        """Use `count` answers up; says after how many seconds they may be given."""
+        left = (
+            min(burst * SECOND_US, self._left + (now - self._at) * per_second) - count * SECOND_US
+        )
+        self._left = max(left, -round(DELAY_S_MAX * SECOND_US) * per_second)
+        self._at = now
+        return max(0, -self._left) / per_second / SECOND_US
+
+
+class RefusalPace:
+    """Refusals are answered at a pace, because they are cheap to cause and not free to give.
+
+    Above the pace an answer comes later. A connection asks one thing at a time, so that holds up
+    its own sender and nobody else. Holders have a pace each; callers without a good key have one
+    per address.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self._per_second = limits.refusals_per_second
+        self._burst = limits.refusals_burst
+        self._kept: OrderedDict[str, Pace] = OrderedDict()
+        self.delayed = 0  # answers that were held back
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def delay_s(self, who: str, now: int, count: int = 1) -> float:
+        """How long `who` must wait for so many answers."""
+        pace = self._kept.get(who)
+        if pace is None:
+            pace = self._kept[who] = Pace(self._burst, now)
+            if len(self._kept) > KEPT_MAX:
+                self._kept.popitem(last=False)
+        else:
+            self._kept.move_to_end(who)
+        delay_s = pace.take(count, self._per_second, self._burst, now)
+        self.delayed += delay_s > 0
+        return delay_s

@@ -1,0 +1,1 @@
+"""WebSocket sessions: the connection, the session on it, and what waits to be heard."""

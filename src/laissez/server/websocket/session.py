@@ -1,0 +1,461 @@
+"""A session: one WebSocket over which a tenant (or the operator) sends commands and is told what
+happens.
+
+The key is checked once, at the start. Every command is answered under its own id once it is
+durable; the answers and events of one commit go out as one frame. A session that does not read what
+it is sent is cut off, and may come back and resume.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, MutableMapping
+from contextlib import suppress
+from typing import Any
+
+from laissez import __version__
+from laissez.exchange.commands import Command
+from laissez.exchange.events import Applied
+from laissez.market import events as happened
+from laissez.market.commands import CancelOrder, PlaceOrder
+from laissez.server import views
+from laissez.server.admission import overloaded
+from laissez.server.audit.refusals import Journaled
+from laissez.server.auth import Principal
+from laissez.server.catch_up import catch_up
+from laissez.server.gateway import Gateway
+from laissez.server.rates import RateWatch
+from laissez.server.websocket.connection import Connection
+from laissez.server.websocket.inbox import Inbox
+from laissez.wire import requests as asked
+from laissez.wire import session as sent
+from laissez.wire.decoding import COMMANDS, SCOPE_OF, check_id, read_fraction
+from laissez.wire.events import Notice, Numbered
+from laissez.wire.frames import FrameCodec
+from laissez.wire.limits import OPEN_ORDERS_MAX
+from laissez.wire.problems import Code, ProblemError
+from laissez.wire.rendering import rendered
+
+MESSAGES_PER_FRAME = 500  # so that no frame outgrows what clients take by default, 1 MiB
+HEARD_AT_ONCE = 16  # messages, before the clock is looked at: less than a millisecond
+# Orders that a session knows of: many may have left the market since. Twice what may be open.
+PLACED_MAX = 2 * OPEN_ORDERS_MAX
+LOOKS = frozenset((asked.AskQuote, asked.AskOrders, asked.AskLeases))
+_OVERLOADED = overloaded()
+# to refuse must cost little
+OVERLOADED = (_OVERLOADED.code, _OVERLOADED.detail, _OVERLOADED.status, _OVERLOADED.retry_after)
+
+
+class Session:
+    """A greeted session; follows its holder's events."""
+
+    def __init__(
+        self,
+        gateway: Gateway,
+        principal: Principal,
+        form: FrameCodec,
+        hello: asked.Hello,
+        connection: Connection,
+    ) -> None:
+        self.key = principal.key
+        self.scope: MutableMapping[str, Any] = {}  # of the connection, for the log
+        self.watch = RateWatch(read_fraction(hello.warn_within, "warn_within"))
+        self._gateway = gateway
+        self._principal = principal
+        self._form = form
+        self._connection = connection
+        # its own orders, resting as far as it knows
+        self._placed: set[int] | None = set() if hello.cancel_on_disconnect else None
+        self._held_back: list[bytes] | None = []  # until it has caught up
+        self._queue: list[bytes] = []
+        self._missed = 0  # how many at the front of the queue happened before the session began
+        self._loop = asyncio.get_running_loop()
+        self._flush_soon = False
+        self._began_after = 0  # the number of the last event before this session's stream
+        self._is_slow = False
+        self._is_ignored = False
+        self._unpaid = 0  # answers that no allowance has paid for
+        self._admitted = 0  # commands of the frame under way that are admitted and not applied yet
+        self._at = 0  # when they happen
+        self._inbox = Inbox(self, gateway.admission.queue, principal.holder, connection)
+        self.over = asyncio.Event()
+        # close code and reason, once the service has ended it
+        self.ended: tuple[int, str] | None = None
+
+    # -- in
+
+    def receive(self, frame: bytes | str) -> None:
+        """Have a frame heard, now or in its turn."""
+        if not self.is_deaf:
+            self._inbox.put(frame)
+
+    @property
+    def is_deaf(self) -> bool:
+        """Its key may have been revoked: what was sent before the end was heard is not carried
+        out."""
+        return self._is_ignored or self.ended is not None
+
+    def read(self, frame: bytes | str) -> list[asked.SessionMessage]:
+        """The messages of a frame. One that cannot be read is refused, and has none."""
+        try:
+            return self._form.read(frame, self._gateway.limits.batch_commands_max)
+        except ProblemError as problem:
+            self._unpaid += 1
+            self._gateway.when_durable(self._deliver_all, [self._refused("", problem)])
+            self._rest(len(frame))
+            return []
+
+    def hear(
+        self, messages: list[asked.SessionMessage], may_go_on: Callable[[], bool]
+    ) -> list[asked.SessionMessage]:
+        """Carry messages out as long as may be; returns the rest. All answers leave together, once
+        everything they reflect is durable."""
+        gateway = self._gateway
+        answers: list[bytes] = []
+        heard = 0
+        commands = sum([type(message) in COMMANDS for message in messages])
+        self._admitted = gateway.admission.admit_frame(self._principal, commands)
+        # All commands up to the next question happen at one time.
+        self._at = gateway.clock.now()
+        for message in messages:
+            if type(message) in LOOKS:
+                # Time passes first; events of that come after what was answered before.
+                if answers:
+                    gateway.when_durable(self._deliver_all, answers)
+                    answers = []
+                answers += self._answers(message)
+                self._at = gateway.clock.now()
+            else:
+                answers += self._answers(message)
+            heard += 1
+            if not heard % HEARD_AT_ONCE and not may_go_on():
+                break
+        if self._admitted:
+            gateway.admission.give_back(self._principal, self._admitted)
+            self._admitted = 0
+        gateway.when_durable(self._deliver_all, answers)
+        if self._unpaid:
+            self._rest()
+        return messages[heard:]
+
+    def turn_away(self, ids: list[str]) -> int:
+        """Messages that have waited for too long; nothing was done, and so there is nothing to wait
+        for."""
+        encode, (code, detail, status, retry_after) = self._form.encode, OVERLOADED
+        self._note(_OVERLOADED, "session", ids[0] if len(ids) == 1 else "", len(ids))
+        self._deliver_all(
+            [
+                encode(
+                    sent.Refused(
+                        id=id, code=code, detail=detail, status=status, retry_after=retry_after
+                    )
+                )
+                for id in ids
+            ]
+        )
+        return len(ids)
+
+    def ids(self, frame: bytes | str) -> list[str]:
+        """Those of a frame's messages, for whoever only needs to name them."""
+        found = self._form.ids(frame)
+        return [message.id for message in self.read(frame)] if found is None else found
+
+    def _rest(self, bytes_read: int = 0) -> None:
+        """Who is refused too often is not read from for a while."""
+        unpaid, self._unpaid = self._unpaid, 0
+        delay_s = self.pay(unpaid, bytes_read)
+        if delay_s:
+            self._connection.rest(delay_s)
+
+    def pay(self, answers: int = 1, bytes_read: int = 0) -> float:
+        """For answers that no allowance pays for; says for how long it must rest. The operator is
+        never held up."""
+        if self._principal.is_operator:
+            return 0.0
+        return self._gateway.admission.delay_s(self._principal.holder, answers, bytes_read)
+
+    def _answers(self, message: asked.SessionMessage) -> list[bytes]:
+        try:
+            read = COMMANDS.get(type(message))
+            return (
+                [self._form.encode(self._ask(message))]
+                if read is None
+                else self._carry_out(message, read)
+            )
+        except ProblemError as problem:
+            self._unpaid += 1
+            return [self._refused(message.id, problem, f"session.{message.__struct_config__.tag}")]
+
+    def _carry_out(
+        self, message: asked.SessionMessage, read: Callable[[str, Any], Command]
+    ) -> list[bytes]:
+        principal, gateway = self._principal, self._gateway
+        check_id(message.id)
+        scope = SCOPE_OF[type(message)]
+        if scope not in principal.scopes:
+            raise ProblemError(
+                Code.FORBIDDEN,
+                f"your key may not {scope}: it has {', '.join(sorted(principal.scopes))}",
+            )
+        command = read(principal.holder, message)
+        if self._admitted:
+            self._admitted -= 1
+        else:
+            gateway.admission.admit(principal)
+        result = gateway.enter(
+            principal.holder,
+            principal.key,
+            message.id,
+            command,
+            self,
+            at=self._at,
+            of_session=self._placed is not None and type(command) is PlaceOrder,
+        )
+        applied = result.applied
+        if applied.refusal is not None:
+            # It has no room for events. There are some if holds were over and ended first; they go
+            # before it.
+            first = [] if result.replayed else self._all_told(applied)
+            problem = Journaled(applied.refusal, principal.holder)
+            return [*first, self._refused(message.id, problem)]
+        if self._placed is not None:
+            self._note_placed(applied)
+        return [
+            self._form.encode(sent.Reply(id=message.id, events=rendered(applied, principal.holder)))
+        ]
+
+    def _all_told(self, applied: Applied) -> list[bytes]:
+        """The events that are the holder's to see, each as a message of its own."""
+        return [self.told(one) for one in rendered(applied, self._principal.holder)]
+
+    def _ask(self, message: asked.SessionMessage) -> sent.Sent:
+        gateway, holder = self._gateway, self._principal.holder
+        gateway.admission.check_journal()
+        if type(message) is asked.Ping:
+            self._unpaid += 1
+            return sent.Pong(id=message.id)
+        if "read" not in self._principal.scopes:
+            raise ProblemError(
+                Code.FORBIDDEN,
+                f"your key may not read: it has {', '.join(sorted(self._principal.scopes))}",
+            )
+        tenant = None if self._principal.is_operator else holder
+        gateway.admission.admit_question(self._principal, lists=type(message) is not asked.AskQuote)
+        if type(message) is asked.AskQuote:
+            return sent.QuoteReply(
+                id=message.id,
+                quote=views.quote_view(
+                    gateway.exchange, tenant, message.scope, gateway.clock.now()
+                ),
+            )
+        if tenant is None:
+            raise ProblemError(
+                Code.BAD_REQUEST,
+                f"{message.__struct_config__.tag}: the operator lists these with GET requests, in"
+                " pages",
+            )
+        account = gateway.exchange.accounts[holder]
+        if type(message) is asked.AskOrders:
+            return sent.OrdersReply(
+                id=message.id,
+                n=account.events,
+                orders=tuple(views.order_views(gateway.exchange, account)),
+            )
+        if type(message) is asked.AskLeases:
+            return sent.LeasesReply(
+                id=message.id,
+                n=account.events,
+                leases=tuple(views.lease_views(gateway.exchange, account, gateway.end_holds())),
+            )
+        raise ProblemError(Code.BAD_REQUEST, "hello is said once, at the start of a session")
+
+    def _refused(self, id: str, problem: ProblemError, operation: str = "session") -> bytes:
+        self._note(problem, operation, id)
+        refused = sent.Refused(
+            id=id,
+            code=problem.code,
+            detail=problem.detail,
+            status=problem.status,
+            retry_after=problem.retry_after,
+        )
+        return self._form.encode(refused)
+
+    def note_broken(self, problem: ProblemError) -> None:
+        """What breaks the protocol never becomes a message; closing is the answer to it."""
+        self._note(problem, "session")
+
+    def _note(self, problem: ProblemError, operation: str, id: str = "", times: int = 1) -> None:
+        self._gateway.refusals.note(
+            problem, operation, self._principal, self.scope, id, times=times
+        )
+
+    # -- out
+
+    async def greet(self, hello: asked.Hello) -> None:
+        """Welcome the caller, at once, and send what it missed, which may take long where many have
+        come back together. What happens while the last of it is read is held back until then."""
+        gateway, holder, limits = self._gateway, self._principal.holder, self._gateway.limits
+        latest = gateway.latest(holder)
+        n = self._began_after = latest if hello.resume_after is None else hello.resume_after
+        welcome = sent.Welcome(
+            id=hello.id,
+            holder=holder,
+            n=n,
+            server=__version__,
+            heartbeat_s=limits.heartbeat_s,
+            dead_after_s=limits.dead_after_s,
+            frame_messages_max=limits.batch_commands_max,
+            frame_bytes_max=limits.batch_bytes_max,
+        )
+        gateway.event_log.check_kept(holder, n, latest)
+        gateway.keep(self)
+        try:
+            await gateway.all_durable()
+        finally:
+            gateway.let_go(self)
+        if self.ended is None:
+            self._connection.write(self._form.encode(welcome), self._form.text)
+
+        async def send(page: list[Numbered]) -> bool:
+            self._connection.write(self._form.join(self._events(page)), self._form.text)
+            self._began_after = page[-1].n
+            await self._until_read()
+            return self._is_there
+
+        n = await catch_up(gateway, self, self._principal, n, send)
+        gateway.follow(holder, self)
+        try:
+            messages = self._events(await gateway.events_after(holder, n)) if self._is_there else []
+        except BaseException:
+            gateway.unfollow(holder, self)
+            raise
+        self._missed = len(messages)
+        messages += self._held_back or []
+        self._held_back = None
+        self._queue_up(messages)
+        self._connection.attach(self)
+
+    def _events(self, missed: list[Numbered]) -> list[bytes]:
+        return [self._form.encode(sent.EventSent(told=one)) for one in missed]
+
+    async def _until_read(self) -> None:
+        """What was written is taken by the peer."""
+        try:
+            async with asyncio.timeout(self._gateway.limits.dead_after_s):
+                await self._connection.writable.wait()
+        except TimeoutError:
+            self.end(sent.CLOSE_SLOW, "slow_consumer")
+
+    @property
+    def _is_there(self) -> bool:
+        return self.ended is None and not self._connection.is_gone
+
+    def told(self, one: Numbered) -> bytes:
+        return self._form.encode(sent.EventSent(told=one))
+
+    def noticed(self, notice: Notice) -> bytes:
+        return self._form.encode(sent.NoticeSent(notice=notice))
+
+    def beat(self) -> None:
+        self._gateway.when_durable(
+            self.deliver,
+            self._form.encode(sent.Heartbeat(n=self._gateway.latest(self._principal.holder))),
+        )
+
+    def deliver(self, message: bytes) -> None:
+        self._deliver_all([message])
+
+    def _deliver_all(self, messages: list[bytes]) -> None:
+        if self._held_back is not None:
+            self._held_back += messages
+            return
+        self._queue_up(messages)
+        if self._connection.is_full and not self._is_slow and self._is_too_slow():
+            self._is_slow = True
+            # Not at once: what became durable together with this is queued first, and the last word
+            # says after which event to resume.
+            self._loop.call_soon(self.end, sent.CLOSE_SLOW, "slow_consumer")
+
+    def _queue_up(self, messages: list[bytes]) -> None:
+        """To be written once all that becomes durable together is there, so that it leaves in one
+        frame."""
+        if self.ended is None:
+            self._queue += messages
+            if not self._flush_soon:
+                self._flush_soon = True
+                self._gateway.writes.send_soon(self.flush)
+
+    def _is_too_slow(self) -> bool:
+        """Too much waits for a peer that does not read. What it missed before this session does not
+        count."""
+        limits = self._gateway.limits
+        waiting = self._queue[self._missed :]
+        return (
+            len(waiting) > limits.outbound_messages_max
+            or sum(map(len, waiting)) > limits.outbound_bytes_max
+        )
+
+    def flush(self) -> None:
+        """Write what waits, unless the peer does not read: then it goes on waiting, within
+        bounds."""
+        self._flush_soon = False
+        while self._queue and not self._connection.is_full and self.ended is None:
+            piece = self._queue[:MESSAGES_PER_FRAME]
+            del self._queue[:MESSAGES_PER_FRAME]
+            self._missed = max(0, self._missed - len(piece))
+            self._connection.write(self._form.join(piece), self._form.text)
+
+    def ignore(self) -> None:
+        self._is_ignored = True
+
+    def end(self, code: int, reason: str) -> None:
+        """The service ends the session: what waits is dropped, a last word is sent, and the caller
+        may come back and resume."""
+        if self.ended is None:
+            self.flush()
+            self.ended = code, reason
+            closing = sent.Closing(reason=reason, n=self._resumes_after())
+            self._queue = []
+            self._connection.write(self._form.encode(closing), self._form.text)
+            self.over.set()
+
+    def _resumes_after(self) -> int:
+        """The number of the last event that was sent."""
+        if self._held_back is not None:
+            return self._began_after
+        n = self._form.before_first_event(self._queue)
+        return self._gateway.latest_durable(self._principal.holder) if n is None else n
+
+    # -- the end
+
+    def hang_up(self) -> None:
+        """The peer does not read: say why it is over without waiting for that."""
+        assert self.ended is not None
+        self._connection.hang_up(*self.ended)
+
+    async def all_heard(self) -> None:
+        await self._inbox.all_heard()
+
+    def leave(self) -> None:
+        """It is over: stop following, and cancel its orders if it asked for that."""
+        self._gateway.unfollow(self._principal.holder, self)
+        holder, market = self._principal.holder, self._gateway.exchange.market
+        for order in sorted(self._placed or ()):
+            is_open = market.order(holder, order) is not None
+            if is_open and self._gateway.failure is None and not self._gateway.stopping:
+                # the journal fails just now: the next start cancels it
+                with suppress(ProblemError):
+                    self._gateway.enter(holder, self._principal.key, "", CancelOrder(holder, order))
+
+    def _note_placed(self, applied: Applied) -> None:
+        assert self._placed is not None
+        holder = self._principal.holder
+        for event in applied.events:
+            if type(event) is happened.OrderPlaced:
+                self._placed.add(event.order)
+                if len(self._placed) > PLACED_MAX:
+                    self._placed &= self._gateway.exchange.accounts[holder].session_orders
+            elif (
+                type(event) is happened.LeaseStarted or type(event) is happened.OrderCancelled
+            ) and event.tenant == holder:
+                self._placed.discard(event.order)

@@ -1,0 +1,118 @@
+"""Money and times: whole numbers inside, text outside. This is the only place that parses and
+prints them.
+
+A price is whole micro-dollars per hour, written as dollars ("2.75"). A charge is a price times
+microseconds, so 3.6e9 of it make one micro-dollar; it is divided only when it is printed. A time is
+whole microseconds since 1970, written as RFC 3339 in UTC. There are no floats: cents must not
+depend on rounding modes.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from typing import Final
+
+from laissez.market.commands import PRICE_MAX
+
+MICRO_PER_DOLLAR: Final = 1_000_000
+CHARGE_PER_MICRO_DOLLAR: Final = 3_600_000_000  # microseconds in an hour
+DECIMALS_MAX: Final = 6
+
+_PRICE: Final = re.compile(r"([0-9]+)(?:\.([0-9]{1,6}))?")
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+SECOND_US: Final = 1_000_000
+HOUR_US: Final = 3_600 * SECOND_US
+_TIME: Final = re.compile(
+    r"\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2}(\.\d{1,6})?([Zz]|[+-]\d{2}:\d{2})"
+)
+
+
+class MoneyError(ValueError):
+    """A text is not a price; the message says what was expected and what was found."""
+
+
+def parse_price(text: str) -> int:
+    """Micro-dollars per hour from dollars per hour, such as "2.75"."""
+    whole, point, decimals = text.partition(".")
+    # nearly always; the rest is looked at closely
+    if len(whole) < 5 and whole.isdecimal() and whole.isascii() and len(decimals) <= DECIMALS_MAX:
+        if not point:
+            return int(whole) * MICRO_PER_DOLLAR
+        if decimals.isdecimal() and decimals.isascii():
+            return int(whole + decimals.ljust(DECIMALS_MAX, "0"))
+    return _parse_closely(text)
+
+
+def _parse_closely(text: str) -> int:
+    match = _PRICE.fullmatch(text)
+    if match is None:
+        raise MoneyError(
+            f"expected dollars per hour, digits with at most {DECIMALS_MAX} decimals such as"
+            f' "2.75", found {_shown(text)}'
+        )
+    whole = match[1].lstrip("0").rjust(1, "0")
+    decimals = (match[2] or "").ljust(DECIMALS_MAX, "0")
+    # The length first: Python refuses to read numbers of thousands of digits.
+    if len(whole) > len(str(PRICE_MAX)) or int(whole + decimals) > PRICE_MAX:
+        raise MoneyError(
+            f"expected at most {format_price(PRICE_MAX)} dollars per hour, found {_shown(text)}"
+        )
+    return int(whole + decimals)
+
+
+def format_price(micro: int) -> str:
+    """The shortest decimal text of a price. Numbers that no price may have are shown too, for
+    messages about them."""
+    if micro % MICRO_PER_DOLLAR == 0:
+        return str(micro // MICRO_PER_DOLLAR)
+    return _decimal(micro).rstrip("0")
+
+
+def split_charge(charge: int) -> tuple[int, int]:
+    """Whole micro-dollars, and the remainder below `CHARGE_PER_MICRO_DOLLAR`."""
+    return charge // CHARGE_PER_MICRO_DOLLAR, charge % CHARGE_PER_MICRO_DOLLAR
+
+
+def dollars(charge: int) -> str:
+    """An exact charge in dollars with six decimals, rounded down."""
+    return _decimal(split_charge(charge)[0])
+
+
+def _decimal(micro: int) -> str:
+    sign = "-" if micro < 0 else ""
+    return f"{sign}{abs(micro) // MICRO_PER_DOLLAR}.{abs(micro) % MICRO_PER_DOLLAR:06d}"
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 40 else text[:40] + "...")
+
+
+class TimeError(ValueError):
+    """A text is not a time; the message says what was expected and what was found."""
+
+
+@lru_cache(16)  # thousands of times in a row share a second
+def _format_second(second: int) -> str:
+    # strftime writes the year 1 as 1, which is no time any more
+    return (_EPOCH + timedelta(seconds=second)).isoformat()[:19]
+
+
+@lru_cache(64)  # all that happens in one frame happens at one time
+def format_time(us: int) -> str:
+    return f"{_format_second(us // SECOND_US)}.{us % SECOND_US:06d}Z"
+
+
+def parse_time(text: str) -> int:
+    """Microseconds since 1970 from text such as "2026-11-15T08:30:00Z" or
+    "2026-11-15T09:30:00.25+01:00"."""
+    try:
+        if _TIME.fullmatch(text) is None:
+            raise ValueError
+        moment = datetime.fromisoformat(text.upper().replace(" ", "T"))
+        return (moment - _EPOCH) // timedelta(microseconds=1)
+    except (ValueError, OverflowError):
+        raise TimeError(
+            f'expected a time such as "2026-11-15T08:30:00Z", found {text[:40]!r}'
+        ) from None

@@ -1,0 +1,116 @@
+"""The two forms of a session's messages, JSON text and MessagePack bytes: how frames are read and
+how messages are joined into one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import msgspec
+
+from laissez.wire import duplicate_keys, session
+from laissez.wire.decoding import unreadable
+from laissez.wire.duplicate_keys import DuplicateKey
+from laissez.wire.problems import Code, ProblemError
+from laissez.wire.requests import SessionMessage
+
+
+class Named(msgspec.Struct):
+    """Of a message that is not going to be heard: what to call it in the answer."""
+
+    id: str = ""
+
+
+Frame: TypeAlias = SessionMessage | list[SessionMessage]
+
+
+class FrameCodec:
+    """One way to write a session's messages."""
+
+    name: str
+    text: bool  # frames are text, not binary
+    encode: Callable[[Any], bytes]
+    _decode: Callable[[bytes], Any]
+    _decode_any: Callable[[bytes], Any]
+    _decode_ids: Callable[[bytes], Any]
+    _check_once: Callable[[bytes, object], None]  # no name is given twice in one object
+
+    def read(self, frame: bytes | str, messages_max: int) -> list[SessionMessage]:
+        """The messages of a frame; all of it is refused if any of it cannot be read."""
+        try:
+            written = frame.encode() if isinstance(frame, str) else frame
+            read = self._decode(written)
+            self._check_once(written, read)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, DuplicateKey) as error:
+            why = (
+                f"expected a message or a list of messages as {self.name}; nothing in the frame was"
+                f" done: {unreadable(error)}"
+            )
+            raise ProblemError(Code.BAD_REQUEST, why) from None
+        messages: list[SessionMessage] = read if type(read) is list else [read]
+        if len(messages) > messages_max:
+            raise ProblemError(
+                Code.BAD_REQUEST,
+                f"expected at most {messages_max} messages in a frame, found {len(messages)};"
+                " nothing in it was done",
+            )
+        return messages
+
+    def ids(self, frame: bytes | str) -> list[str] | None:
+        """The ids of the messages of a frame, of which nothing else is looked at; None if it cannot
+        be read."""
+        try:
+            read = self._decode_ids(frame.encode() if isinstance(frame, str) else frame)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return None
+        return [one.id for one in read] if type(read) is list else [read.id]
+
+    def before_first_event(self, messages: list[bytes]) -> int | None:
+        """The number just before the first event that encoded messages tell of; None if they tell
+        of none."""
+        for message in messages:
+            said = self._decode_any(message)
+            for told in said.get("events", ()) or filter(None, [said.get("told")]):
+                return int(told["n"]) - 1
+        return None
+
+    def join(self, messages: list[bytes]) -> bytes:
+        """The payload of one frame with all of them."""
+        raise NotImplementedError
+
+
+class JsonFrames(FrameCodec):
+    name = "JSON"
+    text = True
+
+    def __init__(self) -> None:
+        self.encode = msgspec.json.Encoder().encode
+        self._decode = msgspec.json.Decoder(Frame).decode
+        self._decode_any = msgspec.json.decode
+        self._decode_ids = msgspec.json.Decoder(Named | list[Named]).decode
+        self._check_once = duplicate_keys.check_json
+
+    def join(self, messages: list[bytes]) -> bytes:
+        return messages[0] if len(messages) == 1 else b"[" + b",".join(messages) + b"]"
+
+
+class MsgpackFrames(FrameCodec):
+    name = "MessagePack"
+    text = False
+
+    def __init__(self) -> None:
+        self.encode = msgspec.msgpack.Encoder().encode
+        self._decode = msgspec.msgpack.Decoder(Frame).decode
+        self._decode_any = msgspec.msgpack.decode
+        self._decode_ids = msgspec.msgpack.Decoder(Named | list[Named]).decode
+        self._check_once = duplicate_keys.check_packed
+
+    def join(self, messages: list[bytes]) -> bytes:
+        return (
+            messages[0]
+            if len(messages) == 1
+            else b"\xdd" + len(messages).to_bytes(4, "big") + b"".join(messages)
+        )
+
+
+FRAME_CODECS: dict[str, FrameCodec] = {session.JSON: JsonFrames(), session.MSGPACK: MsgpackFrames()}

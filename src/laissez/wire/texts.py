@@ -1,0 +1,226 @@
+"""Refusals in English: what was wrong, what was found, what was expected. The exchange knows only
+reasons and numbers; wording may change at any time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from laissez.exchange.budgets import AMOUNT_MAX
+from laissez.exchange.caps import PER_HOUR_MAX
+from laissez.exchange.commands import Command
+from laissez.exchange.keys import scopes_of
+from laissez.exchange.refusals import AnyReason, Denial, Refusal
+from laissez.market.commands import TIME_MAX_US
+from laissez.market.reasons import Reason
+from laissez.units import MICRO_PER_DOLLAR, format_price, format_time
+from laissez.wire.ids import lease_id, order_id, tag_of, webhook_id
+from laissez.wire.problems import Code, ProblemError
+
+NO_BUDGET = "no budget is set"
+EXPECTED_RATE = (
+    f"0 to {PER_HOUR_MAX // MICRO_PER_DOLLAR} dollars per hour, digits with at most six decimals"
+    ' such as "40"'
+)
+
+# Most reasons are codes of the API themselves.
+_CODES: dict[AnyReason, str] = {
+    Denial.NO_BUDGET: Code.NOT_FOUND,
+    Denial.AMOUNT_OUT_OF_RANGE: Code.BAD_REQUEST,
+    Denial.BUDGET_BELOW_FEES: Code.BUDGET_SPENT,
+    Denial.BUDGET_BLOCKS_ORDERS: Code.BUDGET_SPENT,
+    Denial.BUDGET_BLOCKS_LIMITS: Code.BUDGET_SPENT,
+    Denial.FEES_ABOVE_BUDGET: Code.BUDGET_SPENT,
+    Denial.RATE_CAP: Code.CAP_EXCEEDED,
+    Denial.WORST_RATE_CAP: Code.CAP_EXCEEDED,
+    Denial.OPEN_ORDERS_CAP: Reason.TOO_MANY_ORDERS,
+    Denial.SPENDING_CAP_INVALID: Code.BAD_REQUEST,
+    Denial.CAP_INVALID: Code.BAD_REQUEST,
+    Denial.TENANT_NAME_INVALID: Reason.TENANT_INVALID,
+    Denial.TENANT_TAG_TAKEN: Reason.TENANT_INVALID,
+    Denial.TENANT_EXISTS: Code.CONFLICT,
+    Denial.TENANT_UNKNOWN: Code.NOT_FOUND,
+    Denial.KEY_SCOPES_INVALID: Code.BAD_REQUEST,
+    Denial.KEY_NAME_INVALID: Code.BAD_REQUEST,
+    Denial.TOO_MANY_KEYS: Code.TOO_MANY_KEYS,
+    Denial.TOO_MANY_KEY_NAMES: Code.TOO_MANY_KEYS,
+    Denial.KEY_UNKNOWN: Code.NOT_FOUND,
+    Denial.LAST_OPERATOR_KEY: Code.CONFLICT,
+    Denial.TOO_MANY_WEBHOOKS: Code.TOO_MANY_WEBHOOKS,
+    Denial.WEBHOOK_UNKNOWN: Code.NOT_FOUND,
+    Denial.WEBHOOK_SECRET_FRESH: Code.CONFLICT,
+    Denial.EVENT_NUMBER_INVALID: Code.BAD_REQUEST,
+    Denial.CLOSING_TIME_INVALID: Reason.BOOKS_CLOSED,
+}
+
+_WORDS: dict[AnyReason, str] = {
+    Reason.MALFORMED: (
+        "{subject} has the wrong type: expected whole numbers of at most 62 bits for prices, times"
+        " and ids, and text for names"
+    ),
+    Reason.TENANT_INVALID: (
+        "{subject!r} is no tenant's name: expected 1 to 200 printable characters, and not"
+        " 'operator'"
+    ),
+    Reason.ALREADY_FILLED: "too late: this order was filled, and you were given {subject}",
+    Reason.ALTERNATIVES_COUNT: "{0} alternatives: expected 1 to {1}",
+    Reason.SCOPE_UNKNOWN: "there is no scope {subject!r}",
+    Reason.SCOPE_REPEATED: "two alternatives name {subject}: expected each scope once",
+    Reason.NOT_A_LEAF: "{subject} has nodes below it: expected a leaf",
+    Reason.PRICE_OUT_OF_RANGE: (
+        "{price0} $/h at {subject} is out of range: expected 0 to {price1} $/h"
+    ),
+    Reason.LIMIT_BELOW_BID: "at {subject} the limit, {price0} $/h, is below the bid, {price1} $/h",
+    Reason.TOO_MANY_ORDERS: "{subject} has {0} open orders and may have {1}",
+    Reason.TOO_MANY_TENANTS: (
+        "there is no room for {subject}: the market knows {0} tenants and may know {1}"
+    ),
+    Reason.CONTROLS_INVALID: (
+        "{subject} is out of range: found {0}, expected a fraction from 0 or a duration from 1 us,"
+        " and at most {1}"
+    ),
+    Reason.ALREADY_OFFLINE: "{subject} is offline already",
+    Reason.ALREADY_ONLINE: "{subject} is online already",
+    Reason.TIME_BACKWARDS: "time {0} is before the market's time {1}: expected that or later",
+    Reason.TIME_OUT_OF_RANGE: "time {0} is out of range: expected at most {1}",
+    Reason.BOOKS_CLOSED: (
+        "cannot close the books before {0}: expected a time that has come, not earlier than the"
+        " last closing ({1})"
+    ),
+    Denial.NO_BUDGET: NO_BUDGET,
+    Denial.AMOUNT_OUT_OF_RANGE: (
+        f"amount: expected more than 0 and at most {AMOUNT_MAX // MICRO_PER_DOLLAR} dollars, found"
+        " {amount0}"
+    ),
+    Denial.BUDGET_BELOW_FEES: (
+        "amount: expected more than the {amount1} dollars of fees that cancelling your open orders"
+        " now would bring, found {amount0}"
+    ),
+    Denial.BUDGET_BLOCKS_ORDERS: (
+        "your budget of {amount0} dollars is spent, and no order is placed or amended until you set"
+        " a new one or remove it"
+    ),
+    Denial.BUDGET_BLOCKS_LIMITS: (
+        "your budget of {amount0} dollars is spent, and no limit is raised until you set a new one"
+        " or remove it"
+    ),
+    Denial.FEES_ABOVE_BUDGET: (
+        "withdrawing this order too soon could cost up to {amount0} dollars, which is all that it"
+        " bids for as long as it must stand, and {amount1} of your budget are left"
+    ),
+    Denial.RATE_CAP: (
+        "rate: you are charged, with your open orders at their limits, {price0} dollars per hour,"
+        " and with this it would be {price1}; your cap is {price2}"
+    ),
+    Denial.WORST_RATE_CAP: (
+        "worst_rate: you are bound to pay up to {price0} dollars per hour, and with this it would"
+        " be {price1}; your cap is {price2}"
+    ),
+    Denial.OPEN_ORDERS_CAP: "you have {0} open orders and may have {1}",
+    Denial.SPENDING_CAP_INVALID: f"{{subject}}: expected {EXPECTED_RATE}, found {{price0}}",
+    Denial.CAP_INVALID: "{subject}: expected 0 to {1}, found {0}",
+    Denial.TENANT_NAME_INVALID: (
+        "{subject!r} is no tenant's name: expected 1 to 200 printable characters without '/', and"
+        " not 'operator', '.' or '..'"
+    ),
+    Denial.TENANT_TAG_TAKEN: (
+        "{subject!r} cannot be told from another holder in ids: expected a name that can"
+    ),
+    Denial.TENANT_EXISTS: "there is a tenant {subject!r} already",
+    Denial.TENANT_UNKNOWN: "there is no tenant {subject!r}",
+    Denial.KEY_NAME_INVALID: "name: expected 1 to {0} printable characters, found {subject!r}",
+    Denial.TOO_MANY_KEYS: "there are {0} live keys named {subject!r}: revoke one first",
+    Denial.TOO_MANY_KEY_NAMES: "{subject} has keys of {0} names, and may not have more",
+    Denial.KEY_UNKNOWN: "there is no live key {subject!r}",
+    Denial.LAST_OPERATOR_KEY: "{subject} is the operator's last key: issue another one first",
+    Denial.TOO_MANY_WEBHOOKS: "you have {0} webhooks and may not have more: delete one first",
+    Denial.WEBHOOK_SECRET_FRESH: "its secret was made at this very instant",
+    Denial.EVENT_NUMBER_INVALID: (
+        "{subject}: expected the number of an event from 0 to {1}, your latest, found {0}"
+    ),
+}
+
+
+def _closing_time(refusal: Refusal, holder: str) -> str:
+    found, closed = _whole(refusal.numbers[0]), _whole(refusal.numbers[1])
+    shown = format_time(found) if 0 <= found <= TIME_MAX_US else str(found)
+    return f"expected a time from {format_time(closed)} until now, found {shown}"
+
+
+def _whole(number: int | None) -> int:
+    assert number is not None
+    return number
+
+
+# Reasons whose words need more than the numbers: ids are the holder's own.
+_SPOKEN: dict[AnyReason, Callable[[Refusal, str], str]] = {
+    Reason.NOT_YOUR_ORDER: lambda refusal, holder: no_order(
+        order_id(tag_of(holder), int(refusal.subject))
+    ),
+    Reason.NOT_YOUR_LEASE: lambda refusal, holder: no_lease(
+        lease_id(tag_of(holder), int(refusal.subject))
+    ),
+    Denial.WEBHOOK_UNKNOWN: lambda refusal, holder: no_webhook(
+        webhook_id(tag_of(holder), _whole(refusal.numbers[0]))
+    ),
+    Denial.KEY_SCOPES_INVALID: lambda refusal, holder: (
+        f"scopes: expected one or more of {', '.join(scopes_of(refusal.subject))}"
+    ),
+    Denial.CLOSING_TIME_INVALID: _closing_time,
+}
+
+
+def no_order(id: str) -> str:
+    return f"you have no open order {id!r}"
+
+
+def no_lease(id: str) -> str:
+    return f"you hold no lease {id!r}"
+
+
+def no_webhook(id: str) -> str:
+    return f"you have no webhook {id!r}"
+
+
+def explain(refusal: Refusal, holder: str) -> str:
+    """One sentence for the holder that sent the command."""
+    spoken = _SPOKEN.get(refusal.reason)
+    if spoken is not None:
+        return spoken(refusal, holder)
+    numbers = refusal.numbers
+    return _WORDS[refusal.reason].format(
+        *numbers, subject=refusal.subject, **_prices(numbers), **_amounts(numbers)
+    )
+
+
+def _prices(numbers: Sequence[int | None]) -> dict[str, str]:
+    return {
+        f"price{place}": "" if number is None else format_price(number)
+        for place, number in enumerate(numbers)
+    }
+
+
+def _amounts(numbers: Sequence[int | None]) -> dict[str, str]:
+    return {
+        f"amount{place}": "" if number is None else _amount(number)
+        for place, number in enumerate(numbers)
+    }
+
+
+def _amount(micro: int) -> str:
+    """Dollars with six decimals. Amounts that cannot be are shown too."""
+    dollars, rest = divmod(abs(micro), MICRO_PER_DOLLAR)
+    return f"{'-' if micro < 0 else ''}{dollars}.{rest:06d}"
+
+
+def code_of(refusal: Refusal) -> str:
+    return _CODES.get(refusal.reason, refusal.reason)
+
+
+def problem_of(refusal: Refusal, holder: str) -> ProblemError:
+    return ProblemError(code_of(refusal), explain(refusal, holder))
+
+
+def command_name(command: Command) -> str:
+    """`PlaceOrder` as `place_order`."""
+    return re.sub("(?<!^)(?=[A-Z])", "_", type(command).__name__).lower()

@@ -1,0 +1,336 @@
+"""Who is served when, who is turned away, and who gets answers late. All time here is moved by
+hand."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+
+import pytest
+
+from laissez.exchange.commands import OPERATOR
+from laissez.server.clock import Clock
+from laissez.server.coalesce import CoalescedWrites
+from laissez.server.fair_queue import BAD_FOR_US, PIECE_US, REQUESTS_MAX, TURN_US, FairQueue
+from laissez.server.rate_limits import DELAY_S_MAX, KEPT_MAX, RefusalPace
+from laissez.server.settings import Limits
+
+pytestmark = pytest.mark.once
+
+WAIT_US_MAX = 50_000
+
+
+class Hand:
+    """Moves a clock."""
+
+    def __init__(self) -> None:
+        self.us = 0
+        self.clock = Clock(0, wall=lambda: 0, passed=lambda: self.us * 1_000)
+
+
+class Piece:
+    """Something to do that takes a while; `bug` happens instead."""
+
+    def __init__(
+        self, hand: Hand, log: list[str], name: str, us: int = 1_000, bug: bool = False
+    ) -> None:
+        self._hand, self._log, self._name, self._left, self._bug = hand, log, name, us, bug
+
+    def carry_out(self, may_go_on: Callable[[], bool]) -> bool:
+        self._log.append(self._name)
+        if self._bug:
+            raise ZeroDivisionError
+        while self._left:
+            self._hand.us += 100
+            self._left -= 100
+            if not may_go_on():
+                break
+        return not self._left
+
+    def turn_away(self) -> int:
+        self._log.append(f"{self._name} away")
+        return 1
+
+
+class World:
+    def __init__(self) -> None:
+        self.hand = Hand()
+        self.together = CoalescedWrites()
+        self.turns = FairQueue(self.hand.clock, WAIT_US_MAX, self.together)
+        self.log: list[str] = []
+
+    def come(self, line: str, name: str, us: int = 1_000, bug: bool = False) -> None:
+        self.turns.wait(line, Piece(self.hand, self.log, name, us, bug))
+
+    async def turn(self) -> list[str]:
+        """What is done in the next turn of the loop."""
+        self.log.clear()
+        await asyncio.sleep(0)
+        return self.log.copy()
+
+
+def run(story: Callable[[World], Coroutine[None, None, None]]) -> None:
+    async def main() -> None:
+        await story(World())
+
+    asyncio.run(main())
+
+
+def test_what_comes_while_nobody_waits_is_done_at_once_until_the_turn_is_over() -> None:
+    async def story(world: World) -> None:
+        turns, hand = world.turns, world.hand
+        assert turns.may_go_on()
+        hand.us += TURN_US - 1
+        assert turns.may_go_on() and turns.in_time()
+        hand.us += 1
+        assert not turns.may_go_on() and not turns.in_time()
+        await world.turn()
+        assert turns.may_go_on()
+
+    run(story)
+
+
+class Begun:
+    """A request over HTTP: begun in its turn, it takes its time later."""
+
+    def __init__(self, world: World, name: str) -> None:
+        self._world, self._name = world, name
+
+    def carry_out(self, may_go_on: Callable[[], bool]) -> bool:
+        self._world.turns.begun()
+        self._world.log.append(self._name)
+        return True
+
+    def turn_away(self) -> int:
+        self._world.log.append(f"{self._name} away")
+        return 1
+
+
+def test_only_so_many_requests_are_begun_in_one_turn_however_little_time_that_takes() -> None:
+    async def story(world: World) -> None:
+        assert [True] * REQUESTS_MAX + [False] == [
+            world.turns.may_begin() for _ in range(REQUESTS_MAX + 1)
+        ]
+        await world.turn()
+        for number in range(REQUESTS_MAX + 2):
+            world.turns.wait("noisy", Begun(world, f"n{number}"))
+        world.turns.wait("ann", Begun(world, "a"))
+        # the next ones are read before there are more
+        assert ["n0", "a", "n1", "n2"] == await world.turn()
+        assert ["n3", "n4", "n5"] == await world.turn()
+
+    run(story)
+
+
+class Answered(Piece):
+    """What it is answered with is sent together with the other answers."""
+
+    def __init__(self, world: World, name: str) -> None:
+        super().__init__(world.hand, world.log, name)
+        self._together = world.together
+
+    def carry_out(self, may_go_on: Callable[[], bool]) -> bool:
+        self._together.send_soon(lambda: self._log.append(f"{self._name} sent"))
+        return super().carry_out(may_go_on)
+
+
+def test_answers_leave_at_the_end_of_the_turn_that_made_them_and_not_after_the_next_one() -> None:
+    async def story(world: World) -> None:
+        for number in range(2):
+            world.turns.wait("ann", Answered(world, f"a{number}"))
+        world.come("bob", "long", TURN_US)
+        first = await world.turn()
+        assert ["a0", "long", "a1"] == first[:3] and ["a0 sent", "a1 sent"] == first[-2:]
+        assert {"long"} == set(await world.turn())
+
+    run(story)
+
+
+def test_an_answer_that_no_work_brought_about_leaves_in_the_next_turn_of_the_loop() -> None:
+    async def story(world: World) -> None:
+        world.together.send_soon(lambda: world.log.append("sent"))
+        assert [] == world.log
+        assert ["sent"] == await world.turn()
+
+    run(story)
+
+
+def test_what_was_done_is_answered_though_a_bug_follows() -> None:
+    async def story(world: World) -> None:
+        with pytest.raises(ZeroDivisionError), world.together:
+            world.together.send_soon(lambda: world.log.append("sent"))
+            raise ZeroDivisionError
+        assert ["sent"] == world.log
+
+    run(story)
+
+
+def test_turning_many_away_takes_no_longer_than_a_turn() -> None:
+    class Dear(Piece):
+        def turn_away(self) -> int:
+            self._hand.us += TURN_US
+            return super().turn_away()
+
+    async def story(world: World) -> None:
+        for number in range(3):
+            world.turns.wait("noisy", Dear(world.hand, world.log, f"n{number}"))
+        world.come("ann", "a")
+        world.hand.us += WAIT_US_MAX + BAD_FOR_US + 1
+        assert [["n0 away"], ["a away", "n1 away"], ["n2 away"]] == [
+            await world.turn() for _ in range(3)
+        ]
+
+    run(story)
+
+
+def test_whoever_comes_while_others_wait_stands_in_line() -> None:
+    async def story(world: World) -> None:
+        world.come("ann", "a")
+        assert 1 == len(world.turns) and not world.turns.may_go_on() and not world.turns.may_begin()
+        assert ["a"] == await world.turn()
+        assert 0 == len(world.turns)
+
+    run(story)
+
+
+def test_one_holder_with_much_to_do_lets_the_others_have_their_turns() -> None:
+    async def story(world: World) -> None:
+        for name in ("n1", "n2", "n3"):
+            world.come("noisy", name)
+        world.come("ann", "a")
+        world.come("bob", "b")
+        assert ["n1", "a", "b", "n2", "n3"] == await world.turn()
+
+    run(story)
+
+
+def test_a_long_piece_of_work_is_done_in_parts_and_keeps_its_place() -> None:
+    async def story(world: World) -> None:
+        world.come("noisy", "long", 2 * PIECE_US)
+        world.come("noisy", "next")
+        world.come("ann", "a")
+        assert ["long", "a", "long", "next"] == await world.turn()
+
+    run(story)
+
+
+def test_a_turn_ends_when_its_time_is_over_and_the_loop_has_its_own() -> None:
+    async def story(world: World) -> None:
+        fit = TURN_US // 1_000
+        for number in range(fit + 2):
+            world.come(f"t{number}", f"{number}", 1_000)
+        assert fit == len(await world.turn())
+        assert [f"{fit}", f"{fit + 1}"] == await world.turn()
+
+    run(story)
+
+
+def test_the_operator_is_served_first() -> None:
+    async def story(world: World) -> None:
+        world.come("ann", "a")
+        world.come(OPERATOR, "o1")
+        world.come(OPERATOR, "o2")
+        assert ["o1", "o2", "a"] == await world.turn()
+
+    run(story)
+
+
+def test_a_burst_is_waited_out() -> None:
+    async def story(world: World) -> None:
+        world.come("ann", "a")
+        world.hand.us += WAIT_US_MAX + 1  # late, and the line is young
+        assert ["a"] == await world.turn()
+        assert 0 == world.turns.shed
+
+    run(story)
+
+
+def test_in_a_line_that_does_not_empty_those_who_waited_too_long_are_turned_away() -> None:
+    async def story(world: World) -> None:
+        world.come("ann", "too long")
+        world.hand.us += BAD_FOR_US - WAIT_US_MAX
+        world.come("ann", "just in time")
+        world.come(OPERATOR, "the operator's")
+        world.hand.us += WAIT_US_MAX - 1_000  # the operator's takes so long
+        assert ["the operator's", "too long away", "just in time"] == await world.turn()
+        assert 1 == world.turns.shed
+        world.come("ann", "soon after")
+        world.hand.us += WAIT_US_MAX + 1
+        assert ["soon after"] == await world.turn()  # the line was empty in between
+
+    run(story)
+
+
+def test_the_operator_is_never_turned_away() -> None:
+    async def story(world: World) -> None:
+        world.come(OPERATOR, "o")
+        world.hand.us += 10 * BAD_FOR_US
+        assert ["o"] == await world.turn()
+
+    run(story)
+
+
+def test_when_everybody_waits_too_long_young_lines_are_shed_too_until_nobody_waits() -> None:
+    async def story(world: World) -> None:
+        # every turn one comes and waits too long in a line of its own, while another line never
+        # empties
+        for number in range(8):
+            world.come(f"t{number}", f"{number}", TURN_US)
+            world.come(f"u{number}", f"u{number}", TURN_US)
+            world.hand.us += WAIT_US_MAX + 1
+            done = await world.turn()
+            if any(name.endswith("away") for name in done):
+                break
+        else:
+            pytest.fail("nobody was ever turned away")
+        while len(world.turns):
+            await world.turn()
+        world.come("last", "burst")
+        world.hand.us += WAIT_US_MAX + 1
+        assert ["burst"] == await world.turn()
+
+    run(story)
+
+
+def test_a_bug_in_one_answer_keeps_nobody_else_waiting() -> None:
+    async def story(world: World) -> None:
+        asyncio.get_running_loop().set_exception_handler(
+            lambda loop, context: world.log.append(type(context["exception"]).__name__)
+        )
+        world.come("ann", "bad", bug=True)
+        world.come("ann", "good")
+        world.come("bob", "b")
+        assert ["bad", "ZeroDivisionError"] == await world.turn()
+        assert ["b", "good"] == await world.turn()
+
+    run(story)
+
+
+# -- pacing
+
+
+def test_refusals_up_to_the_burst_come_at_once_and_then_at_their_pace() -> None:
+    paces = RefusalPace(Limits(refusals_per_second=10, refusals_burst=3))
+    assert [0, 0, 0, 0.1, 0.2] == [paces.delay_s("ann", 0) for _ in range(5)]
+    assert 0 == paces.delay_s("bob", 0)
+    assert 2 == paces.delayed
+    assert 0 == paces.delay_s("ann", 300_000)  # two were owed, and one more was earned meanwhile
+    assert 0.5 == paces.delay_s("ann", 300_000, 5)
+
+
+def test_nobody_waits_longer_than_clients_do() -> None:
+    paces = RefusalPace(Limits(refusals_per_second=10, refusals_burst=1))
+    assert DELAY_S_MAX == paces.delay_s("ann", 0, 10_000)
+    assert DELAY_S_MAX == paces.delay_s("ann", 0, 1)
+    assert 0 == paces.delay_s("ann", round(DELAY_S_MAX * 1e6) + 100_000)
+
+
+def test_only_so_many_paces_are_kept_and_the_one_used_longest_ago_goes() -> None:
+    paces = RefusalPace(Limits(refusals_per_second=1, refusals_burst=1))
+    for number in range(KEPT_MAX):
+        paces.delay_s(str(number), 0)
+    paces.delay_s("0", 0)
+    paces.delay_s("one more", 0)
+    assert KEPT_MAX == len(paces)
+    assert 2 == paces.delay_s("0", 0)
+    assert 0 == paces.delay_s("1", 0)

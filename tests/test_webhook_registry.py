@@ -1,0 +1,121 @@
+"""Which webhooks there are: how many, from which event on, and that they are a holder's own, also
+after a restart."""
+
+from __future__ import annotations
+
+import pytest
+
+from laissez.exchange import events
+from laissez.exchange.commands import (
+    OPERATOR,
+    SERVICE,
+    Caps,
+    CreateTenant,
+    CreateWebhook,
+    DeleteWebhook,
+    Request,
+    RestartWebhook,
+    RotateWebhookSecret,
+    WebhookCommand,
+)
+from laissez.exchange.events import Applied
+from laissez.exchange.exchange import Exchange
+from laissez.exchange.refusals import Denial, Refusal
+from laissez.exchange.webhooks import WEBHOOKS_MAX, WebhookRecord
+from laissez.market import Market, Topology
+
+URL = "https://ann.example/hook"
+HOOK = CreateWebhook(URL, None, None)
+
+
+class Office:
+    """An exchange with two tenants, `ann` and `bob`, at a time that passes with every command."""
+
+    def __init__(self) -> None:
+        self.exchange = Exchange(Market(Topology.of(("a/1",))))
+        self.at = 0
+        for tenant in ("ann", "bob"):
+            self.at += 1
+            created = CreateTenant(tenant, Caps())
+            self.exchange.apply(self.at, Request(OPERATOR, SERVICE, "", b"", created))
+
+    def say(self, who: str, command: WebhookCommand, after_us: int = 1) -> Applied:
+        self.at += after_us
+        before = self.exchange.snapshot()
+        applied = self.exchange.apply(self.at, Request(who, SERVICE, "", b"", command))
+        assert (applied.refusal is None) == (before != self.exchange.snapshot())
+        self.exchange = Exchange.restore(self.exchange.snapshot())
+        return applied
+
+    def hooks(self, who: str) -> list[WebhookRecord]:
+        return list(self.exchange.webhooks.of(who))
+
+
+def test_a_webhook_is_sent_what_comes_after_its_creation_or_after_the_event_it_names() -> None:
+    office = Office()
+    assert (events.WebhookCreated(3, "ann", 1, URL, None, 0),) == office.say("ann", HOOK).events
+    created = office.say("ann", CreateWebhook(URL, (0, 3), 0))
+    assert (events.WebhookCreated(4, "ann", 2, URL, (0, 3), 0),) == created.events
+    assert (5, (2,)) == (office.say("operator", HOOK).first, created.numbers)
+    assert [1, 2] == [hook.number for hook in office.hooks("ann")]
+    (operators,) = office.hooks(OPERATOR)
+    assert (1, 4) == (operators.number, operators.after)  # the operator counts all events
+    assert [] == office.hooks("bob")
+
+
+@pytest.mark.parametrize("after", [-1, 2, 10**15])
+def test_an_event_that_has_not_come_is_no_place_to_begin(after: int) -> None:
+    office = Office()
+    office.say("ann", HOOK)
+    refusal = Refusal(Denial.EVENT_NUMBER_INVALID, "after", (after, 1))
+    assert refusal == office.say("ann", CreateWebhook(URL, None, after)).refusal
+    assert refusal == office.say("ann", RestartWebhook(1, after)).refusal
+
+
+def test_webhooks_per_holder_are_limited_and_no_number_is_given_twice() -> None:
+    office = Office()
+    for _ in range(WEBHOOKS_MAX):
+        assert office.say("ann", HOOK).refusal is None
+    refusal = Refusal(Denial.TOO_MANY_WEBHOOKS, "", (WEBHOOKS_MAX,))
+    assert refusal == office.say("ann", HOOK).refusal
+    assert office.say("bob", HOOK).refusal is None
+    deleted = office.say("ann", DeleteWebhook(WEBHOOKS_MAX))
+    assert (events.WebhookDeleted(office.at, "ann", WEBHOOKS_MAX),) == deleted.events
+    office.say("ann", HOOK)
+    assert WEBHOOKS_MAX + 1 == office.hooks("ann")[-1].number
+
+
+@pytest.mark.parametrize(
+    "command", [DeleteWebhook(1), RotateWebhookSecret(1), RestartWebhook(1, 0)]
+)
+def test_a_webhook_of_somebody_else_answers_like_one_that_does_not_exist(
+    command: WebhookCommand,
+) -> None:
+    office = Office()
+    assert Refusal(Denial.WEBHOOK_UNKNOWN, "", (1,)) == office.say("ann", command).refusal
+    office.say("bob", HOOK)
+    assert Refusal(Denial.WEBHOOK_UNKNOWN, "", (1,)) == office.say("ann", command).refusal
+    assert 1 == len(office.hooks("bob"))
+
+
+def test_a_rotated_secret_is_a_new_one_and_the_one_before_is_known() -> None:
+    office = Office()
+    office.say("ann", HOOK)
+    made = office.at
+    assert (
+        Refusal(Denial.WEBHOOK_SECRET_FRESH) == office.say("ann", RotateWebhookSecret(1), 0).refusal
+    )
+    rotated = office.say("ann", RotateWebhookSecret(1))
+    assert (events.WebhookSecretRotated(office.at, "ann", 1),) == rotated.events
+    (hook,) = office.hooks("ann")
+    assert (office.at, made) == (hook.secret_at, hook.previous_at)
+
+
+def test_a_webhook_that_is_restarted_is_sent_again_what_it_names() -> None:
+    office = Office()
+    office.say("ann", HOOK)
+    office.say("ann", RotateWebhookSecret(1))
+    restarted = office.say("ann", RestartWebhook(1, 1))
+    assert (events.WebhookRestarted(office.at, "ann", 1, 1),) == restarted.events
+    (hook,) = office.hooks("ann")
+    assert (1, office.at, 2) == (hook.after, hook.started_at, hook.starts)
