@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -215,7 +216,9 @@ def test_a_crash_after_each_piece_of_a_cut_loses_nothing(
             if journal.cut(until):
                 break
     assert piece > 11
-    with sqlite3.connect(tmp_path / "whole" / "journal.db") as connection:
+    with closing(
+        sqlite3.connect(tmp_path / "whole" / "journal.db", isolation_level=None)
+    ) as connection:
         assert [] == connection.execute("SELECT * FROM documents WHERE seq <= 55").fetchall()
 
 
@@ -236,7 +239,7 @@ def test_damage_in_an_archive_is_named(tmp_path: Path) -> None:
     with_snapshots(tmp_path, 60)
     cut(tmp_path)
     (path,) = archives(tmp_path)
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("UPDATE groups SET entries = zeroblob(9) WHERE first = 11")
     report = verify(tmp_path, begin=begin)
     (problem,) = report.problems
@@ -253,7 +256,7 @@ def test_a_damaged_archive_stops_the_cut(tmp_path: Path, small_pieces: None) -> 
         until = archive.make(tmp_path, EVERYTHING)
         assert until
         journal.cut(until)
-        with sqlite3.connect(archives(tmp_path)[0]) as connection:
+        with closing(sqlite3.connect(archives(tmp_path)[0], isolation_level=None)) as connection:
             connection.execute("UPDATE groups SET entries = zeroblob(9) WHERE first = 6")
         with pytest.raises(JournalDamaged, match=r"archive/.*: entries 6 to 10"):
             archive.make(tmp_path, EVERYTHING)
@@ -329,7 +332,7 @@ def test_a_new_journal_is_not_made_beside_archives(tmp_path: Path) -> None:
 )
 def test_a_damaged_base_is_refused(tmp_path: Path, value: bytes, message: str) -> None:
     filled(tmp_path)
-    with sqlite3.connect(tmp_path / "journal.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "journal.db", isolation_level=None)) as connection:
         connection.execute("UPDATE meta SET value = ? WHERE key = 'base'", (value,))
     with pytest.raises(JournalDamaged, match=message), Journal.open(tmp_path) as journal:
         recovered(journal)
@@ -337,7 +340,7 @@ def test_a_damaged_base_is_refused(tmp_path: Path, value: bytes, message: str) -
 
 def test_a_base_without_entries_is_refused(tmp_path: Path) -> None:
     Journal.create(tmp_path, GENESIS).close()
-    with sqlite3.connect(tmp_path / "journal.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "journal.db", isolation_level=None)) as connection:
         value = Base(3, bytes(32)).packed()
         connection.execute("UPDATE meta SET value = ? WHERE key = 'base'", (value,))
     with pytest.raises(JournalDamaged, match="begins after entry 3 and holds none"):

@@ -16,6 +16,7 @@ import hashlib
 import logging
 import sqlite3
 import threading
+import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -77,7 +78,7 @@ class Beside:
         self._lock = threading.Lock()
         self._thread = ThreadPoolExecutor(1, "beside")
         try:
-            self._connection = self._open_or_replace()
+            self._connection = self._owned(self._open_or_replace())
         except (sqlite3.Error, OSError) as error:
             log.error(
                 "the state beside the journal cannot be opened; the server goes on without it",
@@ -96,7 +97,7 @@ class Beside:
         with self._lock:
             try:
                 if self._connection is None:
-                    self._connection = _open(self._path, self.identity)
+                    self._connection = self._owned(_open(self._path, self.identity))
                 with self._connection:  # commits, or rolls back
                     self._connection.execute("BEGIN IMMEDIATE")
                     return work(self._connection)
@@ -108,7 +109,9 @@ class Beside:
         """Waits for what is under way."""
         self._thread.shutdown()
         with self._lock:
-            self._close()
+            if self._connection is not None:
+                _close_quietly(self._connection)
+                self._connection = None
 
     def seal(self, name: str, content: bytes) -> bytes:
         return seal(self.identity, name, content)
@@ -118,9 +121,13 @@ class Beside:
 
     def _close(self) -> None:
         if self._connection is not None and self._path is not None:  # memory would be lost
-            with suppress(sqlite3.Error):
-                self._connection.close()
+            _close_quietly(self._connection)
             self._connection = None
+
+    def _owned(self, connection: sqlite3.Connection) -> sqlite3.Connection:
+        """Closed at the latest when this object goes: a database in memory has no other end."""
+        weakref.finalize(self, _close_quietly, connection).atexit = False
+        return connection
 
     def _open_or_replace(self) -> sqlite3.Connection:
         try:
@@ -136,6 +143,11 @@ class Beside:
                 extra={"file": str(path), "aside": str(aside), "reason": str(error)},
             )
             return _open(path, self.identity)
+
+
+def _close_quietly(connection: sqlite3.Connection) -> None:
+    with suppress(sqlite3.Error):
+        connection.close()
 
 
 def seal(identity: bytes, name: str, content: bytes) -> bytes:
