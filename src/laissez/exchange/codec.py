@@ -9,8 +9,8 @@ written as their places by age, nodes as their places in the topology, and all a
 do not exist, as a refused command may name them. The times of events are told backwards from the
 entry's own (`before`), which is nearly always 0. `n` is the number in the tenant's own stream.
 
-Names that an entry refers to are older than the entry, so a reader that has come as far as an entry
-knows them all.
+An entry refers only to names that are older than it or that its own request brings, so a reader
+notes the name of a request (`learn`) before it reads the outcome.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Whoever comes back after a while may have missed a million events. They are read a page at a
-time, as fast as the other side takes them and its allowance pays for them; the last page is left to
-whoever follows from then on.
+"""A caller that comes back after a while may have missed a million events. They are read a page at
+a time, as fast as the caller takes them and its rate limit pays for them. The last page is left to
+the stream or session that follows from then on.
 """
 
 from __future__ import annotations

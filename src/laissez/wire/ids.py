@@ -20,7 +20,6 @@ __all__ = [
     "lease_id",
     "number_of",
     "order_id",
-    "order_of_instance",
     "tag_of",
     "webhook_id",
     "webhook_name",
@@ -64,9 +63,3 @@ def number_of(prefix: str, tag: str, id: str) -> int | None:
 
 def instance_of_order(order: str) -> str:
     return INSTANCE + order.removeprefix(ORDER)
-
-
-def order_of_instance(instance: str) -> str:
-    """The order behind an instance; a text that is no instance's id is returned as it is, and will
-    not be found."""
-    return ORDER + instance.removeprefix(INSTANCE) if instance.startswith(INSTANCE) else instance

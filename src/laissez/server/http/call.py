@@ -70,7 +70,7 @@ class Call:
         self.key = ""  # the Idempotency-Key, if there is one
         self.accept = ""
         self.last_event_id: str | None = None
-        self.is_paid = False  # an allowance has paid for the answer
+        self.is_paid = False  # a rate limit has paid for the answer
         # what it asks for was carried out before, under the same Idempotency-Key
         self.replayed = False
 

@@ -193,15 +193,15 @@ class _Ready:
     def _rate_headers(self, principal: Principal) -> Headers:
         if not self._limited or principal is NOBODY or principal.is_operator:
             return []
-        allowance = self._gateway.admission.rate_limit(principal.holder)
+        limit = self._gateway.admission.rate_limit(principal.holder)
         return [
-            (b"ratelimit-limit", b"%d" % allowance.burst),
-            (b"ratelimit-remaining", b"%d" % allowance.remaining),
+            (b"ratelimit-limit", b"%d" % limit.burst),
+            (b"ratelimit-remaining", b"%d" % limit.remaining),
         ]
 
 
 async def keep_pace(site: Site, principal: Principal, request: Request, apart: str = "") -> None:
-    """An answer that no allowance pays for comes late where there were many: the connection asks
+    """An answer that no rate limit pays for comes late where there were many: the connection asks
     nothing else meanwhile. What is counted `apart` is not late because of anything else."""
     who = principal.holder if principal is not NOBODY else line_of_address(request.scope)
     delay_s = site.gateway.admission.delay_s(who + apart, 1, incoming.body_size(request))

@@ -308,7 +308,7 @@ class Connection(asyncio.Protocol):
                 self._keep_pace()
 
     def _keep_pace(self) -> None:
-        """Pings and the like are answered to anybody, and no allowance pays for them."""
+        """Pings and the like are answered to anybody, and no rate limit pays for them."""
         if self._session is None:
             self.rest(self._gateway.admission.delay_s(line_of_address(self.scope)))
         else:

@@ -74,7 +74,7 @@ class Session:
         self._began_after = 0  # the number of the last event before this session's stream
         self._is_slow = False
         self._is_ignored = False
-        self._unpaid = 0  # answers that no allowance has paid for
+        self._unpaid = 0  # answers that no rate limit has paid for
         self._admitted = 0  # commands of the frame under way that are admitted and not applied yet
         self._at = 0  # when they happen
         self._inbox = Inbox(self, gateway.admission.queue, principal.holder, connection)
@@ -168,7 +168,7 @@ class Session:
             self._connection.rest(delay_s)
 
     def pay(self, answers: int = 1, bytes_read: int = 0) -> float:
-        """For answers that no allowance pays for; says for how long it must rest. The operator is
+        """For answers that no rate limit pays for; says for how long it must rest. The operator is
         never held up."""
         if self._principal.is_operator:
             return 0.0
