@@ -59,8 +59,8 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
 @pytest.mark.parametrize("command", [one for one in commands() if not LONG.match(one)])
 def test_a_command_of_the_readme_runs(shell: Shell, command: str) -> None:
     if command in ENDLESS:
-        status, printed = shell.type(f"timeout --signal INT 2 {command}")
-        assert (124, True) == (status, len(printed.splitlines()) > 1), printed
+        status, printed = shell.type(f"{command} | head --lines 2")
+        assert (0, 2) == (status, len(printed.splitlines())), printed
     else:
         status, printed = shell.type(command)
         assert (0, True) == (status, bool(printed)), printed
