@@ -134,8 +134,10 @@ class Codec:
         return self._object(self._rest(drawn)[-1])
 
     def array(self, messages: list[bytes]) -> bytes:
-        if self._packed:
-            return b"\xdc" + len(messages).to_bytes(2, "big") + b"".join(messages)
+        if self._packed:  # with the shortest header, as MessagePack encoders write it
+            size = len(messages)
+            header = bytes((0x90 | size,)) if size < 16 else b"\xdc" + size.to_bytes(2, "big")
+            return header + b"".join(messages)
         return b"[" + b",".join(messages) + b"]"
 
     def _rest(self, drawn: Drawn) -> tuple[bytes, ...]:
