@@ -17,7 +17,7 @@ from laissez.exchange.commands import OPERATOR, SERVICE, RevokeKey
 from laissez.server import levels
 from laissez.server.http import streaming
 from laissez.server.settings import Limits
-from laissez.wire.books import Levels, LevelsChanged
+from laissez.wire.books import Levels
 from laissez.wire.problems import Code, ProblemError
 from service_world import GENEROUS, LEAVES, TOPOLOGY, Replaced, World, with_service
 from stream_reader import SOON_S, StreamReader
@@ -25,9 +25,7 @@ from stream_reader import SOON_S, StreamReader
 pytestmark = pytest.mark.once
 
 QUICK_S = 0.005  # between two looks, instead of a fifth of a second
-COLUMNS = ("rates", "limits", "owner", "floors")
-WHERE = {leaf: place for place, leaf in enumerate(TOPOLOGY.leaves)}
-A100 = WHERE["a100/east/rack1/gpu1"]
+A100 = "a100/east/rack1/gpu1"
 
 
 class Watching(StreamReader):
@@ -42,9 +40,7 @@ class Watching(StreamReader):
     def hear(self, piece: str) -> None:
         if piece.startswith("event: "):
             event, data = piece.removeprefix("event: ").rstrip("\n").split("\ndata: ")
-            assert data.encode() == msgspec.json.encode(
-                msgspec.json.decode(data, type=Levels if event == "levels" else LevelsChanged)
-            )
+            assert data.encode() == msgspec.json.encode(msgspec.json.decode(data, type=Levels))
             self._take(event, json.loads(data))
 
     def _take(self, event: str, told: dict[str, Any]) -> None:
@@ -52,13 +48,9 @@ class Watching(StreamReader):
         if event == "levels":
             self.state = told
             return
-        state = self.state
-        state["at"], state["n"] = told["at"], told["n"]
-        state["owners"] += told["owners"]
-        state.update({column: told[column] for column in COLUMNS if column in told})
-        for leaf, *row in told["changes"]:
-            for column, value in zip(COLUMNS, row, strict=True):
-                state[column][leaf] = value
+        changed = {row[0]: row for row in told["rows"]}
+        rows = [changed.get(row[0], row) for row in self.state["rows"]]
+        self.state = told | {"rows": rows}
 
     async def until(self, count: int) -> dict[str, Any]:
         """The last of the first `count` messages."""
@@ -92,14 +84,14 @@ def test_levels_say_who_has_each_leaf_and_at_what_rate(tmp_path: Path) -> None:
         await world.place("ann", "a100", "2.75", "2.25")
         found = await asked(world)
         assert {"h100": ["type", "zone", "rack", "gpu"], "a100": None} == found["levels"]
-        assert list(TOPOLOGY.leaves) == found["leaves"] and ["bob", "ann"] == found["owners"]
-        assert ["2.25", *["0"] * 4, *["1.5"] * 4] == found["rates"]
-        assert ["0"] * 5 + ["1.5"] * 4 == found["floors"]
-        assert ["4.5", *[None] * 8] == found["limits"]
-        assert [0, *[-1] * 7, -2] == found["owner"]
+        assert list(TOPOLOGY.leaves) == [row[0] for row in found["rows"]]
+        assert [A100, True, "bob", "2.25", "4.5", "0"] == found["rows"][0]
+        assert [[True, None, "0", None, "0"]] * 4 == [row[1:] for row in found["rows"][1:5]]
+        assert [[True, None, "1.5", None, "1.5"]] * 3 == [row[1:] for row in found["rows"][5:8]]
+        assert ["h100/west/rack2/gpu2", False, None, "1.5", None, "1.5"] == found["rows"][8]
         assert world.gateway.latest(OPERATOR) == found["n"]
         await world.ask("bob", "PATCH", f"/v1/leases/{lease}", {"limit": None})
-        assert (None, 0) == ((await asked(world))["limits"][A100], found["owner"][A100])
+        assert [A100, True, "bob", "2.25", None, "0"] == (await asked(world))["rows"][0]
 
     with_service(tmp_path / "data", story)
 
@@ -133,34 +125,17 @@ def test_a_stream_tells_all_then_only_what_is_different(tmp_path: Path) -> None:
         assert "levels" == stream.messages[0][0] and shape(await asked(world)) == shape(first)
         await world.place("bob", "a100", "4.5")
         told = await stream.until(2)
-        assert ("changed", ["bob"], [[A100, "0", "4.5", 0, "0"]]) == (
-            stream.messages[1][0],
-            told["owners"],
-            told["changes"],
-        )
+        assert "changed" == stream.messages[1][0]
+        assert [[A100, True, "bob", "0", "4.5", "0"]] == told["rows"]
         await world.place("ann", "a100", "2")
-        told = await stream.until(3)
-        assert (["ann"], [[A100, "2", "4.5", 0, "0"]]) == (told["owners"], told["changes"])
+        assert [[A100, True, "bob", "2", "4.5", "0"]] == (await stream.until(3))["rows"]
         await world.place("ann", "a100", "6")
         told = await stream.until(4)
         # ann's own bid does not press on ann
-        assert ([], [[A100, "0", "6", 1, "0"]]) == (told["owners"], told["changes"])
+        assert [[A100, True, "ann", "0", "6", "0"]] == told["rows"]
         assert world.gateway.latest(OPERATOR) == told["n"]
         await stream.leave()
         assert 0 == len(world.places)
-
-    with_service(tmp_path / "data", story)
-
-
-def test_where_very_many_leaves_change_whole_columns_are_told(tmp_path: Path) -> None:
-    async def story(world: World) -> None:
-        stream = Watching(world)
-        await stream.until(1)
-        await world.ask("operator", "PUT", "/v1/floors/h100", {"price": "1.5"})
-        told = await stream.until(2)
-        assert {"at", "n", "owners", "changes", "rates", "floors"} == told.keys()
-        assert ["0"] + ["1.5"] * 8 == told["rates"] == told["floors"] and [] == told["changes"]
-        await stream.leave()
 
     with_service(tmp_path / "data", story)
 
@@ -176,9 +151,9 @@ def test_a_hold_that_ends_by_itself_shows(tmp_path: Path) -> None:
         await world.place("bob", "a100", "2")
         await world.place("ann", "a100", "5")
         stream = Watching(world)
-        assert 0 == (await stream.until(1))["owner"][A100]
+        assert [A100, True, "bob", "5", "2", "0"] == (await stream.until(1))["rows"][0]
         world.passing.pass_us(61_000_000)
-        assert [[A100, "0", "5", 1, "0"]] == (await stream.until(2))["changes"]
+        assert [[A100, True, "ann", "0", "5", "0"]] == (await stream.until(2))["rows"]
         await stream.leave()
 
     with_service(tmp_path / "data", story)
@@ -287,7 +262,7 @@ def test_nothing_is_shown_before_it_is_durable(
         monkeypatch.undo()
         let_out(held[-1])
         await placing
-        assert 0 == (await stream.until(2))["changes"][0][3]
+        assert [[A100, True, "bob", "0", "4.5", "0"]] == (await stream.until(2))["rows"]
         await stream.leave()
 
     with_service(tmp_path / "data", story)

@@ -1,81 +1,55 @@
-"""Every leaf's owner, rate, limit and floor, looked at together for all who follow them.
+"""Every leaf's owner, rate, limit and floor, for all who follow them.
 
-Nobody is sent anything here: whoever follows comes by a few times a second. The first to come
-looks, if anything has happened at all; the others find what it saw. Each is told what is different
-from what it was told last, however long ago that was, so nothing waits in a queue. What was looked
-at is shown once all of it is durable, not before.
+Followers poll a few times a second, all at the same times. The first to come looks at the market,
+if anything has happened; the others share what it saw. Each is told what differs from what it was
+told last, so nothing waits in a queue. Nothing is shown before it is durable.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
-from typing import Any
+from typing import TypeAlias
 
 import msgspec
 
 from laissez.exchange.commands import OPERATOR
-from laissez.market.answers import LevelsView
+from laissez.market.depth import OFFLINE
 from laissez.server.gateway import Gateway
 from laissez.units import format_time
-from laissez.wire.books import LevelChange, Levels, LevelsChanged
+from laissez.wire.books import LevelRow, Levels
 from laissez.wire.rendering import optional_price, price
 
 EVERY_S = 0.2
-# looked at, or written down, before other work has its turn: about a millisecond
-LEAVES_PER_TURN = 2_048
-COLUMNS = ("rates", "limits", "owner", "floors")
-# if more than one in so many leaves changed, whole columns are shorter and sooner made
-COLUMNS_FROM = 4
+LEAVES_PER_TURN = 2_048  # read or rendered before other work has its turn: about a millisecond
 
-
-class Part(msgspec.Struct, frozen=True):
-    """So many leaves as they were seen, and their columns as they are told. A column that did not
-    change is the one of the part before it."""
-
-    seen: LevelsView
-    rates: list[str]
-    limits: list[str | None]
-    owner: list[int]
-    floors: list[str]
-
-
-class Seen(msgspec.Struct, frozen=True):
-    """How much somebody was told."""
-
-    version: int
-    owners: int
+# owner (a place in `Market.tenants()`, or negative), rate, limit, floor
+Level: TypeAlias = tuple[int, int, int | None, int]
 
 
 class Feed:
     def __init__(self, gateway: Gateway) -> None:
+        topology = gateway.exchange.market.topology
         self.every_s = EVERY_S
+        self.seen = 0  # the version of what is shown; grows with every difference
         self._gateway = gateway
+        self._leaves = topology.leaves
+        self._names = {root: topology.level_names(root) or None for root in topology.roots}
         self._looking = asyncio.Lock()
         self._tick = -1
-        self._position = -1  # of the journal when it was last looked
+        self._position = -1  # of the journal at the last look
         self._at = 0
         self._n = 0
-        self._owners: tuple[str, ...] = ()
-        self._parts: list[Part] = []
-        self._version = 0  # grows with every difference
-        # the last version in which each leaf changed
-        self._changed_in = [0] * len(gateway.exchange.market.topology.leaves)
-        self._column_changed_in = dict.fromkeys(COLUMNS, 0)
-        # to those who have seen so much, until there is more to see
-        self._messages: dict[Seen, bytes] = {}
-
-    @property
-    def seen(self) -> Seen:
-        """All that there is to see now."""
-        return Seen(self._version, len(self._owners))
+        self._levels: list[Level | None] = [None] * len(self._leaves)
+        self._rows: list[LevelRow] = [(leaf, True, None, "", None, "") for leaf in self._leaves]
+        self._changed_in = [0] * len(self._leaves)  # the last version in which each leaf changed
+        self._messages: dict[int, bytes] = {}  # what differs from each older version
 
     def until_next_s(self) -> float:
         """Everybody comes at the same times, so that one look is enough."""
         return self.every_s - asyncio.get_running_loop().time() % self.every_s
 
     async def look_in_turn(self) -> None:
-        """Look, unless somebody else did so since everybody's last time to come."""
+        """Look, unless another follower has done so in this turn."""
         tick = int(asyncio.get_running_loop().time() // self.every_s)
         async with self._looking:
             if tick > self._tick:
@@ -83,7 +57,7 @@ class Feed:
                 await self._look()
 
     async def look_now(self) -> None:
-        """For whoever must see what it has just done itself."""
+        """For a caller that must see the effect of its own commands."""
         async with self._looking:
             await self._look()
 
@@ -93,108 +67,51 @@ class Feed:
         gateway.end_holds()
         at, n, position = gateway.clock.now(), gateway.latest(OPERATOR), gateway.position
         if position != self._position:
-            seen = []
-            for first in range(0, len(market.topology.leaves), LEAVES_PER_TURN):
-                seen.append(market.levels(first, first + LEAVES_PER_TURN))
+            found: list[Level] = []
+            for first in range(0, len(self._leaves), LEAVES_PER_TURN):
+                view = market.levels(first, first + LEAVES_PER_TURN)
+                found += zip(view.owners, view.rates, view.limits, view.floors, strict=True)
                 await asyncio.sleep(0)
-            owners = market.tenants()  # after the last part, so that every owner is among them
+            tenants = market.tenants()  # after the last part, so that every owner is among them
             await gateway.all_durable()
-            await self._show(seen, owners)
+            await self._show(found, tenants)
             self._position = position
         self._at, self._n = at, n
 
-    async def _show(self, seen: list[LevelsView], owners: tuple[str, ...]) -> None:
-        """Find what is different, then, at one instant, show it."""
-        parts: list[Part] = []
-        changed: list[int] = []
-        columns: set[str] = set()
-        for number, view in enumerate(seen):
-            old = self._parts[number] if self._parts else None
-            if old is not None and old.seen == view:
-                parts.append(old)
-                continue
-            parts.append(_part(view, old))
-            changed += _different(view, old, number * LEAVES_PER_TURN)
-            columns |= {
-                name for name in COLUMNS if getattr(parts[-1], name) is not getattr(old, name, None)
-            }
-            await asyncio.sleep(0)
-        if not changed and owners == self._owners:
-            return
-        self._version += 1
-        self._messages.clear()
-        for leaf in changed:
-            self._changed_in[leaf] = self._version
-        self._column_changed_in.update(dict.fromkeys(columns, self._version))
-        self._parts, self._owners = parts, owners
-
-    # -- telling
+    async def _show(self, found: list[Level], tenants: tuple[str, ...]) -> None:
+        """Render what is different, then show it at one instant."""
+        rows, changed = self._rows.copy(), []
+        for place, level in enumerate(found):
+            if level != self._levels[place]:
+                rows[place] = _row(self._leaves[place], level, tenants)
+                changed.append(place)
+            if place % LEAVES_PER_TURN == 0:
+                await asyncio.sleep(0)
+        if changed:
+            self.seen += 1
+            for place in changed:
+                self._changed_in[place] = self.seen
+            self._levels[:] = found
+            self._rows = rows
+            self._messages.clear()
 
     def whole(self) -> Levels:
-        topology = self._gateway.exchange.market.topology
-        names = {root: topology.level_names(root) or None for root in topology.roots}
-        return Levels(
-            format_time(self._at),
-            self._n,
-            names,
-            self._owners,
-            topology.leaves,
-            **self._columns(COLUMNS),
-        )
+        return self._told(self._rows)
 
-    def changes(self, seen: Seen) -> bytes:
-        """What is different for somebody who has seen so much, as JSON; made once for all who
-        have."""
+    def changes(self, seen: int) -> bytes:
+        """What differs from an older version, as JSON; made once for all who have seen that one."""
         message = self._messages.get(seen)
         if message is None:
-            message = self._messages[seen] = msgspec.json.encode(self._different_from(seen))
+            versions = zip(self._changed_in, self._rows, strict=True)
+            rows = [row for changed_in, row in versions if changed_in > seen]
+            message = self._messages[seen] = msgspec.json.encode(self._told(rows))
         return message
 
-    def _different_from(self, seen: Seen) -> LevelsChanged:
-        at, owners = format_time(self._at), self._owners[seen.owners :]
-        leaves = [leaf for leaf, version in enumerate(self._changed_in) if version > seen.version]
-        if len(leaves) * COLUMNS_FROM <= len(self._changed_in):
-            return LevelsChanged(at, self._n, owners, [self._row(leaf) for leaf in leaves])
-        columns = [
-            name for name, version in self._column_changed_in.items() if version > seen.version
-        ]
-        return LevelsChanged(at, self._n, owners, [], **self._columns(columns))
-
-    def _row(self, leaf: int) -> LevelChange:
-        part, place = self._parts[leaf // LEAVES_PER_TURN], leaf % LEAVES_PER_TURN
-        return leaf, part.rates[place], part.limits[place], part.owner[place], part.floors[place]
-
-    def _columns(self, names: Iterable[str]) -> dict[str, list[Any]]:
-        return {
-            name: [value for part in self._parts for value in getattr(part, name)] for name in names
-        }
+    def _told(self, rows: list[LevelRow]) -> Levels:
+        return Levels(format_time(self._at), self._n, self._names, rows)
 
 
-def _part(view: LevelsView, old: Part | None) -> Part:
-    return Part(
-        view,
-        old.rates
-        if old is not None and old.seen.rates == view.rates
-        else [*map(price, view.rates)],
-        old.limits
-        if old is not None and old.seen.limits == view.limits
-        else [*map(optional_price, view.limits)],
-        old.owner if old is not None and old.seen.owners == view.owners else view.owners,
-        old.floors
-        if old is not None and old.seen.floors == view.floors
-        else [*map(price, view.floors)],
-    )
-
-
-def _different(new: LevelsView, old: Part | None, first: int) -> list[int]:
-    """The places of the leaves that are not as they were; all of them, if there was nothing
-    before."""
-    if old is None:
-        return list(range(first, first + len(new.rates)))
-    now = zip(new.rates, new.limits, new.owners, new.floors, strict=True)
-    before = zip(old.seen.rates, old.seen.limits, old.seen.owners, old.seen.floors, strict=True)
-    return [
-        first + place
-        for place, (one, other) in enumerate(zip(now, before, strict=True))
-        if one != other
-    ]
+def _row(leaf: str, level: Level, tenants: tuple[str, ...]) -> LevelRow:
+    owner, rate, limit, floor = level
+    holder = tenants[owner] if owner >= 0 else None
+    return leaf, owner != OFFLINE, holder, price(rate), optional_price(limit), price(floor)

@@ -74,42 +74,20 @@ class RateHistory(msgspec.Struct, frozen=True):
     segments: tuple[RatePiece, ...]
 
 
-class Levels(msgspec.Struct, frozen=True):
-    """Every leaf, in columns of equal length: what presses on it, its owner's limit, its owner, and
-    the floor in force.
+# leaf, whether it is online, owner, rate, limit, floor
+LevelRow: TypeAlias = tuple[str, bool, str | None, str, str | None, str]
 
-    An owner is its place in `owners`; -1: nobody's, -2: offline. A limit is `null` where there is
-    none, or no owner. `levels` are the names of each tree's levels. All events up to the operator's
-    number `n` are in it, perhaps some later ones too.
+
+class Levels(msgspec.Struct, frozen=True):
+    """Every leaf as a row: its path, whether it is online, its owner (`null`: idle), what presses
+    on it, its owner's limit (`null`: none) and the floor in force.
+
+    Rows are in the order of the topology. `levels` are the names of each tree's levels. All events
+    up to the operator's number `n` are in it, perhaps some later ones too. Later messages of a
+    stream have only the rows that changed.
     """
 
     at: str
     n: int
     levels: dict[str, tuple[str, ...] | None]
-    owners: tuple[str, ...]
-    leaves: tuple[str, ...]
-    rates: list[str]
-    limits: list[str | None]
-    owner: list[int]
-    floors: list[str]
-
-
-# the leaf's place in `leaves`; its rate, limit, owner and floor
-LevelChange: TypeAlias = tuple[int, str, str | None, int, str]
-
-
-class LevelsChanged(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is different since the last message of the stream: new `owners`, to be added to the
-    list, and leaves one by one.
-
-    Where very many leaves changed, whole columns come instead, those that changed at all.
-    """
-
-    at: str
-    n: int
-    owners: tuple[str, ...]
-    changes: list[LevelChange]
-    rates: list[str] | None = None
-    limits: list[str | None] | None = None
-    owner: list[int] | None = None
-    floors: list[str] | None = None
+    rows: list[LevelRow]

@@ -13,63 +13,44 @@ export class Levels {
     this.count = 0;
     this.owners = []; // names; a leaf's owner is a place in here
     this.places = new Map(); // of names
-    this.theirs = []; // place here of each of the server's places: a new stream may count otherwise
   }
 
   hear({ type, data }) {
     if (type === "levels") this.whole(data);
-    else if (type === "changed") this.changed(data);
+    else if (type === "changed") this.changed(data.rows);
     this.on.told();
   }
 
-  whole(data) {
-    this.theirs = [];
-    this.meet(data.owners);
-    const known = this.leaves?.length === data.leaves.length && this.leaves.every((path, i) => path === data.leaves[i]);
+  whole({ rows, levels }) {
+    const known = this.leaves?.length === rows.length && this.leaves.every((path, i) => path === rows[i][0]);
     this.isNew = !known; // a new tree is told as a whole
-    if (!known) this.build(data);
-    this.columns(data);
+    if (!known) this.build(rows, levels);
+    this.changed(rows);
     this.isNew = false;
     if (!known) this.on.built();
   }
 
-  build({ leaves, levels }) {
-    this.leaves = leaves;
-    this.count = leaves.length;
+  build(rows, levels) {
+    this.leaves = rows.map(([path]) => path);
+    this.count = rows.length;
     this.rate = new Float64Array(this.count);
     this.limit = new Float64Array(this.count).fill(NaN);
     this.floor = new Float64Array(this.count);
     this.owner = new Int32Array(this.count).fill(IDLE);
     this.nodes = new Map();
-    this.forest = grow(leaves, levels, this.nodes);
+    this.forest = grow(this.leaves, levels, this.nodes);
   }
 
-  meet(names) {
-    for (const name of names) {
-      if (!this.places.has(name)) this.places.set(name, this.owners.push(name) - 1);
-      this.theirs.push(this.places.get(name));
+  changed(rows) {
+    for (const [path, online, owner, rate, limit, floor] of rows) {
+      const held = owner === null ? (online ? IDLE : OFFLINE) : this.placeOf(owner);
+      this.put(this.nodes.get(path).first, micros(rate), micros(limit), held, micros(floor));
     }
   }
 
-  changed(data) {
-    this.meet(data.owners);
-    for (const [i, rate, limit, owner, floor] of data.changes) this.put(i, micros(rate), micros(limit), this.here(owner), micros(floor));
-    this.columns(data);
-  }
-
-  /** Whole columns; those that are not given stay. */
-  columns({ rates, limits, owner, floors }) {
-    if (!(rates || limits || owner || floors)) return;
-    for (let i = 0; i < this.count; i++) {
-      const rate = rates ? micros(rates[i]) : this.rate[i];
-      const limit = limits ? micros(limits[i]) : this.limit[i];
-      const held = owner ? this.here(owner[i]) : this.owner[i];
-      this.put(i, rate, limit, held, floors ? micros(floors[i]) : this.floor[i]);
-    }
-  }
-
-  here(owner) {
-    return owner < 0 ? owner : this.theirs[owner];
+  placeOf(name) {
+    if (!this.places.has(name)) this.places.set(name, this.owners.push(name) - 1);
+    return this.places.get(name);
   }
 
   put(i, rate, limit, owner, floor) {
