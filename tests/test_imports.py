@@ -28,8 +28,8 @@ TYPES = (
 # The product. `laissez.cli` stands on top of it.
 PROGRAM = (
     "laissez.units",
+    "laissez.config",
     "laissez.market",
-    "laissez.units",
     "laissez.exchange",
     "laissez.journal",
     "laissez.wire",
@@ -48,6 +48,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "laissez": ("laissez._form",),
     "laissez._form": (),
     "laissez.units": ("laissez.market.commands",),
+    "laissez.config": ("laissez.market.commands", "laissez.units"),
     "laissez.market": (),
     "laissez.exchange": ("laissez.market",),
     "laissez.journal": ("laissez.exchange.events",),
@@ -72,6 +73,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
     ),
     "laissez.workers": (),
     "laissez.sim": (
+        "laissez.config",
         "laissez.market",
         "laissez.units",
         "laissez.tenants",

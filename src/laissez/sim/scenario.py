@@ -8,35 +8,41 @@ Ranges, [low, high], are drawn from evenly. The defaults are those of the retent
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, ClassVar, Final
+from pathlib import Path
+from typing import Annotated, Final, TypeAlias
 
 import msgspec
 from msgspec import Meta
 
-from laissez.operators.fields import shown
-from laissez.sim.fields import (
-    LARGEST,
-    Count,
-    FilePath,
-    Hours,
-    HoursRange,
-    NotNegative,
-    Pace,
-    PaceRange,
-    Positive,
-    Price,
-    Range,
-    Share,
-    SizeRange,
-    Table,
-    Text,
-    Texts,
-    is_there,
-)
+from laissez.config import File, mistakes_in, shown
+from laissez.market.commands import PRICE_MAX
+from laissez.sim.errors import ScenarioError
 from laissez.tenants.dynamo import built_in
 from laissez.tenants.parabricks.runtime import RUN_TIMES
 from laissez.tenants.sailor.builtin import COMPACT
-from laissez.tenants.units import HOUR_S
+from laissez.tenants.units import HOUR_S, MICRO
+
+# of anything that has no bound of its own: a cluster of so many GPUs, or a century of hours
+LARGEST: Final = 1_000_000
+
+Text: TypeAlias = Annotated[str, Meta(min_length=1)]
+Texts: TypeAlias = Annotated[tuple[Text, ...], Meta(min_length=1)]
+Count: TypeAlias = Annotated[int, Meta(ge=1, le=LARGEST)]
+Positive: TypeAlias = Annotated[float, Meta(gt=0, le=LARGEST)]
+Parts: TypeAlias = Annotated[Mapping[str, Positive], Meta(min_length=1)]  # only their ratio counts
+# dollars per GPU-hour; the market takes no more
+Price: TypeAlias = Annotated[float, Meta(gt=0, le=PRICE_MAX / MICRO)]
+NotNegative: TypeAlias = Annotated[float, Meta(ge=0, le=LARGEST)]
+Share: TypeAlias = Annotated[float, Meta(ge=0, le=1)]
+Hours: TypeAlias = Annotated[float, Meta(ge=0.01, le=LARGEST)]
+# seconds: whoever acts without a pause never comes to an end
+Pace: TypeAlias = Annotated[float, Meta(ge=1, le=LARGEST)]
+# a job of ever smaller pieces would have no end either
+Size: TypeAlias = Annotated[float, Meta(ge=0.001, le=LARGEST)]
+Range: TypeAlias = tuple[Positive, Positive]
+HoursRange: TypeAlias = tuple[Hours, Hours]
+PaceRange: TypeAlias = tuple[Pace, Pace]
+SizeRange: TypeAlias = tuple[Size, Size]
 
 KINDS: Final = ("inference", "training", "batch")
 # what every inference service serves, on engines of one GPU
@@ -44,25 +50,33 @@ INFERENCE_MODEL: Final = "llama-3.1-8b"
 COLD_STARTS: Final = 2  # that the work of a job leaves time for: the first, and one change
 
 
+class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A table of the file. It checks itself when it is made, so a scenario written in Python is
+    held to the same rules as one read from a file."""
+
+    def __post_init__(self) -> None:
+        mistakes = mistakes_in(self) or [f"{field}: {what}" for field, what in self.impossible()]
+        if mistakes:
+            raise ScenarioError("\n".join(mistakes))
+
+    def impossible(self) -> Iterator[tuple[str, str]]:
+        """Combinations that cannot be although each field by itself can: the field, and what was
+        expected and found. All fields are of their kind here."""
+        yield from ()
+
+
 class ClusterTable(Table, frozen=True, kw_only=True):
     """Either `gpus`, counts by type, or `shares` of types, and then `demand` of the scenario says
     how many there are in all."""
 
-    place: ClassVar[str] = "cluster"
-
-    gpus: Mapping[str, Count] | None = None  # by type
-    # parts by type; only their ratio counts
-    shares: Mapping[str, Positive] = msgspec.field(
-        default_factory=lambda: {"h100": 0.5, "a100": 0.5}
-    )
+    gpus: Annotated[Mapping[str, Count], Meta(min_length=1)] | None = None  # by type
+    shares: Parts = msgspec.field(default_factory=lambda: {"h100": 0.5, "a100": 0.5})
     gpus_per_host: Count = 8  # one NVLink domain
 
 
 class PricesTable(Table, frozen=True, kw_only=True):
     """Dollars per GPU-hour on demand; the market's floors are `floor` of them. (AWS p5 and p4de, US
     regions, August 2026.)"""
-
-    place: ClassVar[str] = "prices"
 
     h100: Price = 6.88  # dollars per GPU-hour
     a100: Price = 3.43  # the same, for the part with 80 GB
@@ -81,11 +95,8 @@ class TenantsTable(Table, frozen=True, kw_only=True):
     they need cost on demand, in the mean over tenants.
     """
 
-    place: ClassVar[str] = "tenants"
-
     count: Annotated[int, Meta(ge=0, le=LARGEST)] = 24  # 0 only where some are there already
-    # parts by kind; only their ratio counts
-    mix: Mapping[str, Positive] = msgspec.field(default_factory=lambda: dict.fromkeys(KINDS, 1.0))
+    mix: Parts = msgspec.field(default_factory=lambda: dict.fromkeys(KINDS, 1.0))
     arrivals_hours: NotNegative = 0.75
     worth: Positive = 4.0
     # between two decisions of a job; an inference service decides with each plan
@@ -106,8 +117,6 @@ class TenantsTable(Table, frozen=True, kw_only=True):
 class InferenceTable(Table, frozen=True, kw_only=True):
     """`engines` are how many GPUs the mean load needs, `hours` how long the service runs."""
 
-    place: ClassVar[str] = "inference"
-
     engines: Range = (2.0, 8.0)
     hours: HoursRange = (1.5, 2.5)
     plan_seconds: Pace = 10.0  # between two looks of the planner at the load
@@ -115,7 +124,7 @@ class InferenceTable(Table, frozen=True, kw_only=True):
     cold_seconds: Positive = 60.0  # until an engine serves
     # times the predicted load that is planned for
     headroom: Annotated[float, Meta(gt=0, le=10)] = 1.25
-    trace: FilePath | None = None  # a file of requests; None: drawn
+    trace: File | None = None  # a file of requests; None: drawn
 
     def impossible(self) -> Iterator[tuple[str, str]]:
         shortest_s = self.hours[0] * HOUR_S
@@ -124,7 +133,7 @@ class InferenceTable(Table, frozen=True, kw_only=True):
                 yield (
                     field,
                     (
-                        f"expected less than the shortest of inference.hours, {shortest_s:g} s,"
+                        f"expected less than the shortest of hours, {shortest_s:g} s,"
                         f" found {getattr(self, field):g}"
                     ),
                 )
@@ -146,15 +155,13 @@ class JobTable(Table, frozen=True, kw_only=True):
             yield (
                 "cold_seconds",
                 (
-                    f"expected less than half of the shortest of {self.place}.hours, {bound_s:g} s,"
+                    f"expected less than half of the shortest of hours, {bound_s:g} s,"
                     f" found {self.cold_seconds[1]:g}"
                 ),
             )
 
 
 class TrainingTable(JobTable, frozen=True, kw_only=True):
-    place: ClassVar[str] = "training"
-
     cold_seconds: Range = (60.0, 240.0)
     checkpoint_seconds: PaceRange = (300.0, 900.0)
     models: Texts = ("OPT-350", "GPT-Neo-2.7")  # of Sailor's; each job trains one of them
@@ -170,8 +177,6 @@ class TrainingTable(JobTable, frozen=True, kw_only=True):
 
 
 class BatchTable(JobTable, frozen=True, kw_only=True):
-    place: ClassVar[str] = "batch"
-
     cold_seconds: Range = (240.0, 720.0)
     checkpoint_seconds: PaceRange = (600.0, 1200.0)
     sample_size: SizeRange = (0.1, 0.4)  # 1 is a human genome read 50 times over
@@ -187,8 +192,6 @@ class Band(Table, frozen=True, kw_only=True):
 class MarketTable(Table, frozen=True, kw_only=True):
     """The market's controls, the same for every tree; what is not given stays as the market has
     it."""
-
-    place: ClassVar[str] = "market"
 
     rise: Band | None = None  # of bids
     fall: Band | None = None  # of floors
@@ -210,8 +213,6 @@ class FloorTable(Table, frozen=True, kw_only=True):
 
 
 class ControlsTable(MarketTable, frozen=True, kw_only=True):
-    place: ClassVar[str] = ""
-
     node: Text
 
 
@@ -242,8 +243,6 @@ class FailuresTable(Table, frozen=True, kw_only=True):
     """Hosts fail after `mtbf_hours` in the mean and are repaired after `repair_hours` in the mean,
     both exponentially distributed."""
 
-    place: ClassVar[str] = "failures"
-
     mtbf_hours: Annotated[float, Meta(ge=0.1, le=LARGEST)]
     repair_hours: Positive = 1.0
 
@@ -253,8 +252,8 @@ class Scenario(Table, frozen=True, kw_only=True):
     # that a run lasts at least when it begins from `start`; others end when the last tenant is gone
     hours: Hours = 3.0
     demand: Positive | None = None  # what all typically need together, over the GPUs that there are
-    start: FilePath | None = None  # a snapshot of a market to begin from, with its cluster
-    maps: FilePath | None = None  # InfraMaps, for the market alone
+    start: File | None = None  # a snapshot of a market to begin from, with its cluster
+    maps: File | None = None  # InfraMaps, for the market alone
     maps_seconds: Pace = 10.0  # between two decisions of the maps
     actions: tuple[ActionTable, ...] = ()
     failures: FailuresTable | None = None  # None: nothing fails
@@ -345,3 +344,12 @@ class Scenario(Table, frozen=True, kw_only=True):
                 )
             case _:
                 return frozenset(RUN_TIMES)
+
+
+def is_there(file: str) -> bool:
+    """Whether the file exists, as far as can be seen: its name may be too long, its folder
+    closed."""
+    try:
+        return Path(file).is_file()
+    except OSError:
+        return False

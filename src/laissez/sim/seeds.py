@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from laissez.operators.fields import shown
+from laissez.config import shown
 from laissez.sim.errors import ScenarioError
 
 

@@ -1,0 +1,343 @@
+"""Configuration files into structs: the only reader of TOML and YAML that people write.
+
+What a table may hold is what its class says, a msgspec struct or a dataclass: fields, types and
+bounds. All mistakes are told at once, each with file, key, what was expected and what was found.
+A class checks how its fields go together when it is made, and raises `ValueError` with lines such
+as "field: expected ..., found ...". A pair of numbers is a range, the lower end first.
+
+Prices and times are whole numbers inside; in a file they are written as people write them. Relative
+paths start at the folder of the file.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import re
+import reprlib
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    NamedTuple,
+    TypeAlias,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+import msgspec
+from msgspec import Meta, inspect
+
+from laissez.market.commands import TIME_MAX_US
+from laissez.units import parse_price, parse_time
+
+T = TypeVar("T")
+Place: TypeAlias = tuple[str | int, ...]
+# the name of a file, relative to the folder of the file that names it
+File: TypeAlias = Annotated[str, Meta(min_length=1, title="file")]
+
+SHOWN_MAX: Final = 60  # characters of a value that a message repeats
+_REPR: Final = reprlib.Repr()
+_REPR.maxlevel, _REPR.maxstring, _REPR.maxother, _REPR.maxlong = 2, 1000, 1000, 1000
+
+
+class ConfigError(ValueError):
+    """A file that cannot be used, with one line for each mistake."""
+
+
+class Price(int):
+    """Micro-dollars per hour, written as dollars."""
+
+    @classmethod
+    def of(cls, text: object) -> Price:
+        """Never from a float: 2.75 is not always 2.75."""
+        if not isinstance(text, str):
+            raise ValueError('expected dollars per hour in quotes, such as "2.75"')  # noqa: TRY004
+        return cls(parse_price(text))
+
+
+class Instant(int):
+    """Microseconds since 1970, written as RFC 3339."""
+
+    @classmethod
+    def of(cls, when: object) -> Instant:
+        text = when.isoformat() if isinstance(when, datetime) else when
+        try:
+            at = parse_time(text) if isinstance(text, str) else -1
+        except ValueError:
+            at = -1
+        if not 0 <= at <= TIME_MAX_US:
+            raise ValueError(
+                "expected a date and time with its offset, such as 2026-09-01T02:00:00Z, after 1970"
+                " and before 2255"
+            )
+        return cls(at)
+
+
+class Field(NamedTuple):
+    name: str  # of the attribute; the key in the file may differ
+    type: Any
+    required: bool
+
+
+class Reader:
+    """Reads the tables of one `source`: a file, or whatever a place in it was set by. Collects
+    `mistakes`."""
+
+    def __init__(
+        self, source: str | Callable[[Place], str], folder: Path | None = None, strict: bool = True
+    ) -> None:
+        self.mistakes: list[str] = []
+        self._source = source
+        self._folder = folder
+        self._strict = strict  # else every value is text, and becomes what its field needs
+
+    def wrong(self, place: Place, what: str) -> None:
+        source = self._source if isinstance(self._source, str) else self._source(place)
+        self.mistakes.append(": ".join(filter(None, (source, place_text(place), what))))
+
+    def check(self, error: type[Exception] = ConfigError) -> None:
+        if self.mistakes:
+            raise error("\n".join(self.mistakes))
+
+    def table(self, place: Place, kind: type[T], content: object, **given: object) -> T | None:
+        """A `kind` from a table and what is `given` beside it; None, and mistakes, if that cannot
+        be."""
+        values = self.fields(place, kind, content, given)
+        if values is None:
+            return None
+        try:
+            return kind(**values, **given)
+        except ValueError as error:
+            for line in str(error).splitlines():
+                self._wrong_inside(place, kind, line)
+            return None
+
+    def fields(
+        self, place: Place, kind: type, content: object, given: Iterable[str] = ()
+    ) -> dict[str, object] | None:
+        """The values of a table by attribute; None, and mistakes, if not all can be used."""
+        if not isinstance(content, Mapping):
+            self.wrong(place, f"expected a table, found {shown(content)}")
+            return None
+        before = len(self.mistakes)
+        known = {key: field for key, field in fields_of(kind).items() if field.name not in given}
+        values: dict[str, object] = {}
+        for key, found in content.items():
+            if key in known:
+                values[known[key].name] = self.value((*place, key), known[key].type, found)
+            else:
+                self.wrong((*place, key), unknown(key, known))
+        for key, field in known.items():
+            if field.required and key not in content:
+                self.wrong((*place, key), "expected to be set, found nothing")
+        return values if len(self.mistakes) == before else None
+
+    def value(self, place: Place, kind: Any, found: object) -> Any:
+        """One value of a table, of whatever kind; None, and mistakes, if it is not of that kind."""
+        if type(None) in get_args(kind):
+            if found is None:
+                return None
+            kind = Union[tuple(one for one in get_args(kind) if one is not type(None))]  # noqa: UP007
+        if is_table(kind):
+            return found if isinstance(found, kind) else self.table(place, kind, found)
+        bare = get_args(kind)[0] if get_origin(kind) is Annotated else kind
+        if get_origin(bare) is tuple and Ellipsis in get_args(bare):
+            return self._several(place, kind, get_args(bare)[0], found)
+        if get_origin(bare) in (Mapping, dict):
+            return self._several(place, kind, get_args(bare)[1], found)
+        return self._single(place, kind, found)
+
+    def _several(self, place: Place, kind: Any, item: Any, found: object) -> object:
+        """A list, or a table whose keys are names."""
+        info: Any = inspect.type_info(kind)
+        if not self._strict and isinstance(found, str):
+            found = [part.strip() for part in found.split(",")]
+        of_names = isinstance(info, inspect.DictType)
+        if not isinstance(found, Mapping if of_names else list | tuple) or (
+            len(found) < (info.min_length or 0)
+        ):
+            self.wrong(place, f"expected {describe(kind)}, found {shown(found)}")
+            return None
+        if isinstance(found, Mapping):
+            return {key: self.value((*place, key), item, one) for key, one in found.items()}
+        return tuple(self.value((*place, at), item, one) for at, one in enumerate(found))
+
+    def _single(self, place: Place, kind: Any, found: object) -> object:
+        reads_itself = hasattr(kind, "of")
+        plain = found.plain if isinstance(found, Scalar) and not reads_itself else found
+        try:
+            value: Any = msgspec.convert(plain, kind, strict=self._strict, dec_hook=self._special)
+        except msgspec.ValidationError as error:
+            said = str(error) if str(error).startswith("expected") else f"expected {describe(kind)}"
+            self.wrong(place, said if ", found " in said else f"{said}, found {shown(found)}")
+            return None
+        if isinstance(value, tuple) and value[0] > value[1]:
+            self.wrong(
+                place, f"expected the lower end first, found {value[0]:g} before {value[1]:g}"
+            )
+        if kind == File and self._folder is not None:
+            return str((self._folder / value).absolute())
+        return value
+
+    def _special(self, kind: Any, found: object) -> object:
+        """What TOML has no type for."""
+        if hasattr(kind, "of"):
+            return kind.of(found)
+        if kind is Path:
+            if not isinstance(found, str) or not found:
+                raise ValueError("expected the name of a file")
+            return (self._folder or Path()) / found
+        function = imported(found)
+        if not callable(function):
+            raise ValueError(f"expected a function, found {shown(function)}")  # noqa: TRY004
+        return function
+
+    def _wrong_inside(self, place: Place, kind: type, line: str) -> None:
+        """A mistake that a class found itself; it names the field first, if there is one."""
+        field, _, what = line.partition(": ")
+        name = re.match(r"\w+", field)
+        if name is not None and any(name[0] == known.name for known in fields_of(kind).values()):
+            self.wrong((*place, field), what)
+        else:
+            self.wrong(place, line)
+
+
+def load_toml(file: Path, error: type[Exception] = ConfigError) -> dict[str, Any]:
+    try:
+        # some editors write a mark before the text
+        return tomllib.loads(file.read_text(encoding="utf-8-sig"))
+    except OSError as reason:
+        raise error(f"{file}: expected a file that can be read: {reason.strerror}") from None
+    # also for bytes that are no text and for a number of thousands of digits
+    except (ValueError, RecursionError) as reason:
+        raise error(f"{file}: expected TOML: {reason}") from None
+
+
+def mistakes_in(table: msgspec.Struct) -> list[str]:
+    """What is wrong with each field of an object that was made in Python."""
+    reader = Reader("")
+    for key, field in fields_of(type(table)).items():
+        reader.value((key,), field.type, getattr(table, field.name))
+    return reader.mistakes
+
+
+class Scalar(str):
+    """A YAML scalar as it was written; `plain` is what YAML takes it for."""
+
+    __slots__ = ("plain",)
+    plain: object
+
+
+def is_table(kind: Any) -> bool:
+    return isinstance(kind, type) and (
+        issubclass(kind, msgspec.Struct) or dataclasses.is_dataclass(kind)
+    )
+
+
+@cache
+def fields_of(kind: Any) -> dict[str, Field]:
+    """The fields of a class by their keys in a file."""
+    if issubclass(kind, msgspec.Struct):
+        return {
+            field.encode_name: Field(field.name, field.type, field.required)
+            for field in msgspec.structs.fields(kind)
+        }
+    hints = get_type_hints(kind, include_extras=True)
+    return {
+        field.name: Field(
+            field.name,
+            hints[field.name],
+            field.default is field.default_factory is dataclasses.MISSING,
+        )
+        for field in dataclasses.fields(kind)
+        if field.init
+    }
+
+
+def place_text(place: Place) -> str:
+    """Such as `actions[0].floor.price`."""
+    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)
+    return "".join(steps).removeprefix(".")
+
+
+def unknown(name: object, known: Iterable[str]) -> str:
+    near = get_close_matches(str(name), known, n=1)
+    hint = f" (did you mean {near[0]}?)" if near else ""
+    return f"expected one of {', '.join(known)}, found {shown(name)}{hint}"
+
+
+def imported(place: object) -> Any:
+    """What "package.module:name" names."""
+    module, _, name = place.partition(":") if isinstance(place, str) else ("", "", "")
+    if not module or not name:
+        raise ValueError(f'expected "package.module:name", found {shown(place)}')
+    try:
+        return getattr(importlib.import_module(module), name)
+    # the last two for names that cannot be imported at all
+    except (ImportError, AttributeError, ValueError, TypeError) as error:
+        raise ValueError(f"expected {name} in the Python module {module}: {error}") from error
+
+
+def shown(value: object) -> str:
+    """A value for a message, cut short."""
+    if isinstance(value, Scalar) and value.plain is None:
+        return "nothing"
+    try:
+        text = repr(value) if isinstance(value, str) else _REPR.repr(value)
+    except ValueError:  # such a number has no text in Python
+        text = "a number of thousands of digits"
+    return text if len(text) <= SHOWN_MAX else text[:SHOWN_MAX] + "..."
+
+
+def describe(kind: Any) -> str:
+    """What is expected of a value, in words."""
+    return _words(inspect.type_info(kind))
+
+
+_WORDS: Final[dict[type, str]] = {
+    inspect.BoolType: "true or false",
+    inspect.StructType: "a table",
+    inspect.DataclassType: "a table",
+    inspect.TimeType: "a time of day such as 09:30:00",
+}
+
+
+def _words(kind: inspect.Type) -> str:
+    match kind:
+        case inspect.Metadata(inner, schema):
+            return str((schema or {}).get("description") or _words(inner))
+        case inspect.UnionType(types):
+            return " or ".join(_words(one) for one in types)
+        case inspect.IntType():
+            return f"an integer{_bounds(kind)}"
+        case inspect.FloatType():
+            return f"a number{_bounds(kind)}"
+        case inspect.LiteralType(values):
+            return f"one of {', '.join(map(str, values))}"
+        case inspect.TupleType(items):
+            return f"[low, high], each {_words(items[0])}"
+        case inspect.VarTupleType(item):
+            return f"a list{' that is not empty' if kind.min_length else ''}, each {_words(item)}"
+        case inspect.DictType(_, value):
+            filled = " that is not empty" if kind.min_length else ""
+            return f"a table{filled}, each entry {_words(value)}"
+        case _:
+            return _WORDS.get(type(kind), "a text in quotes")
+
+
+def _bounds(kind: inspect.IntType | inspect.FloatType) -> str:
+    low = "" if kind.ge is None else f" from {kind.ge:,.15g}"
+    low = low if kind.gt is None else f" above {kind.gt:,.15g}"
+    if kind.lt is not None:
+        return f"{low} to below {kind.lt:,.15g}"
+    return f"{low} up to {kind.le:,.15g}" if kind.le is not None else f"{low} on"
