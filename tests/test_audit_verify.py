@@ -44,8 +44,8 @@ from laissez.server.audit.log import (
 from laissez.server.audit.verify import KeptUnreadable, verify
 from laissez.server.audit.writer import AuditWriter
 from laissez.server.data_folder import Replaying
-from laissez.server.logs import JsonLines
 from laissez.server.maintenance import cancel_orphans, last_done
+from laissez.server.serve import JsonLines
 from laissez.server.settings import Audit
 from service_world import World, with_service
 

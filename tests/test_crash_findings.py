@@ -103,7 +103,7 @@ def test_closing_the_books_tells_of_the_holds_that_end_with_it(tmp_path: Path) -
     with_service(tmp_path / "data", story)
 
 
-def test_founding_that_was_cut_short_is_begun_anew(tmp_path: Path) -> None:
+def test_a_first_start_that_was_cut_short_is_begun_anew(tmp_path: Path) -> None:
     topology = tmp_path / "cluster.toml"
     topology.write_text('gpu = ["g[0-1]"]')
     data = tmp_path / "data"
@@ -111,8 +111,10 @@ def test_founding_that_was_cut_short_is_begun_anew(tmp_path: Path) -> None:
     for left in ("journal.lock", "journal.db.new"):
         (data / left).write_bytes(b"")
     settings = Settings(data=Data(folder=str(data), topology=str(topology)))
-    assert first_start.found(settings)
-    assert not first_start.found(settings)
+    first_start.create_if_new(settings)
+    made = (data / "journal.db").read_bytes()
+    first_start.create_if_new(settings)
+    assert made == (data / "journal.db").read_bytes()
 
 
 @pytest.mark.parametrize("left", ["journal.db-wal", "journal.mark", "snapshots"])
@@ -120,4 +122,4 @@ def test_what_a_lost_journal_left_behind_is_no_place_for_a_new_one(
     tmp_path: Path, left: str
 ) -> None:
     (tmp_path / left).mkdir() if left == "snapshots" else (tmp_path / left).write_bytes(b"")
-    assert first_start.is_founded(tmp_path)
+    assert first_start.has_market(tmp_path)

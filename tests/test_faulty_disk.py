@@ -14,7 +14,7 @@ from journal_sum import GENESIS, Sum, append, recovered, take_snapshot
 from laissez.journal import Journal, JournalError, JournalFailed, Reader, log_copy, snapshots
 from laissez.journal import store as journal_store
 from laissez.journal.disk import keep, rename, system, write_whole
-from laissez.server.first_start import is_founded
+from laissez.server.first_start import has_market
 from laissez_check.disk.faulty import FaultyDisk
 from laissez_check.disk.sqlite_shim import CannotWatch
 from laissez_check.scratch import scratch
@@ -185,12 +185,12 @@ def test_a_founding_that_was_cut_short_looked_at_and_lost_is_repeated() -> None:
                 disk.kill()
                 disk.fail_at = disk.operations + 1 + seed % 4
                 with suppress(JournalError):
-                    if is_founded(folder):
+                    if has_market(folder):
                         Journal.open(folder)
                 disk.fail_at = None
                 disk.power_off()
                 (
-                    Journal.open(folder) if is_founded(folder) else Journal.create(folder, GENESIS)
+                    Journal.open(folder) if has_market(folder) else Journal.create(folder, GENESIS)
                 ).close()
 
 

@@ -10,10 +10,14 @@ import pytest
 
 from laissez.exchange.commands import SERVICE, Caps, CreateTenant
 from laissez.journal import disk
-from laissez.server import first_start, sample
+from laissez.server import first_start
 from service_world import World, with_service
 
 pytestmark = pytest.mark.once
+
+
+def eve_has_key(world: World) -> bool:
+    return any(key.holder == "eve" for key in world.gateway.exchange.keys.values())
 
 
 def test_a_first_keys_file_has_its_name_on_the_disk_before_the_key_is_in_force(
@@ -27,7 +31,7 @@ def test_a_first_keys_file_has_its_name_on_the_disk_before_the_key_is_in_force(
         monkeypatch.setattr(
             disk.System,
             "keep",
-            lambda system, path: kept.append((path, first_start.has_key(world.gateway, "eve"))),
+            lambda system, path: kept.append((path, eve_has_key(world))),
         )
         path = await asyncio.wait_for(first_start.issue_first_key(world.gateway, folder, "eve"), 10)
         assert path is not None and path.read_text().startswith("lz_")
@@ -40,15 +44,15 @@ def test_a_sample_gives_its_traders_budgets_once(tmp_path: Path) -> None:
     folder = tmp_path / "data"
 
     async def story(world: World) -> None:
-        await sample.set_up(world.gateway, folder)
+        await first_start.set_up_sample(world.gateway, folder)
         accounts = world.gateway.exchange.accounts
-        assert sample.BUDGETS == {
+        assert first_start.BUDGETS == {
             name: account.budget.amount
             for name, account in accounts.items()
             if account.budget is not None
         }
         position = world.gateway.position
-        await sample.set_up(world.gateway, folder)
+        await first_start.set_up_sample(world.gateway, folder)
         assert position == world.gateway.position
 
-    with_service(folder, story, topology=sample.TOPOLOGY)
+    with_service(folder, story, topology=first_start.SAMPLE_TOPOLOGY)

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from laissez.server.http.protocol import READ_BYTES, REQUESTS_MAX
-from laissez.server.open_files import KEPT_FREE, connections_possible
+from laissez.server.serve import KEPT_FREE, connections_possible
 from laissez.wire.limits import HEAD_BYTES_MAX
 from live_world import SOON_S, Live, with_live
 from service_world import GENEROUS

@@ -30,7 +30,7 @@ from laissez.operators import (
     Reading,
     Rehearsal,
 )
-from laissez.server.sample import TOPOLOGY
+from laissez.server.first_start import SAMPLE_TOPOLOGY as TOPOLOGY
 from laissez.wire.inframaps import FloorReport, FloorTerm, Pressed, RunnerShown
 from live_world import Live, with_live
 

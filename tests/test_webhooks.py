@@ -14,7 +14,7 @@ import pytest
 
 from laissez.exchange.commands import SERVICE, RotateWebhookSecret
 from laissez.exchange.webhooks import WebhookRecord
-from laissez.server.logs import fields_of
+from laissez.server.serve import fields_of
 from laissez.server.webhooks.cursors import Cursor
 from laissez.server.webhooks.delivery import TOLD_AFTER
 from laissez.server.webhooks.endpoints import Endpoint

@@ -12,7 +12,7 @@ from typing import Annotated, TypeAlias
 import typer
 
 from laissez.exchange.commands import OPERATOR
-from laissez.server import data_folder, first_start, sample
+from laissez.server import data_folder, first_start
 from laissez.server.gateway import Gateway
 from laissez.server.serve import CannotListen, listen
 from laissez.server.serve import serve as run_service
@@ -54,7 +54,7 @@ def serve(
     }
     settings = read_settings(config, flags=flags)
     folder = Path(settings.data.folder)
-    first_start.found(settings)
+    first_start.create_if_new(settings)
 
     async def ready(gateway: Gateway, address: str) -> None:
         key = await first_start.issue_first_key(gateway, folder, OPERATOR)
@@ -91,14 +91,14 @@ def up(
             "data": {"folder": str(data)},
         }
     )
-    new = not first_start.is_founded(data)
+    new = not first_start.has_market(data)
     if new:
-        data_folder.create(data, sample.TOPOLOGY, settings.limits.open_orders_max)
+        data_folder.create(data, first_start.SAMPLE_TOPOLOGY, settings.limits.open_orders_max)
 
     life: list[subprocess.Popen[bytes]] = []
 
     async def ready(gateway: Gateway, address: str) -> None:
-        await sample.set_up(gateway, data)
+        await first_start.set_up_sample(gateway, data)
         if not still:
             life.append(start_life(address, data / first_start.KEYS))
         print(welcome(address, data, new, still), flush=True)

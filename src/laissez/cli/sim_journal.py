@@ -17,8 +17,7 @@ from laissez.journal import Reader
 from laissez.journal.disk import write_whole
 from laissez.journal.snapshots import SnapshotFile
 from laissez.market import AdvanceTime, Market
-from laissez.server.data_folder import Replaying
-from laissez.server.past_state import exchange_after, last_entry
+from laissez.server.data_folder import Replaying, exchange_after, last_entry
 from laissez.units import TimeError, format_time, parse_time
 
 MARKET: Final = ".market"

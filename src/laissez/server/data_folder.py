@@ -1,5 +1,5 @@
-"""Opening a data folder: a new journal or the one that is there, the exchange recovered from it,
-and the memories of the last day refilled."""
+"""Data folders: make a new one, recover the exchange from one, refill the indexes of the last day,
+and rebuild the exchange as it was after an earlier entry."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import msgspec
 from laissez.exchange.codec import Codec
 from laissez.exchange.events import Document
 from laissez.exchange.exchange import Exchange
-from laissez.journal import Journal, SnapshotUnusable, recover
+from laissez.journal import Journal, JournalForeign, Reader, SnapshotUnusable, recover, snapshots
+from laissez.journal.recovery import replay
 from laissez.market import Market, SnapshotError, Topology
 from laissez.server.clock import Clock
 from laissez.server.event_log import EventLog
@@ -72,8 +73,8 @@ def open_folder(
     on_progress: Callable[[int, int], None] | None = None,
     start_clock: Callable[[int], Clock] = Clock,
 ) -> Opened:
-    """Recover everything. While millions of objects are made that all stay, looking for garbage
-    among them only takes time."""
+    """Recover everything. Garbage collection is off meanwhile: millions of objects are made, and
+    all of them stay."""
     journal = Journal.open(folder)
     collects = gc.isenabled()
     gc.disable()
@@ -114,8 +115,8 @@ def _refill(
     now: int,
     limits: Limits,
 ) -> None:
-    """Read the journal backwards, from its end, until neither memory takes more or all that is
-    older is too old."""
+    """Read the journal backwards until neither index takes more or all that is older is too
+    old."""
     history_from = now - round(limits.history_hours * HOUR_US)
     remembered_from = now - round(limits.idempotency_hours * HOUR_US)
     room_in_history = room_in_remembered = True
@@ -135,3 +136,49 @@ def _refill(
                     room_in_remembered = False
             if not room_in_history and not room_in_remembered:
                 return
+
+
+# -- the past, read beside a running server or offline
+
+
+def exchange_after(
+    reader: Reader, seq: int, on_progress: Callable[[int, int], None] | None = None
+) -> Exchange:
+    """The exchange after entry `seq`: from the newest usable snapshot before it, and the entries
+    that follow."""
+    machine, done = _nearest(reader, seq)
+    for group in reader.groups(done + 1, seq):
+        replay(machine, group, after=done, until=seq)
+        if on_progress is not None:
+            on_progress(min(group.last, seq), seq)
+    return machine.exchange
+
+
+def last_entry(reader: Reader, time: int, last: int) -> int:
+    """The last entry that is not later than `time`, by bisection: times never fall. Not before the
+    oldest entry that the reader has."""
+    low, high = reader.base().seq, last
+    while low < high:
+        middle = (low + high + 1) // 2
+        entry = reader.entry(middle)
+        assert entry is not None
+        low, high = (middle, high) if entry.at <= time else (low, middle - 1)
+    return low
+
+
+def _nearest(reader: Reader, seq: int) -> tuple[Replaying, int]:
+    for file in snapshots.newest_first(reader.folder):
+        if file.seq > seq:
+            continue
+        try:
+            snapshot = file.read()
+            if reader.chain_at(file.seq) != snapshot.head:
+                raise JournalForeign(
+                    f"{file.path} belongs to another journal than the one in {reader.folder}. Move"
+                    " it away."
+                )
+            return Replaying.restore(snapshot.body), file.seq
+        except SnapshotUnusable:
+            # a snapshot only saves time; a running server may have deleted it meanwhile
+            continue
+    return Replaying.begin(reader.genesis), 0

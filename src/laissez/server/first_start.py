@@ -1,7 +1,7 @@
-"""The first start: a data folder with a market over the operator's topology, and the operator's
-first key.
+"""The first start: a data folder with a market over the operator's topology, the first keys, and a
+small sample market for a first look.
 
-Keys are random and shown once; the first ones are written into files that only their owner can
+Keys are random and shown once. The first ones are written into files that only their owner can
 read, because nobody could ask for them yet.
 """
 
@@ -10,10 +10,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from laissez.exchange.commands import OPERATOR, SERVICE, IssueKey
+from laissez.exchange.commands import (
+    OPERATOR,
+    SERVICE,
+    Caps,
+    Command,
+    CreateTenant,
+    IssueKey,
+    SetBudget,
+)
 from laissez.exchange.keys import scopes_of
 from laissez.journal.disk import keep, make_folder, write_whole
-from laissez.market import Topology, TopologyError, parse_topology
+from laissez.market import Alternative, Topology, TopologyError, parse_topology
+from laissez.market.commands import PlaceOrder, SetFloor
 from laissez.server import data_folder
 from laissez.server.auth import new_key
 from laissez.server.gateway import Gateway
@@ -29,67 +38,115 @@ FORMATS: dict[str, Literal["toml", "yaml", "json"]] = {
 }
 
 
-class CannotFound(Exception):
-    """A new market cannot be founded as asked."""
+class CannotCreate(Exception):
+    """A new market cannot be made as asked."""
 
 
-def is_founded(folder: Path) -> bool:
-    """A lock and a file under the name of a new one are what is left where founding was cut short:
-    nobody has been told of that market."""
-    found = [path.name for path in folder.glob("journal.*")]
+def has_market(folder: Path) -> bool:
+    """Whether there is a market in the folder. A lock and a file under the name of a new one are
+    left where a first start was cut short: nobody has been told of that market."""
+    names = [path.name for path in folder.glob("journal.*")]
     return (
-        any(name != "journal.lock" and not name.startswith("journal.db.new") for name in found)
+        any(name != "journal.lock" and not name.startswith("journal.db.new") for name in names)
         or (folder / "snapshots").exists()
     )
 
 
-def found(settings: Settings) -> bool:
-    """Make the data folder if there is none yet, from the topology that the settings name; says
-    whether it did."""
+def create_if_new(settings: Settings) -> None:
+    """Make the data folder if there is none yet, from the topology that the settings name."""
     folder = Path(settings.data.folder)
-    if is_founded(folder):
-        return False
-    data_folder.create(
-        folder, read_topology(Path(settings.data.topology)), settings.limits.open_orders_max
-    )
-    return True
+    if not has_market(folder):
+        topology = read_topology(Path(settings.data.topology))
+        data_folder.create(folder, topology, settings.limits.open_orders_max)
 
 
 def read_topology(path: Path) -> Topology:
     if path.suffix not in FORMATS:
-        raise CannotFound(
+        raise CannotCreate(
             f"data.topology: expected a file whose name ends with {', '.join(FORMATS)}, found"
             f" {path}"
         )
     try:
         return parse_topology(path.read_text(encoding="utf-8"), FORMATS[path.suffix])
     except OSError as error:
-        raise CannotFound(
+        raise CannotCreate(
             f"a new market needs a topology, and {path} cannot be read: {error.strerror}. Name one"
             " with data.topology or --topology."
         ) from None
     except (TopologyError, UnicodeDecodeError) as error:
-        raise CannotFound(f"{path}: {error}") from None
-
-
-def has_key(gateway: Gateway, holder: str) -> bool:
-    return any(key.holder == holder for key in gateway.exchange.keys.values())
+        raise CannotCreate(f"{path}: {error}") from None
 
 
 async def issue_first_key(gateway: Gateway, folder: Path, holder: str) -> Path | None:
-    """The first key of a holder, into a file of its own; None if it has had one already."""
-    path = folder / KEYS / f"{holder}.key"
-    if has_key(gateway, holder):
+    """Issue the first key of a holder into a file; None if the holder has had one already."""
+    if any(key.holder == holder for key in gateway.exchange.keys.values()):
         return None
+    path = folder / KEYS / f"{holder}.key"
     make_folder(path.parent)
     key = new_key()
-    # The file first: a key in force that nobody knows could not be replaced by whoever it belongs
-    # to.
+    # The file first: a key in force that nobody knows could not be replaced by its holder.
     write_whole(path, f"{key.secret}\n".encode())
     keep(folder)
-    command = IssueKey(holder, key.id, key.digest, scopes_of(holder), "first")
-    refusal = gateway.enter(OPERATOR, SERVICE, "", command).applied.refusal
-    if refusal is not None:
-        raise problem_of(refusal, OPERATOR)
+    _enter(gateway, OPERATOR, IssueKey(holder, key.id, key.digest, scopes_of(holder), "first"))
     await gateway.all_durable()
     return path
+
+
+def _enter(gateway: Gateway, who: str, command: Command) -> None:
+    refusal = gateway.enter(who, SERVICE, "", command).applied.refusal
+    if refusal is not None:
+        raise problem_of(refusal, who)
+
+
+# -- the sample market: H100s and A100s in two zones, floors, and three tenants that hold something;
+# three more trade by themselves once `laissez.live.sample` runs them
+
+LEVELS = ["type", "zone", "rack", "host", "gpu"]
+SAMPLE_TOPOLOGY = Topology.from_mapping(
+    {
+        "h100": {
+            "levels": LEVELS,
+            "tree": {
+                "zone-a": {"rack[1-2]": {"host[1-4]": ["gpu[0-7]"]}},
+                "zone-b": {"rack1": {"host[1-4]": ["gpu[0-7]"]}},
+            },
+        },
+        "a100": {"levels": LEVELS, "tree": {"zone-a": {"rack[3-4]": {"host[1-4]": ["gpu[0-7]"]}}}},
+    }
+)
+FLOORS = {"h100": 2_000_000, "a100": 1_100_000}  # dollars per hour, in millionths
+
+# tenant: its first orders, as (how many, scope, bid, limit)
+TENANTS: dict[str, tuple[tuple[int, str, int, int], ...]] = {
+    "training": (
+        (8, "h100/zone-a/rack1/host1", 3_000_000, 4_500_000),
+        (2, "h100/zone-a/rack1", 2_400_000, 4_000_000),
+    ),
+    "inference": (
+        (4, "h100/zone-b", 2_600_000, 6_000_000),
+        (1, "h100/zone-a/rack1/host1", 3_200_000, 3_900_000),
+    ),
+    "batch": ((12, "a100", 1_200_000, 1_500_000),),
+    "dynamo": (),
+    "sailor": (),
+    "parabricks": (),
+}
+# dollars, in millionths: enough for some hours
+BUDGETS = {"dynamo": 2_000_000_000, "sailor": 1_500_000_000, "parabricks": 500_000_000}
+
+
+async def set_up_sample(gateway: Gateway, folder: Path) -> None:
+    """Make what is not there yet; on a second start, nothing."""
+    await issue_first_key(gateway, folder, OPERATOR)
+    if not gateway.exchange.accounts:
+        for node, price in FLOORS.items():
+            _enter(gateway, OPERATOR, SetFloor(node, price))
+    for tenant, orders in TENANTS.items():
+        if tenant not in gateway.exchange.accounts:
+            _enter(gateway, OPERATOR, CreateTenant(tenant, Caps()))
+            for count, scope, bid, limit in orders:
+                for _ in range(count):
+                    _enter(gateway, tenant, PlaceOrder(tenant, (Alternative(scope, bid, limit),)))
+            if tenant in BUDGETS:
+                _enter(gateway, tenant, SetBudget(BUDGETS[tenant]))
+        await issue_first_key(gateway, folder, tenant)

@@ -1,5 +1,5 @@
-"""Everything put together: open the data folder, serve, and stop so that nothing is lost and the
-next start is quick."""
+"""Run the service as a process: log, listen, recover the data folder, serve, and stop so that
+nothing is lost and the next start is quick."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import asyncio
 import errno
 import gc
 import logging
+import resource
 import signal
 import socket
 import sys
@@ -14,17 +15,19 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Protocol
 
+import msgspec
+import uvloop
 from msgspec.structs import replace
 
 from laissez import __version__
-from laissez.server import logs
 from laissez.server.data_folder import open_folder
 from laissez.server.gateway import Gateway
 from laissez.server.http.app import App
 from laissez.server.http.protocol import HttpConnection
 from laissez.server.lifecycle import Service
-from laissez.server.open_files import connections_possible
+from laissez.server.settings import Server as LogSettings
 from laissez.server.settings import Settings
+from laissez.units import format_time
 
 # how long the journal's thread may wait for the interpreter while the event loop is busy; Python's
 # default is 5 ms
@@ -34,131 +37,27 @@ SWITCH_INTERVAL_S = 0.0005
 GC_THRESHOLDS = (5_000, 2, 10_000)
 BACKLOG = 2048
 GRACE_S = 3  # for requests under way when the server is stopped
-HUNG_UP_S = 1  # for those that were hung up on to end
+ABORTED_S = 1  # for the tasks of aborted connections to end
 LOOK_S = 0.02
 STOPPED_BY = (signal.SIGINT, signal.SIGTERM)
 # exit status: the disk failed or a bug was met; a restart recovers what is durable
 STOPPED_BY_FAILURE = 70
+# open files for the journal, snapshots, previews, logs, and the connection that is told that there
+# are too many
+KEPT_FREE = 100
 
 log = logging.getLogger("laissez.server")
 OnReady = Callable[[Gateway, str], Awaitable[None]]
 
 
-class Listening(Protocol):
-    """What accepts connections until it is closed."""
-
-    def close(self) -> None: ...
-
-
-class Server:
-    """Serves connections until it is told to stop, and then ends them: first with a word to
-    sessions and streams, then with the answers that are due, at last without asking."""
-
-    def __init__(self, app: App, before_stop: Callable[[], Awaitable[None]]) -> None:
-        self._app = app
-        self._before_stop = before_stop
-        self._stop = asyncio.Event()
-        self.listening: list[Listening] = []
-
-    def connection(self) -> HttpConnection:
-        return HttpConnection(self._app)
-
-    def stop(self) -> None:
-        """Asked a second time, wait for nobody."""
-        if self._stop.is_set():
-            self._hang_up()
-        self._stop.set()
-
-    async def serve(self, listening: socket.socket) -> None:
-        loop = asyncio.get_running_loop()
-        server = await loop.create_server(self.connection, sock=listening, backlog=BACKLOG)
-        self.listening.append(server)
-        await self._stop.wait()
-        await self.shutdown()
-
-    async def shutdown(self) -> None:
-        await self._before_stop()
-        for listening in self.listening:
-            listening.close()
-        for connection in list(self._app.connections):
-            connection.shutdown()
-        if not await self._ended_within(GRACE_S):
-            self._hang_up()
-            await self._ended_within(HUNG_UP_S)
-
-    async def _ended_within(self, seconds: float) -> bool:
-        """Whether all connections have ended, and all work for them."""
-        until = asyncio.get_running_loop().time() + seconds
-        while self._app.connections or self._app.tasks:
-            if asyncio.get_running_loop().time() >= until:
-                return False
-            await asyncio.sleep(LOOK_S)
-        return True
-
-    def _hang_up(self) -> None:
-        """Whoever is not answered by now gets no answer: what it asked for may have been done, so
-        it must ask again."""
-        for connection in list(self._app.connections):
-            connection.transport.abort()
-        for task in list(self._app.tasks):
-            task.cancel()
-
-
-def listen(host: str, port: int) -> socket.socket:
-    """The socket to serve on, open before anything else is done: an address that is taken is found
-    out at once."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listening.bind((host, port))
-    except OSError as error:
-        listening.close()
-        hint = " Is another server running there?" if error.errno == errno.EADDRINUSE else ""
-        raise CannotListen(
-            f"cannot listen on {host} port {port}: {error.strerror or error}.{hint}"
-        ) from error
-    listening.listen(BACKLOG)  # from here on callers wait instead of being refused
-    listening.setblocking(False)
-    return listening
-
-
-def drop_deaf_peers(listening: socket.socket, after_s: float) -> None:
-    """A peer that takes nothing of what is sent to it is dropped by the system, with its buffers:
-    closing waits until they are empty."""
-    if hasattr(socket, "TCP_USER_TIMEOUT"):  # connections have it from the socket that accepts them
-        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(after_s * 1000))
-
-
-class CannotListen(Exception):
-    """The address cannot be had."""
-
-
 def serve(settings: Settings, on_ready: OnReady | None = None) -> int:
     """Serve until stopped by a signal; returns the exit status."""
-    logs.set_up(settings.server)
+    set_up_log(settings.server)
     settings = _with_room(settings)
     listening = listen(settings.server.host, settings.server.port)
     drop_deaf_peers(listening, settings.limits.dead_after_s)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
-    if sys.platform != "win32":
-        import uvloop
-
-        return uvloop.run(_serve(settings, listening, on_ready))
-    return asyncio.run(_serve(settings, listening, on_ready))
-
-
-def _with_room(settings: Settings) -> Settings:
-    """With as many connections as there can be, if that is less than what is set."""
-    wanted = settings.limits.connections_max
-    possible = connections_possible(wanted)
-    if possible == wanted:
-        return settings
-    log.warning(
-        "the system allows fewer open files than connections_max needs",
-        extra={"connections_max": wanted, "possible": possible},
-    )
-    return replace(settings, limits=replace(settings.limits, connections_max=possible))
+    return uvloop.run(_serve(settings, listening, on_ready))
 
 
 async def _serve(settings: Settings, listening: socket.socket, on_ready: OnReady | None) -> int:
@@ -170,14 +69,8 @@ async def _serve(settings: Settings, listening: socket.socket, on_ready: OnReady
             "the wall clock is behind the journal; time goes on from the journal's",
             extra={"behind_s": opened.clock.behind_us / 1e6},
         )
-    log.info(
-        "recovered",
-        extra={
-            "entries": opened.journal.last,
-            "snapshot": opened.snapshot_seq,
-            "replayed": opened.replayed,
-        },
-    )
+    entries, snapshot, replayed = opened.journal.last, opened.snapshot_seq, opened.replayed
+    log.info("recovered", extra={"entries": entries, "snapshot": snapshot, "replayed": replayed})
     service = Service(settings, opened)
     gc.collect()
     gc.freeze()
@@ -199,13 +92,169 @@ async def _run(
     address = "http://{}:{}".format(*listening.getsockname()[:2])
     if on_ready is not None:
         await on_ready(service.gateway, address)
-    log.info(
-        "serving",
-        extra={"version": __version__, "address": address, "folder": settings.data.folder},
-    )
+    folder = settings.data.folder
+    log.info("serving", extra={"version": __version__, "address": address, "folder": folder})
     try:
         await server.serve(listening)
     finally:
         await service.stop_tasks()
     await service.end()
     return STOPPED_BY_FAILURE if service.gateway.failure is not None else 0
+
+
+class Listening(Protocol):
+    """What accepts connections until it is closed."""
+
+    def close(self) -> None: ...
+
+
+class Server:
+    """Serves connections until it is told to stop. Then it ends them: sessions and streams with a
+    farewell, requests with their answers, and after a while the rest by aborting."""
+
+    def __init__(self, app: App, before_stop: Callable[[], Awaitable[None]]) -> None:
+        self._app = app
+        self._before_stop = before_stop
+        self._stop = asyncio.Event()
+        self.listening: list[Listening] = []
+
+    def connection(self) -> HttpConnection:
+        return HttpConnection(self._app)
+
+    def stop(self) -> None:
+        """Asked a second time, wait for nobody."""
+        if self._stop.is_set():
+            self._abort()
+        self._stop.set()
+
+    async def serve(self, listening: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(self.connection, sock=listening, backlog=BACKLOG)
+        self.listening.append(server)
+        await self._stop.wait()
+        await self.shutdown()
+
+    async def shutdown(self) -> None:
+        await self._before_stop()
+        for listening in self.listening:
+            listening.close()
+        for connection in list(self._app.connections):
+            connection.shutdown()
+        if not await self._ended_within(GRACE_S):
+            self._abort()
+            await self._ended_within(ABORTED_S)
+
+    async def _ended_within(self, seconds: float) -> bool:
+        """Whether all connections have ended, and all work for them."""
+        until = asyncio.get_running_loop().time() + seconds
+        while self._app.connections or self._app.tasks:
+            if asyncio.get_running_loop().time() >= until:
+                return False
+            await asyncio.sleep(LOOK_S)
+        return True
+
+    def _abort(self) -> None:
+        """Callers without an answer get none: their requests may have been carried out, so they
+        must ask again."""
+        for connection in list(self._app.connections):
+            connection.transport.abort()
+        for task in list(self._app.tasks):
+            task.cancel()
+
+
+# -- the socket
+
+
+class CannotListen(Exception):
+    """The address cannot be had."""
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """The socket to serve on. It is opened first, so that an address that is taken is found out at
+    once."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+    except OSError as error:
+        listening.close()
+        hint = " Is another server running there?" if error.errno == errno.EADDRINUSE else ""
+        why = f"cannot listen on {host} port {port}: {error.strerror or error}.{hint}"
+        raise CannotListen(why) from error
+    listening.listen(BACKLOG)  # from here on callers wait instead of being refused
+    listening.setblocking(False)
+    return listening
+
+
+def drop_deaf_peers(listening: socket.socket, after_s: float) -> None:
+    """Let the system drop peers that take nothing of what is sent to them, with their buffers:
+    closing waits until those are empty."""
+    if hasattr(socket, "TCP_USER_TIMEOUT"):  # connections have it from the socket that accepts them
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(after_s * 1000))
+
+
+def _with_room(settings: Settings) -> Settings:
+    """The settings with no more connections than the system allows open files: past that, not even
+    a snapshot could be written."""
+    wanted = settings.limits.connections_max
+    possible = connections_possible(wanted)
+    if possible == wanted:
+        return settings
+    log.warning(
+        "the system allows fewer open files than connections_max needs",
+        extra={"connections_max": wanted, "possible": possible},
+    )
+    return replace(settings, limits=replace(settings.limits, connections_max=possible))
+
+
+def connections_possible(wanted: int) -> int:
+    """How many of the wanted connections there can be; asks the system for the files they need."""
+    allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = wanted + KEPT_FREE
+    if allowed != resource.RLIM_INFINITY and allowed < needed:
+        allowed = needed if most == resource.RLIM_INFINITY else min(needed, most)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, most))
+    return wanted if allowed == resource.RLIM_INFINITY else max(1, min(wanted, allowed - KEPT_FREE))
+
+
+# -- the log: a line per event, as text or as JSON; no keys, no bodies, no prices
+
+_STANDARD = {*vars(logging.makeLogRecord({})), "message", "asctime", "taskName"}
+
+
+def fields_of(record: logging.LogRecord) -> dict[str, object]:
+    """What the caller added with `extra`."""
+    return {name: value for name, value in vars(record).items() if name not in _STANDARD}
+
+
+class TextLines(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        extra = "".join(f" {name}={value}" for name, value in fields_of(record).items())
+        line = (
+            f"{format_time(round(record.created * 1e6))} {record.levelname.lower():7}"
+            f" {record.name}: {record.getMessage()}{extra}"
+        )
+        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+
+
+class JsonLines(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, object] = {
+            "at": format_time(round(record.created * 1e6)),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **fields_of(record),
+        }
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return msgspec.json.encode(line, enc_hook=str).decode()
+
+
+def set_up_log(settings: LogSettings) -> None:
+    writer = logging.StreamHandler(sys.stderr)
+    writer.setFormatter(JsonLines() if settings.log_format == "json" else TextLines())
+    root = logging.getLogger()
+    root.handlers[:] = [writer]
+    root.setLevel(settings.log_level.upper())

@@ -12,7 +12,7 @@ from laissez.exchange.exchange import Exchange
 from laissez.journal import Diverged, JournalDamaged, Reader
 from laissez.server import billing
 from laissez.server.billing import Owed
-from laissez.server.past_state import exchange_after
+from laissez.server.data_folder import exchange_after
 from laissez.wire.ids import LEASE, ORDER, number_of, tag_of
 from laissez_check.bills.audit import (
     Account,

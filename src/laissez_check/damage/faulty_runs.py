@@ -9,7 +9,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from laissez.journal import Entry, JournalError, JournalFailed
-from laissez.server.first_start import is_founded
+from laissez.server.first_start import has_market
 from laissez_check.damage.market import AtWork, Truth, compare, found, opened
 from laissez_check.damage.samples import SAMPLES, checkpoints_after, sample, write_files
 from laissez_check.disk.faulty import FaultyDisk
@@ -95,7 +95,7 @@ class Run:
 
     def _found_if_new(self) -> None:
         """Cut short, it is done again, as the first start of a server does."""
-        if is_founded(self.folder):
+        if has_market(self.folder):
             return
         if self._is_known:
             raise Finding("the whole journal is gone")

@@ -26,7 +26,7 @@ import msgspec
 
 from laissez.journal import JournalError
 from laissez.server.beside import FILE as BESIDE
-from laissez.server.first_start import is_founded
+from laissez.server.first_start import has_market
 from laissez_check.campaign import in_order
 from laissez_check.damage.beside_record import check_record
 from laissez_check.damage.beside_started import check_webhooks, start
@@ -120,7 +120,7 @@ class Story:
 
     def _refusal(self, folder: Path, truth: Truth) -> JournalError | None:
         """Open the folder, as a start of the server does, and see what it holds."""
-        if not is_founded(folder):
+        if not has_market(folder):
             raise Finding(
                 "silent loss: a start takes the folder for an empty one, and makes a new market"
                 " in it"

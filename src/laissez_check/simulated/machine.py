@@ -17,7 +17,7 @@ from laissez.market import Topology
 from laissez.server import data_folder
 from laissez.server.clock import Clock
 from laissez.server.data_folder import open_folder
-from laissez.server.first_start import KEYS, is_founded, issue_first_key
+from laissez.server.first_start import KEYS, has_market, issue_first_key
 from laissez.server.gateway import Gateway
 from laissez.server.lifecycle import Service
 from laissez.server.serve import Server
@@ -111,7 +111,7 @@ class Machine:
 
     async def _serve(self, life: Life) -> None:
         settings = self._mix.settings
-        if not is_founded(self.folder):
+        if not has_market(self.folder):
             data_folder.create(self.folder, self.topology, settings.limits.open_orders_max)
         clock = partial(Clock, wall=self._wall.now_ns, passed=self._wall.passed_ns)
         opened = open_folder(self.folder, settings.limits, start_clock=clock)

@@ -26,7 +26,7 @@ from laissez.server.audit.log import (
     split,
     written,
 )
-from laissez.server.past_state import last_entry
+from laissez.server.data_folder import last_entry
 from laissez.units import TimeError
 
 FILE = "digests.jsonl"

@@ -20,8 +20,7 @@ from laissez.journal import verify as replay
 from laissez.server.audit.digests import FILE
 from laissez.server.audit.log import FOLDER, Broken, Digest, end_of, path_of, read, start
 from laissez.server.audit.verify_log import Following, Removal, Removals, Verdict, was_old
-from laissez.server.data_folder import Replaying
-from laissez.server.past_state import last_entry
+from laissez.server.data_folder import Replaying, last_entry
 from laissez.units import TimeError
 from laissez.wire.ids import KEY
 
