@@ -61,8 +61,8 @@ ARROWS: dict[str, tuple[str, ...]] = {
         "laissez.wire",
     ),
     "laissez.client": ("laissez.wire", *TYPES),
-    "laissez.tenants": TYPES,
-    "laissez.operators": TYPES,
+    "laissez.tenants": ("laissez.config", "laissez.units", *TYPES),
+    "laissez.operators": ("laissez.config", "laissez.units", *TYPES),
     "laissez.live": (
         "laissez.client",
         "laissez.wire",

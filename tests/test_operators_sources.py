@@ -15,6 +15,7 @@ from urllib.parse import parse_qs
 
 import pytest
 
+from laissez.config import ConfigError, imported
 from laissez.operators import (
     Base,
     Composition,
@@ -32,7 +33,6 @@ from laissez.operators import (
     TraceError,
 )
 from laissez.operators.sources.prometheus import Take
-from laissez.operators.sources.python_callable import named
 
 pytestmark = pytest.mark.once
 
@@ -231,12 +231,12 @@ def test_a_function_that_raises_gives_no_reading_and_says_what() -> None:
 
 
 def test_a_function_is_named_by_its_module() -> None:
-    assert math.sqrt is named("math:sqrt")
+    assert math.sqrt is imported("math:sqrt")
     for place in ("math", "math:", ":sqrt", "math:nothing", "no.such.module:f", "..:f", 5):
-        with pytest.raises(MapError, match="expected"):
-            named(place)
+        with pytest.raises(ConfigError, match="expected"):
+            imported(place)
     with pytest.raises(MapError, match=r"call: expected a function, found 3\.14"):
-        PythonCallable(call=named("math:pi"))
+        PythonCallable(call=imported("math:pi"))
 
 
 # -- Prometheus, as far as its answers go

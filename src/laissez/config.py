@@ -61,7 +61,7 @@ class Price(int):
     def of(cls, text: object) -> Price:
         """Never from a float: 2.75 is not always 2.75."""
         if not isinstance(text, str):
-            raise ValueError('expected dollars per hour in quotes, such as "2.75"')  # noqa: TRY004
+            raise ConfigError('expected dollars per hour in quotes, such as "2.75"')
         return cls(parse_price(text))
 
 
@@ -76,7 +76,7 @@ class Instant(int):
         except ValueError:
             at = -1
         if not 0 <= at <= TIME_MAX_US:
-            raise ValueError(
+            raise ConfigError(
                 "expected a date and time with its offset, such as 2026-09-01T02:00:00Z, after 1970"
                 " and before 2255"
             )
@@ -112,8 +112,9 @@ class Reader:
     def table(self, place: Place, kind: type[T], content: object, **given: object) -> T | None:
         """A `kind` from a table and what is `given` beside it; None, and mistakes, if that cannot
         be."""
+        before = len(self.mistakes)
         values = self.fields(place, kind, content, given)
-        if values is None:
+        if len(self.mistakes) > before:
             return None
         try:
             return kind(**values, **given)
@@ -124,12 +125,11 @@ class Reader:
 
     def fields(
         self, place: Place, kind: type, content: object, given: Iterable[str] = ()
-    ) -> dict[str, object] | None:
-        """The values of a table by attribute; None, and mistakes, if not all can be used."""
+    ) -> dict[str, Any]:
+        """The values of a table by attribute; None, and mistakes, for those that cannot be used."""
         if not isinstance(content, Mapping):
             self.wrong(place, f"expected a table, found {shown(content)}")
-            return None
-        before = len(self.mistakes)
+            return {}
         known = {key: field for key, field in fields_of(kind).items() if field.name not in given}
         values: dict[str, object] = {}
         for key, found in content.items():
@@ -140,7 +140,7 @@ class Reader:
         for key, field in known.items():
             if field.required and key not in content:
                 self.wrong((*place, key), "expected to be set, found nothing")
-        return values if len(self.mistakes) == before else None
+        return values
 
     def value(self, place: Place, kind: Any, found: object) -> Any:
         """One value of a table, of whatever kind; None, and mistakes, if it is not of that kind."""
@@ -150,24 +150,17 @@ class Reader:
             kind = Union[tuple(one for one in get_args(kind) if one is not type(None))]  # noqa: UP007
         if is_table(kind):
             return found if isinstance(found, kind) else self.table(place, kind, found)
-        bare = get_args(kind)[0] if get_origin(kind) is Annotated else kind
-        if get_origin(bare) is tuple and Ellipsis in get_args(bare):
-            return self._several(place, kind, get_args(bare)[0], found)
-        if get_origin(bare) in (Mapping, dict):
-            return self._several(place, kind, get_args(bare)[1], found)
-        return self._single(place, kind, found)
-
-    def _several(self, place: Place, kind: Any, item: Any, found: object) -> object:
-        """A list, or a table whose keys are names."""
-        info: Any = inspect.type_info(kind)
+        bare, *metas = get_args(kind) if get_origin(kind) is Annotated else (kind,)
+        is_mapping = get_origin(bare) in (Mapping, dict)
+        if not is_mapping and not (get_origin(bare) is tuple and Ellipsis in get_args(bare)):
+            return self._single(place, kind, found)
         if not self._strict and isinstance(found, str):
             found = [part.strip() for part in found.split(",")]
-        of_names = isinstance(info, inspect.DictType)
-        if not isinstance(found, Mapping if of_names else list | tuple) or (
-            len(found) < (info.min_length or 0)
-        ):
+        least = max((meta.min_length or 0 for meta in metas), default=0)
+        if not isinstance(found, Mapping if is_mapping else list | tuple) or len(found) < least:
             self.wrong(place, f"expected {describe(kind)}, found {shown(found)}")
             return None
+        item = get_args(bare)[is_mapping]
         if isinstance(found, Mapping):
             return {key: self.value((*place, key), item, one) for key, one in found.items()}
         return tuple(self.value((*place, at), item, one) for at, one in enumerate(found))
@@ -195,11 +188,11 @@ class Reader:
             return kind.of(found)
         if kind is Path:
             if not isinstance(found, str) or not found:
-                raise ValueError("expected the name of a file")
+                raise ConfigError("expected the name of a file")
             return (self._folder or Path()) / found
         function = imported(found)
         if not callable(function):
-            raise ValueError(f"expected a function, found {shown(function)}")  # noqa: TRY004
+            raise ConfigError(f"expected a function, found {shown(function)}")
         return function
 
     def _wrong_inside(self, place: Place, kind: type, line: str) -> None:
@@ -280,12 +273,12 @@ def imported(place: object) -> Any:
     """What "package.module:name" names."""
     module, _, name = place.partition(":") if isinstance(place, str) else ("", "", "")
     if not module or not name:
-        raise ValueError(f'expected "package.module:name", found {shown(place)}')
+        raise ConfigError(f'expected "package.module:name", found {shown(place)}')
     try:
         return getattr(importlib.import_module(module), name)
     # the last two for names that cannot be imported at all
     except (ImportError, AttributeError, ValueError, TypeError) as error:
-        raise ValueError(f"expected {name} in the Python module {module}: {error}") from error
+        raise ConfigError(f"expected {name} in the Python module {module}: {error}") from error
 
 
 def shown(value: object) -> str:

@@ -70,6 +70,12 @@ def format_price(micro: int) -> str:
     return _decimal(micro).rstrip("0")
 
 
+def format_cents(micro: int) -> str:
+    """A price with at least two decimals, as people read it."""
+    whole, _, decimals = format_price(micro).partition(".")
+    return f"{whole}.{decimals.ljust(2, '0')}"
+
+
 def split_charge(charge: int) -> tuple[int, int]:
     """Whole micro-dollars, and the remainder below `CHARGE_PER_MICRO_DOLLAR`."""
     return charge // CHARGE_PER_MICRO_DOLLAR, charge % CHARGE_PER_MICRO_DOLLAR

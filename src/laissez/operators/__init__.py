@@ -7,6 +7,7 @@ tenants. All but `sources`, `Operator.read` and `read_maps` is pure: no I/O, no 
 randomness.
 """
 
+from laissez.config import Instant, Price
 from laissez.operators.alarms import Alarm, AlarmKind
 from laissez.operators.base import Base, Hours
 from laissez.operators.carbon import Carbon
@@ -16,7 +17,6 @@ from laissez.operators.controls import Controls, Move
 from laissez.operators.cooling import Cooling
 from laissez.operators.course import Pace
 from laissez.operators.errors import MapError, MapsFileError, OperatorError, TraceError
-from laissez.operators.fields import Instant, Price
 from laissez.operators.inframap import InfraMap, SignalMap
 from laissez.operators.maintenance import Maintenance
 from laissez.operators.memory import Memory

@@ -15,9 +15,10 @@ from typing import Annotated, Final, Literal, TypeAlias, get_args
 import msgspec
 from msgspec import Meta
 
+from laissez.config import Price
 from laissez.market.commands import PRICE_MAX
 from laissez.operators.errors import MapError
-from laissez.operators.fields import SECOND_US, Price, dollars
+from laissez.units import SECOND_US, format_cents
 
 DAY_US: Final = 86_400 * SECOND_US
 Day: TypeAlias = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
@@ -68,15 +69,15 @@ class Base:
     def __post_init__(self) -> None:
         if not 0 <= self.floor_min <= self.floor_max <= PRICE_MAX:
             raise MapError(
-                f'floor_max: expected at least floor_min, which is "{dollars(self.floor_min)}",'
-                f' found "{dollars(self.floor_max)}"'
+                "floor_max: expected at least floor_min, which is"
+                f' "{format_cents(self.floor_min)}", found "{format_cents(self.floor_max)}"'
             )
         for price in (self.price, *(hours.price for hours in self.times)):
             if not self.floor_min <= price <= self.floor_max:
-                between = f'"{dollars(self.floor_min)}" to "{dollars(self.floor_max)}"'
+                between = f'"{format_cents(self.floor_min)}" to "{format_cents(self.floor_max)}"'
                 raise MapError(
                     f"price: expected a base price within floor_min and floor_max, {between}, found"
-                    f' "{dollars(price)}"'
+                    f' "{format_cents(price)}"'
                 )
 
     def price_at(self, now: int) -> int:

@@ -15,7 +15,8 @@ from msgspec import Meta
 
 from laissez.market.answers import ControlsView
 from laissez.market.commands import FRACTION_MAX_PPM, Band, SetControls
-from laissez.operators.fields import SECOND_US, Seconds
+from laissez.operators.fields import Seconds
+from laissez.units import SECOND_US
 
 PPM = 1_000_000
 

@@ -20,8 +20,9 @@ from typing import Annotated, NamedTuple
 
 from msgspec import Meta
 
-from laissez.operators.fields import MINUTE_US, SECOND_US, Share
+from laissez.operators.fields import MINUTE_US, Share
 from laissez.operators.memory import Course
+from laissez.units import SECOND_US
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,11 +4,11 @@ and prices go on without it."""
 from __future__ import annotations
 
 
-class OperatorError(Exception):
+class OperatorError(ValueError):
     """The root of all errors of this package."""
 
 
-class MapError(OperatorError, ValueError):
+class MapError(OperatorError):
     """Settings of a map, a base price, a window, controls or a source that make no sense; the
     message says which and what was expected."""
 

@@ -14,10 +14,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from laissez.config import Instant
 from laissez.operators.errors import MapError
-from laissez.operators.fields import SECOND_US, Instant, Pressure, Seconds
+from laissez.operators.fields import Pressure, Seconds
 from laissez.operators.inframap import InfraMap
 from laissez.operators.view import OperatorView
+from laissez.units import SECOND_US
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,9 +20,9 @@ import msgspec
 
 from laissez.operators.base import Base
 from laissez.operators.errors import MapError
-from laissez.operators.fields import dollars
 from laissez.operators.inframap import InfraMap
 from laissez.operators.places import path_of
+from laissez.units import format_cents
 
 
 class Term(msgspec.Struct, frozen=True, gc=False):
@@ -50,10 +50,10 @@ class Priced(msgspec.Struct, frozen=True, gc=False):
             for term in self.terms
             if term.pressure
         )
-        then = "nothing to do" if self.asked is None else f"ask for {dollars(self.asked)}"
+        then = "nothing to do" if self.asked is None else f"ask for {format_cents(self.asked)}"
         return (
-            f"{self.node}: {dollars(self.base)} x (1{terms}) = {dollars(self.wanted)}, in force"
-            f" {dollars(self.in_force)}: {then}"
+            f"{self.node}: {format_cents(self.base)} x (1{terms}) = {format_cents(self.wanted)},"
+            f" in force {format_cents(self.in_force)}: {then}"
         )
 
 

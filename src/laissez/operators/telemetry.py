@@ -15,11 +15,13 @@ from typing import Final
 
 import msgspec
 
+from laissez.config import shown
 from laissez.operators.alarms import Alarm, AlarmKind, subject
-from laissez.operators.fields import SECOND_US, Range, shown
+from laissez.operators.fields import Range
 from laissez.operators.inframap import InfraMap
 from laissez.operators.reading import Missing, Reading
 from laissez.operators.view import OperatorView
+from laissez.units import SECOND_US
 
 # clocks of one site differ by less; a reading further ahead would never be old
 AHEAD_MAX_US: Final = 60 * SECOND_US

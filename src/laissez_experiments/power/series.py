@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from laissez.operators.fields import Instant
+from laissez.config import Instant
 from laissez.operators.power import Power
 from laissez.operators.reading import Missing
 from laissez.operators.sources import CsvTrace

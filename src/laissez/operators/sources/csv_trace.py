@@ -25,8 +25,9 @@ from typing import Annotated, Final
 
 from msgspec import Meta
 
+from laissez.config import Instant, shown
 from laissez.operators.errors import TraceError
-from laissez.operators.fields import Instant, Text, shown
+from laissez.operators.fields import Text
 from laissez.operators.reading import Missing, Reading
 from laissez.operators.sources.source import Source
 

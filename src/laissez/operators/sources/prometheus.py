@@ -20,10 +20,12 @@ import httpx
 import msgspec
 from msgspec import Meta
 
+from laissez.config import shown
 from laissez.operators.errors import MapError
-from laissez.operators.fields import SECOND_US, Text, shown
+from laissez.operators.fields import Text
 from laissez.operators.reading import Missing, Reading
 from laissez.operators.sources.source import Source
+from laissez.units import SECOND_US
 
 Take: TypeAlias = Literal["only", "min", "max", "mean", "sum"]
 TAKES: Final[dict[str, Callable[[Sequence[float]], float]]] = {

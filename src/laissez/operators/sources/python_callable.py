@@ -3,7 +3,6 @@ number, a `Reading`, or `None` if there is none."""
 
 from __future__ import annotations
 
-import importlib
 import math
 import threading
 from collections.abc import Callable
@@ -12,16 +11,15 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
+from laissez.config import shown
 from laissez.operators.errors import MapError
-from laissez.operators.fields import shown
 from laissez.operators.reading import Missing, Reading
 from laissez.operators.sources.source import Source
 
 
 @dataclass(kw_only=True)
 class PythonCallable(Source):
-    """`call` is the function; in a file it is written as where it is, "package.module:function"
-    (`named`)."""
+    """`call` is the function; in a file it is written as where it is, "package.module:function"."""
 
     call: Callable[[int], Any]
     timeout_s: Annotated[float, Meta(gt=0, le=3_600)] = 5.0
@@ -66,18 +64,6 @@ class PythonCallable(Source):
     def _name(self) -> str:
         module = getattr(self.call, "__module__", "")
         return f"{module}:{getattr(self.call, '__qualname__', type(self.call).__name__)}"
-
-
-def named(place: object) -> Any:
-    """What "package.module:name" names."""
-    module, colon, name = place.partition(":") if isinstance(place, str) else ("", "", "")
-    if not (module and colon and name):
-        raise MapError(f'expected "package.module:name", found {shown(place)}')
-    try:
-        return getattr(importlib.import_module(module), name)
-    # the last two for names that cannot be imported at all
-    except (ImportError, AttributeError, ValueError, TypeError) as error:
-        raise MapError(f"expected {name} in the Python module {module}: {error}") from error
 
 
 def _float(number: float) -> float:
