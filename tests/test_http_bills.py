@@ -20,7 +20,6 @@ from laissez.market.commands import AdvanceTime, Alternative, PlaceOrder, Relinq
 from laissez.server.background import Background
 from laissez.server.exports import FOCUS
 from laissez.server.http import bills as http_bills
-from laissez.server.http import figures as http_figures
 from laissez.server.statements import FiledStatements, Head
 from laissez.units import format_time
 from laissez.wire.ids import lease_id, tag_of
@@ -288,14 +287,13 @@ def test_a_budget_that_is_used_up_while_a_bill_is_worked_out_has_acted_on_it(
         async def settle(exchange: Exchange, account: Account, pieces: Background) -> None:
             world.passing.pass_us(5_000_000)
 
-        monkeypatch.setattr(module, "settle", settle)
+        monkeypatch.setattr(http_bills, "settle", settle)
         first = (await world.ask("ann", "GET", path)).json()
         second = (await world.ask("ann", "GET", path)).json()
         told = [found if path == "/v1/bills" else found["data"][0] for found in (first, second)]
         assert told[0]["rate_now"] == told[1]["rate_now"] == "0"
         assert told[0]["total"] == told[1]["total"]
 
-    module = http_bills if path == "/v1/bills" else http_figures
     with_service(tmp_path / "data", story)
 
 

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from laissez.client import operations
-from laissez.server.http import books
+from laissez.server.http import market
 from laissez.units import format_time
 from service_world import HOUR_US, World, with_service
 
@@ -96,7 +96,7 @@ def test_a_book_of_very_many_leaves_is_made_a_part_at_a_time(
     async def story(world: World) -> None:
         await busy(world)
         at_once = await book(world, "h100")
-        monkeypatch.setattr(books, "LEAVES_PER_TURN", 3)
+        monkeypatch.setattr(market, "LEAVES_PER_TURN", 3)
         in_parts = await book(world, "h100")
         assert {**at_once, "at": ""} == {**in_parts, "at": ""} and 8 == in_parts["leaves"] == sum(
             ask["leaves"] for ask in in_parts["asks"]
@@ -110,7 +110,7 @@ def test_prices_beyond_the_first_fifty_are_counted(
 ) -> None:
     async def story(world: World) -> None:
         await busy(world)
-        monkeypatch.setattr(books, "GROUPS_MAX", 1)
+        monkeypatch.setattr(market, "GROUPS_MAX", 1)
         found = await book(world, "h100/west")
         assert ([{"price": "1.4", "orders": 2, "here": 1}], 1) == (
             found["bids"],
@@ -205,7 +205,7 @@ def test_rates_begin_an_hour_ago_or_where_the_books_are_closed(tmp_path: Path) -
 
 def test_only_the_newest_pieces_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def story(world: World) -> None:
-        monkeypatch.setattr(books, "PRICE_PIECES_MAX", 2)
+        monkeypatch.setattr(market, "PRICE_PIECES_MAX", 2)
         await floors(world, "1", "2", "3")
         assert ["2", "3"] == told(await rates(world, "h100/west"))
 

@@ -16,7 +16,7 @@ from laissez.exchange.commands import OPERATOR, SERVICE, RevokeKey
 from laissez.server import admission
 from laissez.server.auth import authenticate
 from laissez.server.event_reader import EventReader
-from laissez.server.http.events import Stream
+from laissez.server.http.events import EventStream
 from laissez.server.rate_notices import sample
 from laissez.server.settings import Limits
 from service_world import GENEROUS, World, with_pages_of, with_service
@@ -367,7 +367,7 @@ def test_a_stream_that_nobody_can_open_takes_no_place(tmp_path: Path) -> None:
         principal = authenticate(world.gateway.exchange.keys, world.secrets["ann"])
         assert principal is not None
         with pytest.raises(Exception, match="from 0 to 0"):
-            await Stream(world.app.site, principal).open(7)
+            await EventStream(world.app.site, principal).open(7)
         assert 0 == len(world.places) and [] == world.gateway.following()
         for query in ("limit=3", "cursor=x", "after=x"):
             assert (

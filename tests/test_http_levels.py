@@ -15,7 +15,7 @@ import pytest
 from laissez.client import operations
 from laissez.exchange.commands import OPERATOR, SERVICE, RevokeKey
 from laissez.server import levels
-from laissez.server.http import streaming
+from laissez.server.http import events
 from laissez.server.settings import Limits
 from laissez.wire.books import Levels
 from laissez.wire.problems import Code, ProblemError
@@ -337,7 +337,7 @@ def test_a_stream_of_levels_beats_and_takes_a_place(tmp_path: Path) -> None:
 def test_a_reader_that_stops_reading_is_cut_off_when_its_stream_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(streaming, "LAST_WORD_WITHIN_S", 0.05)
+    monkeypatch.setattr(events, "LAST_WORD_WITHIN_S", 0.05)
 
     async def story(world: World) -> None:
         stream = Watching(world)

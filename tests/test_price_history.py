@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from laissez.server import price_history
-from laissez.server.http import leases
+from laissez.server.http import orders
 from laissez.server.settings import Limits
 from service_world import World, with_service
 
@@ -99,7 +99,7 @@ def test_whoever_owes_questions_is_refused_before_any_price_is_looked_at(
     async def story(world: World) -> None:
         lease = await repriced(world, 5)
         world.gateway.admission.question_limit("ann").owe(503, world.gateway.clock.now())
-        monkeypatch.setattr(leases, "price_pieces", None)
+        monkeypatch.setattr(orders, "price_pieces", None)
         refused = await world.ask("ann", "GET", f"/v1/leases/{lease}/prices")
         assert (429, "4") == (refused.status_code, refused.headers["retry-after"])
         monkeypatch.undo()

@@ -23,7 +23,7 @@ from websockets.typing import Subprotocol
 
 from laissez.server import signins
 from laissez.server.beside import FILE, Beside, BesideFailed
-from laissez.server.http import streaming
+from laissez.server.http import events
 from laissez.server.signins import LASTS_S, PER_KEY_MAX, SignIns
 from laissez.wire.requests import SignIn
 from laissez.wire.session import JSON
@@ -777,7 +777,7 @@ def test_a_stream_of_events_takes_the_cookie_and_ends_with_the_key_and_a_session
 def test_a_stream_ends_with_the_sign_in_that_it_was_opened_by_and_with_no_other(
     tmp_path: Path, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(streaming, "SIGNED_OUT_LOOK_S", 0.05)
+    monkeypatch.setattr(events, "SIGNED_OUT_LOOK_S", 0.05)
 
     async def tale(live: Live) -> None:
         wanted = {"Accept": "text/event-stream"}

@@ -9,7 +9,7 @@
     endpoint        the way of one request: who asks, what is asked, carry it out, wait until it is
                     durable, answer
     call, paging    what an operation sees and answers
-    orders, leases, instances, prices, bills, events, market, tenants, health
+    orders, instances, market, bills, events, webhooks, tenants, signin, monitoring
                     what is carried out, by noun
 
 Nothing here decides anything about the market; that is the exchange's, behind the gateway.

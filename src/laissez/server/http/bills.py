@@ -1,74 +1,67 @@
-"""Bills: a tenant's own, or for the operator anybody's, as JSON or as a table."""
+"""What tenants owe, and what they mean to spend: bills, spending, budgets and caps."""
 
 from __future__ import annotations
 
 from laissez.exchange.accounts import Account
+from laissez.exchange.commands import SetBudget, SetOwnCaps
 from laissez.server import exports
 from laissez.server.background import NO_REST, Background
 from laissez.server.billing import Owed, in_words, running, settle
+from laissez.server.figures import caps_of, spending_of
 from laissez.server.http.call import Answer, Call
-from laissez.server.http.paging import Cursor, cursor_of, limit_of, page
+from laissez.server.http.paging import Cursor, limit_of, names_after, page
+from laissez.server.http.request import bad_request
 from laissez.server.periods import check_period, closed_lines, of_period
 from laissez.server.statements import items
+from laissez.wire.decoding import read_action, read_amount, read_cap
+from laissez.wire.figures import Budget
 from laissez.wire.problems import Code, ProblemError
+from laissez.wire.rendering import rendered
+from laissez.wire.texts import NO_BUDGET
+from laissez.wire.views import Done
 
 FORMATS = ("json", "csv", "focus")
 CSV = b"text/csv; charset=utf-8"
 
 
-async def shown(call: Call) -> Answer:
-    """Everybody's bills come in pages: each is worked out by itself, and the market has its turn in
-    between."""
+def _pieces(call: Call) -> Background:
+    """Bills may be long: the market has its turn between the pieces of the work."""
+    return Background(call.gateway.clock, NO_REST)
+
+
+# -- bills
+
+
+async def get_bill(call: Call) -> Answer:
     form = call.query.get("format", "json")
     if form not in FORMATS:
-        raise ProblemError(
-            Code.BAD_REQUEST, f"format: expected one of {', '.join(FORMATS)}, found {form[:40]!r}"
-        )
+        raise bad_request(f"format: expected one of {', '.join(FORMATS)}, found {form[:40]!r}")
     call.admit_items(0)
-    pieces = Background(call.gateway.clock, NO_REST)
+    pieces = _pieces(call)
     if not call.principal.is_operator or "tenant" in call.query:
         if "limit" in call.query or "cursor" in call.query:
-            raise ProblemError(
-                Code.BAD_REQUEST,
-                "limit and cursor go with the list of all bills, which is the operator's",
+            raise bad_request(
+                "limit and cursor go with the list of all bills, which is the operator's"
             )
         owed = await _owed(call, call.accounts()[0], pieces)
-        return (
-            Answer(await in_words(owed, pieces))
-            if form == "json"
-            else await _table(call, form, [owed], pieces)
-        )
+        if form == "json":
+            return Answer(await in_words(owed, pieces))
+        return await _table(call, form, [owed], pieces)
     names = list(call.gateway.exchange.accounts)
-    cursor = cursor_of(call, "bills")
-    first = (
-        0
-        if cursor is None
-        else names.index(cursor.name) + 1
-        if cursor.name in names
-        else len(names)
-    )
-    wanted = names[first : first + limit_of(call) + 1] if form == "json" else names
+    after = names_after(call, "bills", names)
+    wanted = after[: limit_of(call) + 1] if form == "json" else names
     found = [await _owed(call, call.tenant(name), pieces) async for name in pieces.of(wanted)]
     if form != "json":
         return await _table(call, form, found, pieces)
-    return Answer(
-        page(
-            call,
-            "bills",
-            [await in_words(owed, pieces) for owed in found],
-            lambda bill: Cursor(bill.tenant),
-        )
-    )
+    bills = [await in_words(owed, pieces) for owed in found]
+    return Answer(page(call, "bills", bills, lambda bill: Cursor(bill.tenant)))
 
 
 async def _table(call: Call, form: str, owed: list[Owed], pieces: Background) -> Answer:
+    if form == "csv":
+        return Answer(await exports.plain(owed, pieces), CSV)
     topology = call.gateway.exchange.market.topology
-    return Answer(
-        await exports.plain(owed, pieces)
-        if form == "csv"
-        else await exports.focus(owed, topology, pieces),
-        CSV,
-    )
+    return Answer(await exports.focus(owed, topology, pieces), CSV)
 
 
 async def _owed(call: Call, account: Account, pieces: Background) -> Owed:
@@ -84,22 +77,80 @@ async def _owed(call: Call, account: Account, pieces: Background) -> Owed:
 async def _of_period(
     call: Call, account: Account, since: int | None, until: int | None, pieces: Background
 ) -> Owed:
-    """If the books are closed while statements are read, once more: what is closed and what is open
-    must fit together."""
+    """Starts over if the books are closed while statements are read: the closed part and the open
+    part must fit together."""
     gateway, exchange, statements = call.gateway, call.gateway.exchange, call.site.statements
     check_period(exchange, since, until, gateway.end_holds())
     closed: int | None = None
     while closed != exchange.closed_before:
         is_first, closed = closed is None, exchange.closed_before
         await gateway.all_durable()
-        heads = (
-            []
-            if since is not None and since >= closed
-            else await statements.touching(account.name, since, until)
-        )
+        is_open = since is not None and since >= closed
+        heads = [] if is_open else await statements.touching(account.name, since, until)
         if is_first:
             call.owe_items(exchange.market.bill_lines(account.name) + items(heads, since, until))
         read = await statements.read(account.name, heads)
         lines = await closed_lines(account, read, since, until, pieces)
         await settle(exchange, account, pieces)
     return of_period(exchange, account, lines, since, until, gateway.end_holds())
+
+
+# -- spending, budgets and caps
+
+
+async def list_spending(call: Call) -> Answer:
+    """In the order in which the tenants were created; a tenant gets its own alone."""
+    accounts = {account.name: account for account in call.accounts()}
+    wanted = names_after(call, "spending", list(accounts))[: limit_of(call) + 1]
+    pieces = _pieces(call)
+    found = []
+    async for name in pieces.of(wanted):
+        await settle(call.gateway.exchange, accounts[name], pieces)
+        found.append(spending_of(call.gateway, accounts[name]))
+    return Answer(page(call, "spending", found, lambda one: Cursor(one.tenant)))
+
+
+async def get_budget(call: Call) -> Answer:
+    account = _whose(call, "budget is")
+    await settle(call.gateway.exchange, account, _pieces(call))
+    return Answer(_budget(call, account))
+
+
+async def set_budget(call: Call) -> Answer:
+    """Answered with the budget as it is now: what is spent is no part of an event."""
+    asked = call.body
+    # it counts from what is owed
+    await settle(call.gateway.exchange, call.account, _pieces(call))
+    call.check_in_force()
+    amount, action = read_amount(asked.amount, "amount"), read_action(asked.action)
+    call.enter(SetBudget(amount, action, asked.keep))
+    return Answer(_budget(call, call.account))
+
+
+def remove_budget(call: Call) -> Answer:
+    return Answer(Done(rendered(call.enter(SetBudget(None)), call.principal.holder)))
+
+
+def _budget(call: Call, account: Account) -> Budget:
+    found = spending_of(call.gateway, account).budget
+    if found is None:
+        raise ProblemError(Code.NOT_FOUND, NO_BUDGET)
+    return found
+
+
+def get_caps(call: Call) -> Answer:
+    return Answer(caps_of(call.gateway, _whose(call, "caps are")))
+
+
+def set_caps(call: Call) -> Answer:
+    """Answered with the caps as they are now."""
+    asked = call.body
+    call.enter(SetOwnCaps(read_cap(asked.rate, "rate"), read_cap(asked.worst_rate, "worst_rate")))
+    return Answer(caps_of(call.gateway, call.account))
+
+
+def _whose(call: Call, what: str) -> Account:
+    """The tenant that asks, or that the operator names."""
+    if call.principal.is_operator and "tenant" not in call.query:
+        raise bad_request(f"tenant: expected whose {what} asked for; the operator has none")
+    return call.accounts()[0]

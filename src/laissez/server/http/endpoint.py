@@ -16,13 +16,13 @@ from typing import Any
 import msgspec
 
 from laissez.server.auth import Principal, authenticate
-from laissez.server.http import cookies
 from laissez.server.http import request as incoming
 from laissez.server.http.call import NOBODY, Answer, Call, unauthenticated
 from laissez.server.http.operation import Operation
 from laissez.server.http.protocol import NEVER_WAIT, OTHER
 from laissez.server.http.request import Request, line_of_address
 from laissez.server.http.response import INTERNAL, JSON, REPLAYED, Headers, encode, head_of
+from laissez.server.http.signin import signed_in
 from laissez.server.http.site import Site
 from laissez.wire.problems import Code, ProblemError
 from laissez.wire.requests import SignIn
@@ -167,7 +167,7 @@ class _Ready:
         if b"authorization" in headers:
             principal = authenticate(self._gateway.exchange.keys, incoming.read_secret(headers))
         else:
-            principal = cookies.signed_in(self._site.signins, headers, self._operation.mutates)
+            principal = signed_in(self._site.signins, headers, self._operation.mutates)
         if principal is None:
             raise unauthenticated()
         return principal

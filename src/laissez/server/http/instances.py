@@ -3,16 +3,15 @@ and then the lease that the order wins."""
 
 from __future__ import annotations
 
-import hashlib
-
 from laissez.exchange.events import Applied
 from laissez.market.commands import Alternative, CancelOrder, PlaceOrder, Relinquish
 from laissez.market.topology import DEPTH_MAX, TopologyError
 from laissez.server import views
-from laissez.server.http.call import Answer, Call
-from laissez.server.http.leases import unknown as no_lease
-from laissez.server.http.orders import enter_all, refuse_all_refused
+from laissez.server.audit.refusals import Journaled
+from laissez.server.http.call import Answer, Call, digest_of
+from laissez.server.http.orders import enter_all, unknown_lease
 from laissez.server.http.paging import of_accounts
+from laissez.server.http.request import bad_request
 from laissez.wire import events as told
 from laissez.wire.decoding import read_lease, read_name, read_price
 from laissez.wire.ids import INSTANCE, instance_of_order, number_of, tag_of
@@ -25,117 +24,91 @@ from laissez.wire.views import Instance, InstancesDone
 
 async def run(call: Call) -> Answer:
     asked: RunInstances = call.body
-    most = call.gateway.limits.instances_per_request_max
+    most, holder = call.gateway.limits.instances_per_request_max, call.principal.holder
     if not 1 <= asked.count <= most:
-        raise ProblemError(Code.BAD_REQUEST, f"count: expected 1 to {most}, found {asked.count}")
+        raise bad_request(f"count: expected 1 to {most}, found {asked.count}")
     if isinstance(asked.level, int) and not 0 <= asked.level < DEPTH_MAX:
-        raise ProblemError(
-            Code.BAD_REQUEST,
-            f"level: expected a level's name, or 0 to {DEPTH_MAX - 1} steps up, found"
-            f" {asked.level}",
+        raise bad_request(
+            f"level: expected a level's name, or 0 to {DEPTH_MAX - 1} steps up, found {asked.level}"
         )
     price = read_price(asked.max_price, "max_price")
-    # Sent again, it is the command of the first time: the lease that it is to be near may be
-    # forgotten by now.
+    # A repeat uses the first request's command: the lease to be near may be forgotten by now.
     command = call.first_command or PlaceOrder(
-        call.principal.holder, (Alternative(_scope(call, asked), price, price),)
+        holder, (Alternative(_scope(call, asked), price, price),)
     )
     applied = await enter_all(call, "instances", asked, [command] * asked.count)
-    refuse_all_refused(call, applied)
-    refused = tuple(
-        [explain(one.refusal, call.principal.holder) for one in applied if one.refusal is not None]
-    )
-    return Answer(InstancesDone(tuple(_started(applied, call.principal.holder)), refused))
+    refusals = [one.refusal for one in applied if one.refusal is not None]
+    if len(refusals) == len(applied):
+        raise Journaled(refusals[0], holder)
+    refused = tuple([explain(refusal, holder) for refusal in refusals])
+    return Answer(InstancesDone(_requested(applied, holder), refused))
 
 
 def _scope(call: Call, asked: RunInstances) -> str:
     """Where the instances may be, from the one of the three that is given."""
     if sum(one is not None for one in (asked.type, asked.scope, asked.near)) != 1:
-        raise ProblemError(Code.BAD_REQUEST, "expected exactly one of type, scope and near")
+        raise bad_request("expected exactly one of type, scope and near")
     if (asked.near is None) != (asked.level is None):
-        raise ProblemError(Code.BAD_REQUEST, "level: expected with near, and only with it")
+        raise bad_request("level: expected with near, and only with it")
     if asked.near is not None and asked.level is not None:
         return _near(call, asked.near, asked.level)
     if asked.type is not None and "/" in asked.type:
-        raise ProblemError(
-            Code.BAD_REQUEST,
+        raise bad_request(
             f"type: expected the name of a tree, found {asked.type[:200]!r}; for a part of one, use"
-            " scope",
+            " scope"
         )
     return read_name(asked.type or asked.scope or "", "scope")
 
 
 def _near(call: Call, lease: str, level: str | int) -> str:
-    holder = call.principal.holder
-    record = call.gateway.exchange.market.lease(holder, read_lease(holder, lease))
+    holder, market = call.principal.holder, call.gateway.exchange.market
+    record = market.lease(holder, read_lease(holder, lease))
     if record is None:
-        raise no_lease(lease)
+        raise unknown_lease(lease)
     if isinstance(level, int):
         above = record.leaf.split("/")
-        if not 0 <= level < len(above):
-            raise ProblemError(
-                Code.BAD_REQUEST,
-                f"level: expected 0 to {len(above) - 1} steps up from {record.leaf}, found {level}",
+        if level >= len(above):
+            raise bad_request(
+                f"level: expected 0 to {len(above) - 1} steps up from {record.leaf}, found {level}"
             )
         return "/".join(above[: len(above) - level])
     try:
-        return call.gateway.exchange.market.topology.ancestor(record.leaf, level)
+        return market.topology.ancestor(record.leaf, level)
     except TopologyError as error:
-        raise ProblemError(Code.BAD_REQUEST, f"level: {error}") from None
+        raise bad_request(f"level: {error}") from None
 
 
-def _started(applied: list[Applied], holder: str) -> list[Instance]:
-    """The instances, read off the events of all the commands together: told again, they are the
-    same."""
+def _requested(applied: list[Applied], holder: str) -> tuple[Instance, ...]:
+    """The instances, from the events alone, so that a repeat is answered alike."""
     found: dict[str, Instance] = {}
-    for one in applied:
-        for one_event in rendered(one, holder):
-            event = one_event.event
-            if type(event) is told.OrderPlaced:
-                wanted = event.alternatives[0]
-                id = instance_of_order(event.order)
-                found[event.order] = Instance(
-                    id, "pending", wanted.scope, None, None, None, wanted.limit, event.at
-                )
-            elif type(event) is told.LeaseStarted and event.order in found:
-                id = instance_of_order(event.order)
-                found[event.order] = Instance(
-                    id,
-                    "running",
-                    event.leaf,
-                    event.leaf,
-                    event.lease,
-                    event.rate,
-                    event.limit,
-                    event.at,
-                )
-    return list(found.values())
+    for event in [one.event for each in applied for one in rendered(each, holder)]:
+        if type(event) is told.OrderPlaced:
+            id, wanted = instance_of_order(event.order), event.alternatives[0]
+            found[event.order] = Instance(
+                id, "pending", wanted.scope, None, None, None, wanted.limit, event.at
+            )
+        elif type(event) is told.LeaseStarted and event.order in found:
+            found[event.order] = _leased(found[event.order].id, "running", event)
+    return tuple(found.values())
 
 
-def listed(call: Call) -> Answer:
-    named = call.principal.is_operator
-    exchange = call.gateway.exchange
+def _leased(id: str, state: str, event: told.LeaseStarted | told.LeaseEnded) -> Instance:
+    leaf = event.leaf
+    return Instance(id, state, leaf, leaf, event.lease, event.rate, event.limit, event.at)
+
+
+def list_instances(call: Call) -> Answer:
+    exchange, named = call.gateway.exchange, call.principal.is_operator
     return Answer(
-        of_accounts(
-            call,
-            "instances",
-            lambda account: views.instance_views(exchange, account, named),
-            lambda one: one.id,
-            lambda one: one.tenant,
-        )
+        of_accounts(call, "instances", lambda owner: views.instance_views(exchange, owner, named))
     )
 
 
-def shown(call: Call) -> Answer:
+def get_instance(call: Call) -> Answer:
+    exchange, named = call.gateway.exchange, call.principal.is_operator
     for account in call.accounts():
         order = number_of(INSTANCE, tag_of(account.name), call.path["id"])
-        view = (
-            None
-            if order is None
-            else views.instance_view(
-                call.gateway.exchange, account, order, call.principal.is_operator
-            )
-        )
+        view = None if order is None else views.instance_view(exchange, account, order, named)
         if view is not None:
             return Answer(view)
     raise _unknown(call.path["id"])
@@ -143,27 +116,14 @@ def shown(call: Call) -> Answer:
 
 def stop(call: Call) -> Answer:
     id = call.path["id"]
-    body = hashlib.blake2b(b"stop " + id.encode(), digest_size=8).digest()
-    # what it was the first time can no longer be told from the state
+    # A repeat uses the first request's command: the state no longer tells which one it was.
     command = call.first_command or _ending(call, id)
-    applied = call.enter(command, body)
-    for one_event in rendered(applied, call.principal.holder):
-        event = one_event.event
+    applied = call.enter(command, digest_of(["stop", id]))
+    for event in [one.event for one in rendered(applied, call.principal.holder)]:
         if type(event) is told.OrderCancelled and instance_of_order(event.order) == id:
             return Answer(Instance(id, "stopped", None, None, None, None, None, event.at))
         if type(event) is told.LeaseEnded and event.reason == "relinquished":
-            return Answer(
-                Instance(
-                    id,
-                    "stopped",
-                    event.leaf,
-                    event.leaf,
-                    event.lease,
-                    event.rate,
-                    event.limit,
-                    event.at,
-                )
-            )
+            return Answer(_leased(id, "stopped", event))
     raise AssertionError(f"stopping {id} caused no end")
 
 

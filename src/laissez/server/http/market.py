@@ -1,89 +1,101 @@
-"""The market as a whole: its topology for everybody, and for the operator its figures, resources,
-floors and controls."""
+"""The market as a whole: topology and prices for everybody; for the operator also resources,
+floors, controls, books and rates."""
 
 from __future__ import annotations
 
+import asyncio
+from collections import Counter
+
 from laissez.exchange.commands import OPERATOR, Command
-from laissez.market import Market
+from laissez.market.answers import AsksView, ControlsView
 from laissez.market.commands import BringOnline, SetControls, SetFloor, TakeOffline
 from laissez.market.reasons import Reason
-from laissez.market.topology import Topology
-from laissez.server.figures import market_summary
+from laissez.server.gateway import Gateway
 from laissez.server.http.call import Answer, Call
-from laissez.server.http.paging import Cursor, cursor_of, page, path_key, paths_after, weighed_page
-from laissez.server.views import SHOWN_MAX
+from laissez.server.http.paging import Cursor, page, paths_after, weighed_page
+from laissez.server.http.request import bad_request
+from laissez.server.views import SHOWN_MAX, quote_view, reached
+from laissez.units import HOUR_US, format_time
+from laissez.wire.books import Ask, Bid, NodeBook, RateHistory, RatePiece
 from laissez.wire.decoding import read_controls, read_price
-from laissez.wire.problems import ProblemError
+from laissez.wire.limits import PRICE_PIECES_MAX
+from laissez.wire.problems import Code, ProblemError
 from laissez.wire.rendering import band, optional_price, price, rendered, seconds
 from laissez.wire.views import Controls, Done, Floor, Node, Resource
 
-CHILDREN_PER_ITEM = 10  # they are told by their paths alone
+CHILDREN_PER_ITEM = 10  # children are told by their paths alone
+GROUPS_MAX = 50  # of bids, and of asks, in a book
+LEAVES_PER_TURN = 8_192  # looked at before other work has its turn: about a millisecond
 
 
-def topology(call: Call) -> Answer:
-    """The roots; or a node and what is right below it. Some nodes have very many children: they
-    count too, in what a page holds and what it costs."""
-    known = call.gateway.exchange.market.topology
+def _known(call: Call, node: str) -> str:
+    if node not in call.gateway.exchange.market.topology:
+        raise ProblemError(Reason.SCOPE_UNKNOWN, f"there is no node {node[:SHOWN_MAX]!r}")
+    return node
+
+
+def _done(call: Call, command: Command) -> Answer:
+    return Answer(Done(rendered(call.enter(command), OPERATOR)))
+
+
+def get_topology(call: Call) -> Answer:
+    """The roots; or a node and its children. A node may have very many children, so they count in
+    what a page holds and costs."""
+    topology, children = call.gateway.exchange.market.topology, call.site.children
     named = call.query.get("node")
-    cursor = cursor_of(call, "topology")
     call.admit_items(0)
-    paths = known.roots if named is None else (named, *call.site.children(_known(known, named)))
-    found = (
-        Node(path, known.level_of(path), known.leaf_count(path), call.site.children(path))
-        for path in paths_after(paths, cursor)
+    paths = topology.roots if named is None else (named, *children(_known(call, named)))
+    nodes = (
+        Node(path, topology.level_of(path), topology.leaf_count(path), children(path))
+        for path in paths_after(call, "topology", paths)
     )
-    told, items = weighed_page(call, "topology", found, lambda node: Cursor(node.path), _weigh)
+    found, items = weighed_page(
+        call,
+        "topology",
+        nodes,
+        lambda node: Cursor(node.path),
+        lambda node: 1 + len(node.children) // CHILDREN_PER_ITEM,
+    )
     call.owe_items(items)
-    return Answer(told)
+    return Answer(found)
 
 
-def _weigh(node: Node) -> int:
-    return 1 + len(node.children) // CHILDREN_PER_ITEM
+def get_prices(call: Call) -> Answer:
+    market, holder = call.gateway.exchange.market, call.principal.holder
+    exchange, now = call.gateway.exchange, call.gateway.clock.now()
+    scope = call.query.get("scope")
+    if scope is not None:
+        if len(call.query) > 1:
+            raise bad_request(
+                "scope: expected alone; limit and cursor go with the list of all prices"
+            )
+        return Answer(quote_view(exchange, holder, scope, now))
+    domain = market.topology.nodes if holder == OPERATOR else market.pricing_domain(holder)
+    paths = paths_after(call, "prices", domain)
+    quotes = (quote_view(exchange, holder, path, now) for path in paths)
+    return Answer(page(call, "prices", quotes, lambda quote: Cursor(quote.scope)))
 
 
-def _known(known: Topology, path: str) -> str:
-    if path not in known:
-        raise ProblemError(Reason.SCOPE_UNKNOWN, f"there is no node {path[:SHOWN_MAX]!r}")
-    return path
+# -- resources, floors and controls
 
 
-# -- figures
-
-
-async def summary(call: Call) -> Answer:
-    return Answer(await market_summary(call.gateway, call.site.metrics))
-
-
-# -- resources
-
-
-def resources(call: Call) -> Answer:
-    market = call.gateway.exchange.market
+def list_resources(call: Call) -> Answer:
+    topology = call.gateway.exchange.market.topology
     under = call.query.get("under")
-    leaves = market.topology.leaves
-    first, last = (
-        (0, len(leaves))
-        if under is None
-        else market.topology.leaf_range(_known(market.topology, under))
-    )
-    found = (
-        _resource(market, leaf)
-        for leaf in paths_after(leaves, cursor_of(call, "resources"), first, last)
-    )
+    first, last = 0, len(topology.leaves)
+    if under is not None:
+        first, last = topology.leaf_range(_known(call, under))
+    leaves = paths_after(call, "resources", topology.leaves, first, last)
+    found = (_resource(call, leaf) for leaf in leaves)
     return Answer(page(call, "resources", found, lambda resource: Cursor(resource.leaf)))
 
 
-def _resource(market: Market, leaf: str) -> Resource:
+def _resource(call: Call, leaf: str) -> Resource:
+    market = call.gateway.exchange.market
     lease = market.lease_on(leaf)
-    owner, limit = (None, None) if lease is None else (lease.tenant, lease.limit)
-    return Resource(
-        leaf,
-        market.is_online(leaf),
-        owner,
-        price(market.rate(leaf)),
-        price(market.floor(leaf)),
-        optional_price(limit),
-    )
+    owner, limit = (None, None) if lease is None else (lease.tenant, optional_price(lease.limit))
+    rate, floor = price(market.rate(leaf)), price(market.floor(leaf))
+    return Resource(leaf, market.is_online(leaf), owner, rate, floor, limit)
 
 
 def set_online(call: Call) -> Answer:
@@ -91,13 +103,10 @@ def set_online(call: Call) -> Answer:
     return _done(call, BringOnline(leaf) if call.body.online else TakeOffline(leaf))
 
 
-# -- floors and controls
-
-
-def floors(call: Call) -> Answer:
-    cursor = cursor_of(call, "floors")
-    set_here = (one for one in call.gateway.exchange.market.floors() if _is_after(one.node, cursor))
-    found = (Floor(one.node, price(one.own), price(one.in_force)) for one in set_here)
+def list_floors(call: Call) -> Answer:
+    own = {one.node: one for one in call.gateway.exchange.market.floors()}
+    views = (own[node] for node in paths_after(call, "floors", list(own)))
+    found = (Floor(one.node, price(one.own), price(one.in_force)) for one in views)
     return Answer(page(call, "floors", found, lambda floor: Cursor(floor.node)))
 
 
@@ -109,18 +118,15 @@ def remove_floor(call: Call) -> Answer:
     return _done(call, SetFloor(call.path["node"], None))
 
 
-def controls(call: Call) -> Answer:
-    cursor = cursor_of(call, "controls")
-    set_here = (
-        one for one in call.gateway.exchange.market.controls() if _is_after(one.node, cursor)
-    )
-    found = (
-        Controls(
-            one.node, band(one.rise), band(one.fall), seconds(one.hold_us), seconds(one.flash_us)
-        )
-        for one in set_here
-    )
+def list_controls(call: Call) -> Answer:
+    own = {one.node: one for one in call.gateway.exchange.market.controls()}
+    found = (_controls(own[node]) for node in paths_after(call, "controls", list(own)))
     return Answer(page(call, "controls", found, lambda one: Cursor(one.node)))
+
+
+def _controls(view: ControlsView) -> Controls:
+    rise, fall = band(view.rise), band(view.fall)
+    return Controls(view.node, rise, fall, seconds(view.hold_us), seconds(view.flash_us))
 
 
 def set_controls(call: Call) -> Answer:
@@ -131,9 +137,98 @@ def remove_controls(call: Call) -> Answer:
     return _done(call, SetControls(call.path["node"]))
 
 
-def _is_after(path: str, cursor: Cursor | None) -> bool:
-    return cursor is None or path_key(path) > path_key(cursor.name)
+# -- books
 
 
-def _done(call: Call, command: Command) -> Answer:
-    return Answer(Done(rendered(call.enter(command), OPERATOR)))
+async def get_book(call: Call) -> Answer:
+    gateway, node = call.gateway, _known(call, call.path["node"])
+    market = gateway.exchange.market
+    asks = await _asks(gateway, node)
+    found = market.book(node, GROUPS_MAX)
+    cheapest = [Ask(price(ask), asks.by_ask[ask]) for ask in sorted(asks.by_ask)[:GROUPS_MAX]]
+    return Answer(
+        NodeBook(
+            node,
+            market.topology.level_of(node),
+            format_time(gateway.clock.now()),
+            market.topology.leaf_count(node),
+            asks.online,
+            asks.leased,
+            price(found.floor) if found.floor else None,
+            price(found.floor_in_force),
+            price(found.standing_rate),
+            optional_price(found.best_bid),
+            optional_price(market.quote(None, node)),
+            price(asks.charged),
+            None if found.controls is None else _controls(found.controls),
+            _controls(found.controls_in_force),
+            found.here,
+            found.above,
+            found.below,
+            tuple([Bid(price(group.limit), group.orders, group.here) for group in found.bids]),
+            found.bids_more,
+            tuple([*cheapest, Ask(None, asks.never)] if asks.never else cheapest),
+            max(0, len(asks.by_ask) - GROUPS_MAX),
+        )
+    )
+
+
+async def _asks(gateway: Gateway, node: str) -> AsksView:
+    """Of all leaves below the node; if they are very many, a part at a time."""
+    market = gateway.exchange.market
+    first, last = market.topology.leaf_range(node)
+    by_ask: Counter[int] = Counter()
+    never = online = leased = charged = 0
+    for start in range(first, last, LEAVES_PER_TURN):
+        if start > first:
+            await asyncio.sleep(0)
+        part = market.asks(start, min(start + LEAVES_PER_TURN, last))
+        by_ask.update(part.by_ask)
+        never += part.never
+        online += part.online
+        leased += part.leased
+        charged += part.charged
+    return AsksView(by_ask, never, online, leased, charged)
+
+
+# -- rates
+
+
+def get_rates(call: Call) -> Answer:
+    exchange, node = call.gateway.exchange, _known(call, call.path["node"])
+    market = exchange.market
+    until = reached(exchange, call.gateway.clock.now())
+    since = _since(call, until)
+    pieces = [
+        (piece.start, piece.end, piece.rate)
+        for piece in market.standing_rates(node, since, PRICE_PIECES_MAX)
+    ]
+    begin = max(since, market.now)
+    if begin < until:  # nothing has happened since the last command, so the rate has been the same
+        _go_on(pieces, begin, until, market.standing_rate(node))
+    segments = [
+        RatePiece(format_time(start), format_time(end), price(rate)) for start, end, rate in pieces
+    ]
+    begins = format_time(pieces[0][0] if pieces else until)
+    return Answer(RateHistory(node, begins, format_time(until), tuple(segments)))
+
+
+def _since(call: Call, now: int) -> int:
+    since = call.time("since")
+    if since is None:
+        return max(0, now - HOUR_US)
+    if since > now:
+        raise ProblemError(
+            Code.PERIOD_INVALID,
+            f"since: expected {format_time(now)}, which is now, or earlier, found"
+            f" {format_time(since)}",
+        )
+    return since
+
+
+def _go_on(pieces: list[tuple[int, int, int]], start: int, until: int, rate: int) -> None:
+    if pieces and pieces[-1][2] == rate:
+        start = pieces.pop()[0]
+    elif len(pieces) == PRICE_PIECES_MAX:
+        del pieces[0]
+    pieces.append((start, until, rate))

@@ -6,23 +6,17 @@ from __future__ import annotations
 from laissez.market.reasons import Reason
 from laissez.server.http import (
     bills,
-    books,
     events,
-    figures,
-    health,
-    inframaps,
     instances,
-    leases,
-    levels,
     market,
+    monitoring,
     orders,
-    prices,
     signin,
     tenants,
     webhooks,
 )
+from laissez.server.http.events import STREAM
 from laissez.server.http.operation import CURSOR, JSON, LIMIT, TENANT, Operation, Parameter
-from laissez.server.http.streaming import STREAM
 from laissez.wire import requests, views
 from laissez.wire.books import Levels, NodeBook, RateHistory
 from laissez.wire.events import Numbered
@@ -73,14 +67,14 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         noun="Orders", name="listOrders", method="GET", path="/v1/orders", scopes=READ,
-        carry_out=orders.listed, paged=True,
+        carry_out=orders.list_orders, paged=True,
         summary="List open orders", answer=views.Page[views.Order], query=(TENANT,),
         problems=(Code.NOT_FOUND,),
         description="Oldest first. The operator gets those of all tenants.",
     ),
     Operation(
         noun="Orders", name="getOrder", method="GET", path="/v1/orders/{id}", scopes=READ,
-        carry_out=orders.shown,
+        carry_out=orders.get_order,
         summary="An open order", answer=views.Order, problems=(Reason.NOT_YOUR_ORDER,),
     ),
     Operation(
@@ -104,7 +98,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         noun="Prices", name="getPrices", method="GET", path="/v1/prices", scopes=READ,
-        carry_out=prices.quotes, paged=True,
+        carry_out=market.get_prices, paged=True,
         summary="What it takes to win a leaf now", answer=(views.Page[views.Quote], views.Quote),
         problems=(Reason.SCOPE_UNKNOWN,),
         query=(Parameter("scope", "This scope alone; the answer is one quote. One that you may "
@@ -114,19 +108,19 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         noun="Leases", name="listLeases", method="GET", path="/v1/leases", scopes=READ,
-        carry_out=leases.listed, paged=True,
+        carry_out=orders.list_leases, paged=True,
         summary="List leases that last", answer=views.Page[views.Lease], query=(TENANT,),
         problems=(Code.NOT_FOUND,),
         description="Oldest first. The operator gets those of all tenants.",
     ),
     Operation(
         noun="Leases", name="getLease", method="GET", path="/v1/leases/{id}", scopes=READ,
-        carry_out=leases.shown,
+        carry_out=orders.get_lease,
         summary="A lease that lasts", answer=views.Lease, problems=(Reason.NOT_YOUR_LEASE,),
     ),
     Operation(
         noun="Leases", name="setLimit", method="PATCH", path="/v1/leases/{id}", scopes=TRADE,
-        carry_out=leases.set_limit,
+        carry_out=orders.set_limit,
         summary="Change the limit of a lease", body=requests.LimitBody, answer=views.LeaseDone,
         problems=(Reason.NOT_YOUR_LEASE, Reason.PRICE_OUT_OF_RANGE, Code.BUDGET_SPENT,
             Code.CAP_EXCEEDED),
@@ -134,12 +128,12 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         noun="Leases", name="relinquish", method="DELETE", path="/v1/leases/{id}", scopes=TRADE,
-        carry_out=leases.relinquish,
+        carry_out=orders.relinquish,
         summary="Give a lease up", answer=views.LeaseDone, problems=(Reason.NOT_YOUR_LEASE,),
     ),
     Operation(
         noun="Leases", name="getLeasePrices", method="GET", path="/v1/leases/{id}/prices",
-        scopes=READ, carry_out=leases.prices,
+        scopes=READ, carry_out=orders.lease_prices,
         pays_by_item=True, summary="What a lease was charged, piece by piece",
         answer=views.PriceHistory, problems=(Reason.NOT_YOUR_LEASE,),
         description="Also of a lease that ended, as long as the books know it. The newest 2,000 "
@@ -156,14 +150,14 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         noun="Instances", name="listInstances", method="GET", path="/v1/instances", scopes=READ,
-        carry_out=instances.listed, paged=True,
+        carry_out=instances.list_instances, paged=True,
         summary="List pending and running instances", answer=views.Page[views.Instance],
         query=(TENANT,), problems=(Code.NOT_FOUND,),
         description="Every order that waits is a pending instance, every lease a running one.",
     ),
     Operation(
         noun="Instances", name="getInstance", method="GET", path="/v1/instances/{id}", scopes=READ,
-        carry_out=instances.shown,
+        carry_out=instances.get_instance,
         summary="An instance", answer=views.Instance, problems=(Code.NOT_FOUND,),
         description="One that ran and stopped is shown as long as the books know it.",
     ),
@@ -175,7 +169,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         noun="Bills", name="getBill", method="GET", path="/v1/bills", scopes=READ,
-        carry_out=bills.shown, media=(JSON, "text/csv"),
+        carry_out=bills.get_bill, media=(JSON, "text/csv"),
         summary="What is owed", pays_by_item=True, answer=(views.Bill, views.Page[views.Bill]),
         problems=(Code.PERIOD_INVALID, Code.NOT_FOUND, Reason.TIME_OUT_OF_RANGE),
         query=(
@@ -194,14 +188,14 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         noun="Bills", name="getBudget", method="GET", path="/v1/budget", scopes=READ,
-        carry_out=figures.budget,
+        carry_out=bills.get_budget,
         summary="A tenant's budget, and how far it got", answer=Budget, adds_up=True,
         query=(TENANT,), problems=(Code.NOT_FOUND,),
         description="404 if none is set. The operator names the tenant.",
     ),
     Operation(
         noun="Bills", name="setBudget", method="PUT", path="/v1/budget", scopes=TRADE,
-        carry_out=figures.set_budget,
+        carry_out=bills.set_budget,
         summary="Set a budget", body=BudgetBody, answer=Budget, adds_up=True,
         problems=(Code.NOT_FOUND, Code.BUDGET_SPENT),
         description="Dollars, counted from now on, in place of the budget before; with keep they "
@@ -213,12 +207,12 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         noun="Bills", name="removeBudget", method="DELETE", path="/v1/budget", scopes=TRADE,
-        carry_out=figures.remove_budget,
+        carry_out=bills.remove_budget,
         summary="Remove the budget", answer=views.Done, problems=(Code.NOT_FOUND,),
     ),
     Operation(
         noun="Bills", name="getOwnCaps", method="GET", path="/v1/caps", scopes=READ,
-        carry_out=figures.own_caps,
+        carry_out=bills.get_caps,
         summary="What you may spend per hour at most", answer=SpendingCaps, adds_up=True,
         query=(TENANT,), problems=(Code.NOT_FOUND,),
         description="Caps of your own and the operator's; the lower of each is in force. The "
@@ -226,7 +220,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         noun="Bills", name="setOwnCaps", method="PUT", path="/v1/caps", scopes=TRADE,
-        carry_out=figures.set_own_caps,
+        carry_out=bills.set_caps,
         summary="Cap what you spend per hour", body=OwnCaps, answer=SpendingCaps, adds_up=True,
         description="Replaces both of your own; null, or left out, is none. A cap ends nothing: "
         "orders and raised limits that could exceed it are refused. An order counts with its"
@@ -235,14 +229,14 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         noun="Bills", name="listSpending", method="GET", path="/v1/spending", scopes=READ,
-        carry_out=figures.spending, paged=True,
+        carry_out=bills.list_spending, paged=True,
         summary="What is owed and charged now, in one line each", answer=views.Page[Spending],
         query=(TENANT,), problems=(Code.NOT_FOUND,),
         description="A tenant gets its own line, the operator every tenant's.",
     ),
     Operation(
         noun="Events", name="getEvents", method="GET", path="/v1/events", scopes=READ,
-        carry_out=events.listed, paged=True, pays_by_item=True,
+        carry_out=events.list_events, paged=True, pays_by_item=True,
         summary="What happened", answer=views.Page[Numbered], media=(JSON, STREAM),
         problems=(Code.HISTORY_GONE, Code.TOO_MANY_SESSIONS, Code.NOT_FOUND),
         query=(Parameter("after", "Only events after this number. Without it: all that are kept; "
@@ -264,12 +258,12 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         noun="Webhooks", name="listWebhooks", method="GET", path="/v1/webhooks", scopes=READ,
-        carry_out=webhooks.listed, paged=True,
+        carry_out=webhooks.list_webhooks, paged=True,
         summary="List your webhooks, and how far each got", answer=views.Page[Webhook],
     ),
     Operation(
         noun="Webhooks", name="getWebhook", method="GET", path="/v1/webhooks/{id}", scopes=READ,
-        carry_out=webhooks.shown,
+        carry_out=webhooks.get_webhook,
         summary="A webhook, and how far it got", answer=Webhook, problems=(Code.NOT_FOUND,),
     ),
     Operation(
@@ -281,7 +275,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         noun="Webhooks", name="rotateWebhookSecret", method="POST", path="/v1/webhooks/{id}/secret",
-        scopes=CHANGE, carry_out=webhooks.rotate,
+        scopes=CHANGE, carry_out=webhooks.rotate_secret,
         summary="Make a new secret for a webhook", answer=WebhookSecret,
         problems=(Code.NOT_FOUND, Code.CONFLICT, Code.RATE_LIMITED),
         description="For 24 hours deliveries are signed with the secret before it too. Rotated "
@@ -297,14 +291,14 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         noun="Webhooks", name="listDeadLetters", method="GET",
-        path="/v1/webhooks/{id}/dead-letters", scopes=READ, carry_out=webhooks.dead_letters,
+        path="/v1/webhooks/{id}/dead-letters", scopes=READ, carry_out=webhooks.list_dead_letters,
         paged=True, pays_by_item=True, summary="What could not be delivered",
         answer=views.Page[DeadLetter], problems=(Code.NOT_FOUND,),
         description="Oldest first, the latest 1,000.",
     ),
     Operation(
         noun="Market", name="getTopology", method="GET", path="/v1/topology", scopes=READ,
-        carry_out=market.topology, paged=True,
+        carry_out=market.get_topology, paged=True,
         pays_by_item=True, summary="What there is", answer=views.Page[views.Node],
         problems=(Reason.SCOPE_UNKNOWN,),
         query=(Parameter("node", "This node, followed by those right below it. Without it: the "
@@ -314,19 +308,19 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         noun="Market", name="getMarket", method="GET", path="/v1/market", scopes=LOOK,
-        of_operator=True, carry_out=market.summary,
+        of_operator=True, carry_out=monitoring.get_market,
         summary="The market in figures", answer=views.MarketSummary,
     ),
     Operation(
         noun="Market", name="getMarketHistory", method="GET", path="/v1/market/history",
-        scopes=LOOK, of_operator=True, carry_out=figures.history,
+        scopes=LOOK, of_operator=True, carry_out=monitoring.get_history,
         summary="The market in figures, every ten seconds of the last two hours",
         answer=MarketHistory,
         description="Kept in memory: it begins with the start of the server.",
     ),
     Operation(
         noun="Market", name="previewCommands", method="POST", path="/v1/preview", scopes=OPERATE,
-        carry_out=figures.preview, large=True,
+        carry_out=orders.preview, large=True,
         summary="What commands would do", body=Preview, answer=PreviewDone, remembered=False,
         problems=(Code.STOPPING,),
         description="They are carried out one after the other on a copy of the process, exactly "
@@ -337,7 +331,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         noun="Market", name="listResources", method="GET", path="/v1/resources", scopes=LOOK,
         of_operator=True,
-        carry_out=market.resources, paged=True,
+        carry_out=market.list_resources, paged=True,
         summary="List leaves", answer=views.Page[views.Resource],
         query=(Parameter("under", "Only those below this node."),),
         problems=(Reason.SCOPE_UNKNOWN,),
@@ -353,7 +347,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         noun="Market", name="getLevels", method="GET", path="/v1/levels", scopes=LOOK,
-        of_operator=True, carry_out=levels.shown, media=(JSON, STREAM),
+        of_operator=True, carry_out=events.get_levels, media=(JSON, STREAM),
         summary="Every leaf at a glance", answer=Levels,
         problems=(Code.TOO_MANY_SESSIONS, Code.STOPPING),
         description="With Accept: text/event-stream, an event levels comes first, then at most "
@@ -362,7 +356,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         noun="Market", name="getBook", method="GET", path="/v1/books/{node:path}", scopes=LOOK,
-        of_operator=True, carry_out=books.book,
+        of_operator=True, carry_out=market.get_book,
         summary="What rests around a node and what could be had there", answer=NodeBook,
         problems=(Reason.SCOPE_UNKNOWN,),
         description="Bids are the orders at the node and above it, by limit; asks are the leaves "
@@ -370,7 +364,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         noun="Market", name="getRates", method="GET", path="/v1/rates/{node:path}", scopes=LOOK,
-        of_operator=True, carry_out=books.rates,
+        of_operator=True, carry_out=market.get_rates,
         summary="What the rate of a node was, piece by piece", answer=RateHistory,
         problems=(Reason.SCOPE_UNKNOWN, Code.PERIOD_INVALID, Reason.TIME_OUT_OF_RANGE),
         query=(Parameter("since", "Where it begins: an hour ago unless given, and later where no "
@@ -380,7 +374,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         noun="Market", name="listFloors", method="GET", path="/v1/floors", scopes=LOOK,
-        of_operator=True, carry_out=market.floors, paged=True,
+        of_operator=True, carry_out=market.list_floors, paged=True,
         summary="List floors", answer=views.Page[views.Floor],
     ),
     Operation(
@@ -396,7 +390,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         noun="Market", name="listControls", method="GET", path="/v1/controls", scopes=LOOK,
-        of_operator=True, carry_out=market.controls, paged=True,
+        of_operator=True, carry_out=market.list_controls, paged=True,
         summary="List volatility controls", answer=views.Page[views.Controls],
     ),
     Operation(
@@ -415,7 +409,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         noun="InfraMaps", name="reportInfraMaps", method="PUT", path="/v1/inframaps/{runner}",
-        scopes=OPERATE, carry_out=inframaps.report,
+        scopes=OPERATE, carry_out=monitoring.report_inframaps,
         summary="Report what an operator's maps read and decided", body=InfraMapsReport,
         answer=views.Done, large=True, remembered=False,
         problems=(Reason.TIME_OUT_OF_RANGE,),
@@ -424,7 +418,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         noun="InfraMaps", name="getInfraMaps", method="GET", path="/v1/inframaps", scopes=LOOK,
-        of_operator=True, carry_out=inframaps.shown,
+        of_operator=True, carry_out=monitoring.get_inframaps,
         summary="What operators' maps read and how hard they press", answer=InfraMaps,
         problems=(Reason.TIME_OUT_OF_RANGE,),
         query=(Parameter("since", "Of each map's history, only what came after this time: at of "
@@ -433,23 +427,23 @@ OPERATIONS: tuple[Operation, ...] = (
         "values and pressures of each map.",
     ),
     Operation(
-        noun="Tenants", name="getMe", method="GET", path="/v1/me", scopes=ANY, carry_out=tenants.me,
-        summary="Whose key this is", answer=views.Me,
+        noun="Tenants", name="getMe", method="GET", path="/v1/me", scopes=ANY,
+        carry_out=tenants.get_me, summary="Whose key this is", answer=views.Me,
     ),
     Operation(
         noun="Tenants", name="listTenants", method="GET", path="/v1/tenants", scopes=LOOK,
-        of_operator=True, carry_out=tenants.listed, paged=True,
+        of_operator=True, carry_out=tenants.list_tenants, paged=True,
         summary="List tenants", answer=views.Page[views.Tenant],
     ),
     Operation(
         noun="Tenants", name="createTenant", method="POST", path="/v1/tenants", scopes=OPERATE,
-        carry_out=tenants.create, status=201,
+        carry_out=tenants.create_tenant, status=201,
         summary="Create a tenant", body=requests.CreateTenant, answer=views.Tenant,
         problems=(Code.CONFLICT, Reason.TENANT_INVALID),
     ),
     Operation(
         noun="Tenants", name="getTenant", method="GET", path="/v1/tenants/{name}", scopes=LOOK,
-        of_operator=True, carry_out=tenants.shown,
+        of_operator=True, carry_out=tenants.get_tenant,
         summary="A tenant", answer=views.Tenant, problems=(Code.NOT_FOUND,),
     ),
     Operation(
@@ -462,13 +456,13 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         noun="Tenants", name="listTenantKeys", method="GET", path="/v1/tenants/{name}/keys",
         scopes=LOOK, of_operator=True,
-        carry_out=tenants.keys, paged=True,
+        carry_out=tenants.list_keys, paged=True,
         summary="List the keys of a tenant", answer=views.Page[views.Key],
         problems=(Code.NOT_FOUND,),
     ),
     Operation(
         noun="Tenants", name="issueTenantKey", method="POST", path="/v1/tenants/{name}/keys",
-        scopes=OPERATE, carry_out=tenants.issue, status=201,
+        scopes=OPERATE, carry_out=tenants.issue_key, status=201,
         summary="Issue a key for a tenant", body=requests.IssueKey, answer=views.Key,
         problems=(Code.NOT_FOUND, Code.TOO_MANY_KEYS),
         description="The secret is in this answer and never shown again, not even to the same "
@@ -476,12 +470,12 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         noun="Tenants", name="listKeys", method="GET", path="/v1/keys", scopes=LOOK,
-        of_operator=True, carry_out=tenants.keys, paged=True,
+        of_operator=True, carry_out=tenants.list_keys, paged=True,
         summary="List the operator's own keys", answer=views.Page[views.Key],
     ),
     Operation(
         noun="Tenants", name="issueKey", method="POST", path="/v1/keys", scopes=OPERATE,
-        carry_out=tenants.issue, status=201,
+        carry_out=tenants.issue_key, status=201,
         summary="Issue a key for the operator", body=requests.IssueKey, answer=views.Key,
         problems=(Code.TOO_MANY_KEYS,),
         description="Its scopes are read and operate. The secret is in this answer and never "
@@ -489,7 +483,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         noun="Tenants", name="revokeKey", method="DELETE", path="/v1/keys/{id}", scopes=OPERATE,
-        carry_out=tenants.revoke,
+        carry_out=tenants.revoke_key,
         summary="Revoke a key, anybody's", answer=views.Key, problems=(Code.NOT_FOUND,),
         description="It is worthless from then on; sessions and streams opened with it end.",
     ),
@@ -505,7 +499,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         noun="Console", name="getSignIn", method="GET", path="/v1/signin", scopes=None,
-        carry_out=signin.shown,
+        carry_out=signin.get_signin,
         summary="Who is signed in", answer=views.SignedIn, problems=(*SIGNING, Code.JOURNAL_FAILED),
         description="By the cookie that the request has; null if nobody is.",
     ),
@@ -518,29 +512,29 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         noun="Health", name="getHealth", method="GET", path="/healthz", scopes=None,
-        carry_out=health.alive, durable=False,
+        carry_out=monitoring.get_health, durable=False,
         summary="Does the process answer?", answer=views.Health,
     ),
     Operation(
         noun="Health", name="getReadiness", method="GET", path="/readyz", scopes=None,
-        carry_out=health.ready, durable=False,
+        carry_out=monitoring.get_readiness, durable=False,
         summary="Are requests taken?", answer=views.Health, description="503 if not.",
     ),
     Operation(
         noun="Health", name="getMetrics", method="GET", path="/metrics", scopes=LOOK,
         of_operator=True,
-        carry_out=health.metrics, media=("text/plain",),
+        carry_out=monitoring.get_metrics, media=("text/plain",),
         summary="Figures for Prometheus", description="Needs no key if the setting "
         "server.metrics_open says so.",
     ),
     Operation(
         noun="Health", name="getOpenApi", method="GET", path="/openapi.json", scopes=None,
-        carry_out=health.openapi, durable=False,
+        carry_out=monitoring.get_openapi, durable=False,
         summary="This API as an OpenAPI document",
     ),
     Operation(
         noun="Health", name="getDocs", method="GET", path="/docs", scopes=None,
-        carry_out=health.docs, durable=False, media=("text/html",),
+        carry_out=monitoring.get_docs, durable=False, media=("text/html",),
         summary="This API as a page to read",
     ),
 )  # fmt: skip

@@ -1,24 +1,38 @@
-"""Orders: place, list, amend, cancel; and batches of commands."""
+"""Orders, the leases they win, and batches of commands."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from laissez.exchange.commands import Command
+from laissez.exchange.commands import OPERATOR, Command
 from laissez.exchange.events import Applied
-from laissez.market.commands import AmendOrder, CancelOrder, PlaceOrder
+from laissez.market.answers import LeaseView
+from laissez.market.commands import AmendOrder, CancelOrder, PlaceOrder, Relinquish, SetLimit
 from laissez.market.reasons import Reason
 from laissez.server import views
-from laissez.server.audit.refusals import Journaled
 from laissez.server.background import NO_REST, Background
 from laissez.server.http.call import Answer, Call, digest_of
 from laissez.server.http.paging import of_accounts
+from laissez.server.http.request import bad_request
+from laissez.server.preview import Readable
+from laissez.server.price_history import in_words, price_pieces
 from laissez.wire import events as told
-from laissez.wire.decoding import SCOPE_OF, read_alternatives, read_command, read_order
+from laissez.wire.decoding import (
+    SCOPE_OF,
+    read_alternatives,
+    read_command,
+    read_lease,
+    read_order,
+    read_price,
+)
+from laissez.wire.figures import PreviewRefused
+from laissez.wire.ids import LEASE, number_of, tag_of
+from laissez.wire.limits import PREVIEW_COMMANDS_MAX
 from laissez.wire.problems import STATUS, Code, ProblemError
 from laissez.wire.rendering import rendered
-from laissez.wire.texts import code_of, explain, no_order
-from laissez.wire.views import BatchDone, BatchItem, OrderDone
+from laissez.wire.requests import OperatorCommand
+from laissez.wire.texts import code_of, explain, no_lease, no_order
+from laissez.wire.views import BatchDone, BatchItem, LeaseDone, OrderDone, PriceHistory
 
 # between a request's id and the number of one of its commands; no client's own id may hold it
 PART = "\t"
@@ -26,28 +40,23 @@ PART = "\t"
 
 def place(call: Call) -> Answer:
     alternatives = read_alternatives(call.body.alternatives)
-    return _done(call, call.enter(PlaceOrder(call.principal.holder, alternatives)))
+    return _order_done(call, PlaceOrder(call.principal.holder, alternatives))
 
 
 def amend(call: Call) -> Answer:
     holder = call.principal.holder
     order = read_order(holder, call.path["id"])
-    alternatives = read_alternatives(call.body.alternatives)
-    return _done(call, call.enter(AmendOrder(holder, order, alternatives)))
+    return _order_done(call, AmendOrder(holder, order, read_alternatives(call.body.alternatives)))
 
 
 def cancel(call: Call) -> Answer:
     holder = call.principal.holder
-    return _done(call, call.enter(CancelOrder(holder, read_order(holder, call.path["id"]))))
+    return _order_done(call, CancelOrder(holder, read_order(holder, call.path["id"])))
 
 
-def _done(call: Call, applied: Applied) -> Answer:
-    return Answer(order_done(applied, call.principal.holder))
-
-
-def order_done(applied: Applied, holder: str) -> OrderDone:
-    """What became of the order, read off the events alone: told again, it is the same."""
-    events = rendered(applied, holder)
+def _order_done(call: Call, command: Command) -> Answer:
+    """What became of the order, from the events alone, so that a repeat is answered alike."""
+    events = rendered(call.enter(command), call.principal.holder)
     id, state, clipped = "", "open", False
     alternatives: tuple[told.InForce, ...] = ()
     lease = leaf = rate = None
@@ -59,61 +68,115 @@ def order_done(applied: Applied, holder: str) -> OrderDone:
             id, state = event.order, "cancelled"
         elif type(event) is told.LeaseStarted and event.order == id:
             state, lease, leaf, rate = "filled", event.lease, event.leaf, event.rate
-    return OrderDone(id, state, alternatives, clipped, lease, leaf, rate, events)
+    return Answer(OrderDone(id, state, alternatives, clipped, lease, leaf, rate, events))
 
 
-def listed(call: Call) -> Answer:
-    named = call.principal.is_operator
-    exchange = call.gateway.exchange
+def list_orders(call: Call) -> Answer:
+    exchange, named = call.gateway.exchange, call.principal.is_operator
     return Answer(
-        of_accounts(
-            call,
-            "orders",
-            lambda account: views.order_views(exchange, account, named),
-            lambda order: order.id,
-            lambda order: order.tenant,
-        )
+        of_accounts(call, "orders", lambda owner: views.order_views(exchange, owner, named))
     )
 
 
-def shown(call: Call) -> Answer:
-    name = call.path["id"]
+def get_order(call: Call) -> Answer:
+    id = call.path["id"]
     for account in call.accounts():
-        view = views.order_view(call.gateway.exchange, account, name, call.principal.is_operator)
+        view = views.order_view(call.gateway.exchange, account, id, call.principal.is_operator)
         if view is not None:
             return Answer(view)
-    raise ProblemError(Reason.NOT_YOUR_ORDER, no_order(name))
+    raise ProblemError(Reason.NOT_YOUR_ORDER, no_order(id))
 
 
-# -- batches
+# -- leases
+
+
+def set_limit(call: Call) -> Answer:
+    holder, limit = call.principal.holder, call.body.limit
+    lease = read_lease(holder, call.path["id"])
+    price = None if limit is None else read_price(limit, "limit")
+    return _lease_done(call, SetLimit(holder, lease, price))
+
+
+def relinquish(call: Call) -> Answer:
+    holder = call.principal.holder
+    return _lease_done(call, Relinquish(holder, read_lease(holder, call.path["id"])))
+
+
+def _lease_done(call: Call, command: Command) -> Answer:
+    events = rendered(call.enter(command), call.principal.holder)
+    id, state = call.path["id"], "held"
+    limit: str | None = None
+    for one in events:
+        event = one.event
+        if (type(event) is told.LimitSet or type(event) is told.LeaseEnded) and event.lease == id:
+            limit = event.limit
+            state = "ended" if type(event) is told.LeaseEnded else state
+    return Answer(LeaseDone(id, state, limit, events))
+
+
+def list_leases(call: Call) -> Answer:
+    exchange, named = call.gateway.exchange, call.principal.is_operator
+    now = call.gateway.end_holds()
+    return Answer(
+        of_accounts(call, "leases", lambda owner: views.lease_views(exchange, owner, now, named))
+    )
+
+
+def get_lease(call: Call) -> Answer:
+    lease, now = _lease(call), call.gateway.end_holds()
+    view = views.lease_view(call.gateway.exchange, lease, now, call.principal.is_operator)
+    if view is None:
+        raise unknown_lease(call.path["id"])
+    return Answer(view)
+
+
+def lease_prices(call: Call) -> Answer:
+    lease = _lease(call)
+    call.admit_items(0)
+    pieces = price_pieces(call.gateway.exchange, lease, call.gateway.end_holds())
+    call.owe_items(len(pieces))
+    return Answer(PriceHistory(call.path["id"], lease.leaf, in_words(pieces)))
+
+
+def _lease(call: Call) -> LeaseView:
+    """The lease that the path names, live or ended, if the caller may ask about it."""
+    id, market = call.path["id"], call.gateway.exchange.market
+    for account in call.accounts():
+        number = number_of(LEASE, tag_of(account.name), id)
+        found = None if number is None else market.lease(account.name, number)
+        if found is not None:
+            return found
+    raise unknown_lease(id)
+
+
+def unknown_lease(id: str) -> ProblemError:
+    return ProblemError(Reason.NOT_YOUR_LEASE, no_lease(id))
+
+
+# -- many commands at once
 
 
 async def batch(call: Call) -> Answer:
-    asked = call.body.commands
-    limits = call.gateway.limits
-    if not 1 <= len(asked) <= limits.batch_commands_max:
-        raise ProblemError(
-            Code.BAD_REQUEST,
-            f"commands: expected 1 to {limits.batch_commands_max}, found {len(asked)}",
-        )
+    asked, most = call.body.commands, call.gateway.limits.batch_commands_max
+    if not 1 <= len(asked) <= most:
+        raise bad_request(f"commands: expected 1 to {most}, found {len(asked)}")
     for index, one in enumerate(asked):
-        if SCOPE_OF[type(one)] not in call.principal.scopes:
+        scope = SCOPE_OF[type(one)]
+        if scope not in call.principal.scopes:
             raise ProblemError(
                 Code.FORBIDDEN,
-                f"commands[{index}]: expected a key with the scope {SCOPE_OF[type(one)]}; nothing"
-                " was done",
+                f"commands[{index}]: expected a key with the scope {scope}; nothing was done",
             )
-    read: list[Command | BatchItem] = []
-    unreadable: list[ProblemError] = []
+    read: list[Command | ProblemError] = []
     for one in asked:
         try:
             read.append(read_command(call.principal.holder, one))
         except ProblemError as problem:
-            unreadable.append(problem)
-            read.append(BatchItem(problem.status, (), problem.code, problem.detail))
-    commands = [one for one in read if not isinstance(one, BatchItem)]
+            read.append(problem)
+    commands = [one for one in read if not isinstance(one, ProblemError)]
     outcomes = iter(await enter_all(call, "batch", asked, commands))
-    # the journal has the others, and a batch that is sent again is not a new one
+    # the journal has the other refusals, and a repeated batch was noted the first time
+    unreadable = [one for one in read if isinstance(one, ProblemError)]
     if unreadable and not call.replayed:
         call.gateway.refusals.note(
             unreadable[0], "sendBatch", call.principal, call.scope, call.key, times=len(unreadable)
@@ -121,31 +184,43 @@ async def batch(call: Call) -> Answer:
     return Answer(
         BatchDone(
             tuple(
-                [one if isinstance(one, BatchItem) else _item(call, next(outcomes)) for one in read]
+                [
+                    BatchItem(one.status, (), one.code, one.detail)
+                    if isinstance(one, ProblemError)
+                    else _item(call, next(outcomes))
+                    for one in read
+                ]
             )
         )
     )
 
 
+def _item(call: Call, applied: Applied) -> BatchItem:
+    refusal, holder = applied.refusal, call.principal.holder
+    if refusal is not None:
+        code = code_of(refusal)
+        return BatchItem(STATUS[code], (), code, explain(refusal, holder))
+    return BatchItem(200, rendered(applied, holder))
+
+
 async def enter_all(
     call: Call, name: str, asked: object, commands: Sequence[Command]
 ) -> list[Applied]:
-    """Have all of them carried out under one Idempotency-Key, which stands for what was `asked`:
-    the first under the key itself, so that a key that was used for anything else is found before
-    anything is done; the others under ids made from it. Others have their turn in between. Sent
-    again after a crash in the middle, or when the caller's key was revoked meanwhile, the rest is
-    done then."""
+    """Enter commands under one Idempotency-Key, which stands for what was `asked`. Other callers
+    have their turn in between.
+
+    The first has the key itself as its id, so that a key used for anything else is found before
+    anything is done; the others have ids made from it. Repeated after a crash in the middle, or
+    after the caller's key was revoked meanwhile, the request carries out the rest.
+    """
     principal, gateway = call.principal, call.gateway
-    if (
-        not principal.is_operator
-        and len(commands) > gateway.admission.rate_limit(principal.holder).burst
-    ):
+    if not principal.is_operator:
         burst = gateway.admission.rate_limit(principal.holder).burst
-        raise ProblemError(
-            Code.BAD_REQUEST,
-            f"expected at most {burst} commands, as many as you may send at once, found"
-            f" {len(commands)}",
-        )
+        if len(commands) > burst:
+            raise bad_request(
+                f"expected at most {burst} commands, as many as you may send at once, found"
+                f" {len(commands)}"
+            )
     if not commands:
         return []
     call.admit(principal, len(commands))
@@ -168,16 +243,16 @@ async def enter_all(
     return applied
 
 
-def _item(call: Call, applied: Applied) -> BatchItem:
-    refusal, holder = applied.refusal, call.principal.holder
-    if refusal is not None:
-        code = code_of(refusal)
-        return BatchItem(STATUS[code], (), code, explain(refusal, holder))
-    return BatchItem(200, rendered(applied, holder))
+async def preview(call: Call) -> Answer:
+    asked = call.body.commands
+    if not 1 <= len(asked) <= PREVIEW_COMMANDS_MAX:
+        raise bad_request(f"commands: expected 1 to {PREVIEW_COMMANDS_MAX}, found {len(asked)}")
+    commands = [_readable(index, one) for index, one in enumerate(asked)]
+    return Answer(await call.site.previews.of(commands))
 
 
-def refuse_all_refused(call: Call, applied: list[Applied]) -> None:
-    """Where not one of several was carried out, the first reason is the answer."""
-    first = applied[0].refusal
-    if first is not None and all(one.refusal is not None for one in applied):
-        raise Journaled(first, call.principal.holder)
+def _readable(index: int, asked: OperatorCommand) -> Readable:
+    try:
+        return read_command(OPERATOR, asked)
+    except ProblemError as problem:
+        return PreviewRefused(index, problem.code, problem.detail)

@@ -26,7 +26,6 @@ import httptools
 
 from laissez.server.admission import overloaded, stopping
 from laissez.server.auth import Principal, authenticate
-from laissez.server.http.cookies import signed_in
 from laissez.server.http.request import Request, line_of_address, read_headers, read_secret
 from laissez.server.http.response import (
     INTERNAL,
@@ -34,6 +33,7 @@ from laissez.server.http.response import (
     date_line,
     problem_parts,
 )
+from laissez.server.http.signin import signed_in
 from laissez.server.websocket.connection import Connection
 from laissez.wire.limits import HEAD_BYTES_MAX
 from laissez.wire.problems import Code, ProblemError

@@ -178,6 +178,10 @@ class Request:
             await self._arrived
 
 
+def bad_request(detail: str) -> ProblemError:
+    return ProblemError(Code.BAD_REQUEST, detail)
+
+
 def read_headers(sent: Headers) -> dict[bytes, bytes]:
     """The headers that matter here. One that comes twice is refused, unless it is a list: which of
     the two counts would be a guess."""

@@ -1,0 +1,108 @@
+"""What monitors and operators watch: health, metrics, figures of the market, and the reports of
+operators' InfraMaps; and the API's own documents."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from laissez.server.admission import failed
+from laissez.server.figures import all_owed, market_summary
+from laissez.server.http.call import Answer, Call
+from laissez.server.http.docs_page import STYLE_HASH
+from laissez.server.http.request import bad_request
+from laissez.server.http.static import ALONE
+from laissez.server.metrics import CONTENT_TYPE
+from laissez.wire.decoding import read_price, read_time
+from laissez.wire.inframaps import RUNNER_MAX, InfraMapsReport
+from laissez.wire.views import Done, Health
+
+UNAVAILABLE = 503
+DOCS_POLICY = (
+    b"default-src 'none'; style-src '%b'; base-uri 'none'; form-action 'none'; frame-ancestors"
+    b" 'none'" % STYLE_HASH.encode()
+)
+
+
+def get_health(call: Call) -> Answer:
+    return Answer(Health("ok", "the process answers"))
+
+
+def get_readiness(call: Call) -> Answer:
+    if call.gateway.failure is not None:
+        return Answer(Health("failed", failed().detail), status=UNAVAILABLE)
+    if call.gateway.stopping:
+        return Answer(Health("stopping", "the server is being stopped"), status=UNAVAILABLE)
+    return Answer(Health("ok", "requests are taken"))
+
+
+async def get_metrics(call: Call) -> Answer:
+    owed, rate = await all_owed(call.gateway)
+    await call.gateway.all_durable()
+    return Answer(call.site.metrics.render(owed, rate), CONTENT_TYPE)
+
+
+def get_openapi(call: Call) -> Answer:
+    return Answer(call.site.openapi, b"application/json")
+
+
+def get_docs(call: Call) -> Answer:
+    headers = ((b"content-security-policy", DOCS_POLICY), *ALONE)
+    return Answer(call.site.docs, b"text/html; charset=utf-8", headers=headers)
+
+
+async def get_market(call: Call) -> Answer:
+    return Answer(await market_summary(call.gateway, call.site.metrics))
+
+
+def get_history(call: Call) -> Answer:
+    return Answer(call.site.samples.history())
+
+
+# -- InfraMaps: reports change nothing in the market, so they are not stored
+
+
+def report_inframaps(call: Call) -> Answer:
+    runner = call.path["runner"]
+    if len(runner) > RUNNER_MAX or not runner.isprintable():
+        raise bad_request(
+            f"runner: expected 1 to {RUNNER_MAX} printable characters, found"
+            f" {runner[:RUNNER_MAX]!r}"
+        )
+    _check(call.body)
+    call.site.inframaps.take(runner, call.body, call.gateway.clock.now())
+    return Answer(Done(()))
+
+
+def get_inframaps(call: Call) -> Answer:
+    return Answer(call.site.inframaps.shown(call.gateway.clock.now(), call.time("since")))
+
+
+def _check(report: InfraMapsReport) -> None:
+    """Check what the structs do not: times, prices, and that every map and floor is named once."""
+    _check_once((one.name for one in report.maps), "maps")
+    _check_once((one.node for one in report.floors), "floors")
+    times: dict[str, str | None] = {"at": report.at}
+    prices: dict[str, str | None] = {}
+    for index, one in enumerate(report.maps):
+        times |= {f"maps[{index}].start": one.start, f"maps[{index}].end": one.end}
+        times |= {
+            f"maps[{index}].signals[{place}].at": signal.at
+            for place, signal in enumerate(one.signals)
+        }
+    for index, floor in enumerate(report.floors):
+        for field in ("base", "wanted", "in_force", "asked"):
+            prices[f"floors[{index}].{field}"] = getattr(floor, field)
+    times |= {f"alarms[{index}].since": one.since for index, one in enumerate(report.alarms)}
+    for field, text in times.items():
+        if text is not None:
+            read_time(text, field)
+    for field, text in prices.items():
+        if text is not None:
+            read_price(text, field)
+
+
+def _check_once(names: Iterable[str], field: str) -> None:
+    for name, times in Counter(names).items():
+        if times > 1:
+            raise bad_request(f"{field}: expected each once, found {name!r} more often")
