@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from laissez.journal import Base, Reader, archive, snapshots
-from laissez.journal.schema import archives
+from laissez.journal.format import archives
 from laissez.journal.verify import verify
 from laissez.server.archiver import NOT_ARCHIVED, Archiver, in_child
 from laissez.server.data_folder import Replaying, exchange_after, open_folder

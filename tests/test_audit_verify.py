@@ -22,9 +22,9 @@ from laissez.cli.journal import app as journal_app
 from laissez.exchange.accounts import KeyRecord
 from laissez.exchange.commands import OPERATOR, SERVICE
 from laissez.exchange.keys import OPERATOR_SCOPES
-from laissez.journal import Entry, Reader, chain, snapshots
+from laissez.journal import Entry, Reader, snapshots
 from laissez.journal.backup import backup
-from laissez.journal.entries import pack
+from laissez.journal.format import group_link, pack
 from laissez.market.commands import Alternative, PlaceOrder, SetFloor
 from laissez.server.audit.digests import FILE, DigestFile, copy
 from laissez.server.audit.log import (
@@ -258,7 +258,7 @@ def store(folder: Path, forged: list[Entry]) -> None:
             "SELECT first, count FROM groups ORDER BY first"
         ).fetchall():
             packed = pack(forged[first - 1 : first - 1 + count])
-            before = chain.link(before, first, count, packed, ())
+            before = group_link(before, first, count, packed, ())
             file.execute(
                 "UPDATE groups SET entries = ?, chain = ? WHERE first = ?", (packed, before, first)
             )

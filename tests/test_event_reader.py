@@ -9,7 +9,7 @@ from collections.abc import Callable, Coroutine, Iterator
 import pytest
 
 from laissez.journal import Entry, Group
-from laissez.journal.entries import Filed, pack
+from laissez.journal.format import Filed, pack
 from laissez.server import event_reader
 from laissez.server.background import RESTS_MORE, WORK_US
 from laissez.server.clock import Clock

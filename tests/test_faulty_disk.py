@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from journal_sum import GENESIS, Sum, append, recovered, take_snapshot
-from laissez.journal import Journal, JournalError, JournalFailed, Reader, log_copy, snapshots
+from laissez.journal import Journal, JournalError, JournalFailed, Reader, snapshots, wal
 from laissez.journal import store as journal_store
 from laissez.journal.disk import keep, rename, system, write_whole
 from laissez.server.first_start import has_market
@@ -261,7 +261,7 @@ def test_a_start_after_a_failed_sync_may_be_cut_short_anywhere(
     """SQLite moved into the file what only the system's memory had in the log, and the power
     failed: a torn file, and nothing to mend it with."""
     if not copies:
-        monkeypatch.setattr(log_copy, "make", lambda folder: None)
+        monkeypatch.setattr(wal, "copy_log", lambda folder: None)
     torn = 0
     for at in range(1, 16):
         for seed in range(12):
@@ -279,7 +279,7 @@ def test_a_start_after_a_failed_sync_may_be_cut_short_anywhere(
                                 2 <= journal.last
                                 and int(GENESIS) + journal.last == recovered(journal).machine.total
                             )
-                        assert not (folder / log_copy.COPY).exists()
+                        assert not (folder / wal.COPY).exists()
                 except JournalError:
                     torn += 1
     assert (torn == 0) is copies
@@ -297,8 +297,8 @@ def test_where_there_is_no_room_for_a_copy_of_the_log_the_journal_is_opened_all_
 def test_a_copy_of_the_log_that_is_not_whole_is_not_put_back() -> None:
     with fresh_disk() as disk:
         folder = after_a_failed_sync(disk)
-        copy = folder / log_copy.COPY
-        log_copy.make(folder)
+        copy = folder / wal.COPY
+        wal.copy_log(folder)
         copy.write_bytes(copy.read_bytes()[:-1])
         with Journal.open(folder) as journal:
             assert 3 == journal.last and int(GENESIS) + 3 == recovered(journal).machine.total

@@ -21,7 +21,7 @@ from laissez.journal import (
     Reader,
     recover,
 )
-from laissez.journal.entries import pack, unpack
+from laissez.journal.format import pack, unpack
 
 pytestmark = pytest.mark.once
 

@@ -20,10 +20,10 @@ from laissez.journal import (
     JournalFormat,
     JournalMissing,
     Reader,
+    wal,
 )
-from laissez.journal import store as journal_store
 from laissez.journal.backup import backup
-from laissez.journal.segment import SEQ_MAX
+from laissez.journal.format import SEQ_MAX
 
 pytestmark = pytest.mark.once
 
@@ -269,7 +269,7 @@ def test_a_log_that_cannot_be_turned_on_is_an_error_though_sqlite_does_not_make_
     reader again."""
     in_memory = sqlite3.connect(":memory:")
     with pytest.raises(sqlite3.OperationalError, match="the mode is still 'memory'"):
-        journal_store._log_ahead(in_memory)
+        wal.turn_on(in_memory)
     in_memory.close()
 
 

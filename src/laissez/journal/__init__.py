@@ -8,8 +8,8 @@ network, clocks. `docs/journal.md` has the format and the promises.
 
 from __future__ import annotations
 
+from laissez.exchange.events import Document
 from laissez.journal.commit import GroupCommit, Storing
-from laissez.journal.entries import Document, Entry, Filed, Group
 from laissez.journal.errors import (
     Diverged,
     JournalDamaged,
@@ -22,9 +22,9 @@ from laissez.journal.errors import (
     JournalMissing,
     SnapshotUnusable,
 )
+from laissez.journal.format import Base, Entry, Filed, Group, Tail
 from laissez.journal.reader import Reader
 from laissez.journal.recovery import Machine, Recovered, recover
-from laissez.journal.segment import Base, Tail
 from laissez.journal.store import Journal
 
 __all__ = [

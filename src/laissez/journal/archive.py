@@ -24,13 +24,19 @@ from pathlib import Path
 
 from laissez.journal import snapshots
 from laissez.journal.disk import create, keep, make_folder, remove, rename
-from laissez.journal.entries import Group
 from laissez.journal.errors import JournalDamaged, JournalError, SnapshotUnusable
+from laissez.journal.format import (
+    ARCHIVES,
+    INSERT_DOCUMENT,
+    INSERT_GROUP,
+    SEQ_MAX,
+    Base,
+    archives,
+    connect,
+    make_tables,
+)
 from laissez.journal.reader import Reader
-from laissez.journal.schema import ARCHIVES, archives, connect, make_tables
-from laissez.journal.segment import SEQ_MAX, Base, Segment
-
-__all__ = ["ARCHIVE_BYTES_MAX", "make", "unfinished"]
+from laissez.journal.segment import Segment
 
 ARCHIVE_BYTES_MAX = 256 << 20  # of entries; a long history becomes several archives
 
@@ -49,7 +55,7 @@ def make(folder: Path, before_us: int, bytes_max: int = ARCHIVE_BYTES_MAX) -> Ba
         if end == base:
             remove(fresh)
             return None
-        with closing(Segment(fresh, fresh.name)) as copy:
+        with closing(Segment(fresh)) as copy:
             copy.check_file()
             _check_whole(copy, base, end)
     keep(fresh)
@@ -65,14 +71,14 @@ def unfinished(folder: Path, base: Base) -> bool:
 
 def _newest_beyond(folder: Path, base: Base) -> Path | None:
     for path in archives(folder)[-1:]:
-        with closing(Segment(path, f"{ARCHIVES}/{path.name}")) as newest:
+        with closing(Segment(path)) as newest:
             return path if newest.tail().last > base.seq else None
     return None
 
 
 def _checked(path: Path, live: Reader) -> Base:
     """The end of an archive whose groups are still in the live file, if it holds the same ones."""
-    with closing(Segment(path, f"{ARCHIVES}/{path.name}")) as archive:
+    with closing(Segment(path)) as archive:
         last, head, _ = archive.tail()
         end = Base(last, head)
         archive.check_file()
@@ -98,39 +104,22 @@ def _copy(live: Reader, path: Path, before_us: int, bytes_max: int) -> Base:
     base, limit = live.base(), _movable(live)
     remove(path)
     create(path)
-    meta = {
-        "genesis": live.genesis,
-        "identity": live.identity,
-        "created": live.created,
-        "start": live.start,
-        "base": base.packed(),
-    }
     end, size = base, 0
     with closing(connect(path, "rw")) as target:
         # the file is synced as a whole, before it gets its name
         target.execute("PRAGMA journal_mode = OFF")
         target.execute("PRAGMA synchronous = OFF")
-        make_tables(target, meta)
+        make_tables(target, live.genesis, live.identity, live.created, base)
         target.execute("BEGIN")
         for group in live.groups(base.seq + 1, limit):
             size += len(group.packed)
             if group.last > limit or group.entries[-1].at >= before_us or size > bytes_max:
                 break
-            _insert(target, group)
+            target.execute(INSERT_GROUP, (group.first, group.count, group.chain, group.packed))
+            target.executemany(INSERT_DOCUMENT, group.documents)
             end = Base(group.last, group.chain)
         target.execute("COMMIT")
     return end
-
-
-def _insert(target: sqlite3.Connection, group: Group) -> None:
-    target.execute(
-        "INSERT INTO groups(first, count, chain, entries) VALUES (?, ?, ?, ?)",
-        (group.first, group.count, group.chain, group.packed),
-    )
-    target.executemany(
-        "INSERT INTO documents(seq, name, body) VALUES (?, ?, ?)",
-        [(filed.seq, filed.name, filed.body) for filed in group.documents],
-    )
 
 
 def _movable(live: Reader) -> int:

@@ -13,11 +13,9 @@ from pathlib import Path
 
 from laissez.journal import snapshots
 from laissez.journal.disk import copy_file, create, keep, make_folder, remove, rename
-from laissez.journal.errors import JournalError, JournalExists, SnapshotUnusable
+from laissez.journal.errors import JournalExists, SnapshotUnusable, failing_as
+from laissez.journal.format import ARCHIVES, DATABASE, archives
 from laissez.journal.reader import Reader
-from laissez.journal.schema import ARCHIVES, DATABASE, archives
-
-__all__ = ["backup"]
 
 
 def backup(
@@ -28,13 +26,15 @@ def backup(
     """Copy the journal in `folder` into the folder `target`, which must not hold one; returns the
     last entry the copy holds.
 
-    `copy_first` copies what else belongs to it and speaks of its entries: they are all in a copy
-    that is made afterwards."""
+    `copy_first` copies what else belongs to the journal and refers to its entries: they are all in
+    a copy that is made afterwards."""
     path = target / DATABASE
     if path.exists():
         raise JournalExists(f"{path} exists. A backup is made into a folder of its own.")
     fresh = path.with_name(f"{DATABASE}.new")
-    try:
+    with failing_as(
+        f"a backup cannot be made in {target}", "Make room, mend the disk, or name another folder."
+    ):
         with Reader(folder) as reader:
             make_folder(target)
             remove(fresh)
@@ -47,11 +47,6 @@ def backup(
         keep(fresh)
         rename(fresh, path)
         keep(target)
-    except OSError as error:
-        raise JournalError(
-            f"a backup cannot be made in {target}: {error}. Make room, mend the disk, or name"
-            " another folder."
-        ) from error
     with Reader.of(target) as copy:
         return copy.tail().last
 
@@ -59,8 +54,7 @@ def backup(
 def _copy_snapshots(folder: Path, target: Path) -> None:
     for file in snapshots.newest_first(folder):
         with suppress(SnapshotUnusable):  # a running server may have pruned it meanwhile
-            snapshot = file.read()
-            snapshots.write(target, snapshot.seq, snapshot.head, snapshot.body)
+            snapshots.write(target, *file.read())
 
 
 def _copy_archives(folder: Path, target: Path) -> None:

@@ -13,9 +13,9 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Self
 
-from laissez.journal.entries import Document, Entry
+from laissez.exchange.events import Document
 from laissez.journal.errors import JournalFailed
-from laissez.journal.segment import Base
+from laissez.journal.format import Base, Entry
 from laissez.journal.store import Journal
 
 __all__ = ["ENTRIES_PER_GROUP_MAX", "GroupCommit", "Storing"]

@@ -2,8 +2,8 @@
 it.
 
 Every file of a data folder is changed through here, except by SQLite, which has its own way, and by
-the lock, which nobody needs to keep. `system` is what the operating system does; a check puts a
-disk with faults in its place.
+the lock, which nobody needs to keep. `system` is the operating system; a check puts a disk with
+faults in its place.
 """
 
 from __future__ import annotations
@@ -14,20 +14,6 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
-
-__all__ = [
-    "Mapped",
-    "append",
-    "copy_file",
-    "create",
-    "keep",
-    "keep_above",
-    "make_folder",
-    "map_whole",
-    "remove",
-    "rename",
-    "write_whole",
-]
 
 _COPY_BYTES = 1 << 20
 
@@ -47,20 +33,12 @@ class System:
     owner alone."""
 
     def write(self, path: Path, parts: Iterable[bytes]) -> None:
-        """A file with this content, kept."""
-        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(file, "wb") as stream:
-            stream.writelines(parts)
-            stream.flush()
-            os.fsync(file)
+        """Write a file and sync it."""
+        _write(path, os.O_TRUNC, parts)
 
     def append(self, path: Path, content: bytes) -> None:
-        """More at the end of a file, which may be new, kept."""
-        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        with os.fdopen(file, "ab") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(file)
+        """Append to a file, which may be new, and sync it."""
+        _write(path, os.O_APPEND, [content])
 
     def keep(self, path: Path) -> None:
         file = os.open(path, os.O_RDONLY)
@@ -89,6 +67,14 @@ class System:
             os.close(file)
 
 
+def _write(path: Path, flag: int, parts: Iterable[bytes]) -> None:
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | flag, 0o600)
+    with os.fdopen(file, "wb") as stream:
+        stream.writelines(parts)
+        stream.flush()
+        os.fsync(file)
+
+
 system = System()
 
 
@@ -98,24 +84,23 @@ def keep(path: Path) -> None:
 
 
 def create(path: Path) -> None:
-    """An empty file, unless there is one."""
+    """Create an empty file unless there is one."""
     system.create(path)
 
 
 def rename(old: Path, new: Path) -> None:
-    """To be kept with its folder."""
+    """Rename a file; the new name is on the disk once its folder is kept."""
     system.rename(old, new)
 
 
 def remove(path: Path) -> None:
-    """A file, if it is there."""
+    """Remove a file if it is there."""
     if path.exists():
         system.remove(path)
 
 
 def make_folder(folder: Path) -> None:
-    """With those above it, each kept by the one that holds it. For its owner alone; what it holds
-    is nobody else's business."""
+    """Make a folder and those above it, each kept by the one that holds it."""
     if folder.is_dir():
         return
     make_folder(folder.parent)
@@ -124,32 +109,34 @@ def make_folder(folder: Path) -> None:
 
 
 def keep_above(folder: Path) -> None:
-    """The names of a folder and of those above it: what made them may have been cut short. What may
-    not be read was not made by us."""
+    """Keep the names of a folder and of those above it: what made them may have been cut short.
+    What may not be read was not made by us."""
     for above in folder.absolute().parents:
         with suppress(PermissionError):
             keep(above)
 
 
 def write_whole(path: Path, *parts: bytes) -> None:
-    """Write a file completely or not at all: under another name, kept, then renamed."""
+    """Write a file completely or not at all."""
+    _replace(path, parts)
+
+
+def copy_file(path: Path, copy: Path) -> None:
+    """Copy a file completely or not at all, piece by piece: it may be large."""
+    with path.open("rb") as stream:
+        _replace(copy, iter(lambda: stream.read(_COPY_BYTES), b""))
+
+
+def _replace(path: Path, parts: Iterable[bytes]) -> None:
+    """Write under another name, keep that, then rename it."""
     fresh = path.with_name(f"{path.name}.new")
     system.write(fresh, parts)
     system.rename(fresh, path)
     keep(path.parent)
 
 
-def copy_file(path: Path, copy: Path) -> None:
-    """Copy a file completely or not at all, piece by piece: it may be large."""
-    fresh = copy.with_name(f"{copy.name}.new")
-    with path.open("rb") as stream:
-        system.write(fresh, iter(lambda: stream.read(_COPY_BYTES), b""))
-    system.rename(fresh, copy)
-    keep(copy.parent)
-
-
 def append(path: Path, content: bytes) -> None:
-    """More at the end of a file, which may be new. A crash may leave a part of it."""
+    """Append to a file, which may be new. A crash may leave a part of the content."""
     is_new = not path.exists()
     system.append(path, content)
     if is_new:
@@ -157,6 +144,5 @@ def append(path: Path, content: bytes) -> None:
 
 
 def map_whole(path: Path) -> Mapped:
-    """The file as memory. Nobody knows when the disk has what is written there, unless it is
-    flushed."""
+    """Map a file into memory. What is written there is on the disk only once it is flushed."""
     return system.map(path)

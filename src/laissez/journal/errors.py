@@ -1,20 +1,11 @@
-"""What can go wrong with a journal: one small tree. A message says what was expected, what was
-found, where, and what to do."""
+"""What can go wrong with a journal. A message says what was expected, what was found, where, and
+what to do."""
 
 from __future__ import annotations
 
-__all__ = [
-    "Diverged",
-    "JournalDamaged",
-    "JournalError",
-    "JournalExists",
-    "JournalFailed",
-    "JournalForeign",
-    "JournalFormat",
-    "JournalLocked",
-    "JournalMissing",
-    "SnapshotUnusable",
-]
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
 class JournalError(Exception):
@@ -48,7 +39,6 @@ class JournalDamaged(JournalError):
     def __init__(self, where: str, what: str) -> None:
         super().__init__(f"{where}: {what}")
         self.where = where
-        self.what = what
 
 
 class Diverged(JournalError):
@@ -56,15 +46,13 @@ class Diverged(JournalError):
 
     def __init__(self, seq: int, at: int, what: str, stored: bytes, replayed: bytes) -> None:
         super().__init__(
-            f"entry {seq} (at {at}): the {what} stored is {shortened(stored)}, replaying gives"
-            f" {shortened(replayed)}. The journal is intact; the program that replays it is not the"
-            " one that wrote it, or it is not deterministic. Start the version that wrote the"
+            f"entry {seq} (at {at}): the {what} stored is {_shortened(stored)}, replaying gives"
+            f" {_shortened(replayed)}. The journal is intact; the program that replays it is not"
+            " the one that wrote it, or it is not deterministic. Start the version that wrote the"
             " journal."
         )
         self.seq = seq
         self.at = at
-        self.stored = stored
-        self.replayed = replayed
 
 
 class JournalFailed(JournalError):
@@ -72,11 +60,20 @@ class JournalFailed(JournalError):
 
 
 class SnapshotUnusable(JournalError):
-    """A snapshot file cannot be used: damaged, or in a format that is no longer read. Raised by
-    `restore` too; recovery then goes on without it."""
+    """A snapshot is damaged, or in a format that is no longer read. Raised by `restore` too;
+    recovery then goes on without it."""
 
 
-def shortened(data: bytes, length_max: int = 80) -> str:
+@contextmanager
+def failing_as(problem: str, advice: str) -> Iterator[None]:
+    """Turn an error of the disk or of SQLite into a JournalError that says what to do."""
+    try:
+        yield
+    except (sqlite3.Error, OSError) as error:
+        raise JournalError(f"{problem}: {error}. {advice}") from error
+
+
+def _shortened(data: bytes, length_max: int = 80) -> str:
     if len(data) <= length_max:
         return repr(data)
     return f"{data[:length_max]!r}... ({len(data)} bytes)"

@@ -1,8 +1,7 @@
 """Looking into a journal: a summary, entries of a range, and the whole as JSON lines. Takes no
 lock.
 
-Requests and outcomes are opaque here. `describe` turns an entry into something to show; by default
-they are shown as the MessagePack values they hold, or as hexadecimal digits if they hold none.
+Requests and outcomes are opaque here; `describe` turns an entry into something to show.
 """
 
 from __future__ import annotations
@@ -14,11 +13,8 @@ from typing import BinaryIO
 import msgspec
 
 from laissez.journal import snapshots
-from laissez.journal.entries import Entry
+from laissez.journal.format import Entry, archives
 from laissez.journal.reader import Reader
-from laissez.journal.schema import archives
-
-__all__ = ["Described", "Summary", "export", "inspect", "plain", "summary"]
 
 Describe = Callable[[Entry], object]
 
@@ -44,10 +40,6 @@ class Described(msgspec.Struct, frozen=True):
     documents: list[str]
 
 
-def plain(entry: Entry) -> object:
-    return {"request": _value(entry.request), "outcome": _value(entry.outcome)}
-
-
 def summary(folder: Path) -> Summary:
     with Reader(folder) as reader:
         tail = reader.tail()
@@ -66,40 +58,21 @@ def summary(folder: Path) -> Summary:
         )
 
 
-def inspect(
-    folder: Path, first: int = 1, last: int | None = None, describe: Describe = plain
-) -> Iterator[Described]:
-    """The entries from `first` to `last`, both included."""
+def inspect(folder: Path, first: int, last: int | None, describe: Describe) -> Iterator[Described]:
+    """The entries from `first` to `last`, both included; None: to the end."""
     with Reader.of(folder) as reader:
         for group in reader.groups(first, last):
             for seq, entry in enumerate(group.entries, group.first):
                 if first <= seq and (last is None or seq <= last):
-                    yield Described(
-                        seq,
-                        entry.at,
-                        describe(entry),
-                        [filed.name for filed in group.documents if filed.seq == seq],
-                    )
+                    documents = [filed.name for filed in group.documents if filed.seq == seq]
+                    yield Described(seq, entry.at, describe(entry), documents)
 
 
 def export(
-    folder: Path,
-    stream: BinaryIO,
-    first: int = 1,
-    last: int | None = None,
-    describe: Describe = plain,
-) -> int:
-    """Write the entries as JSON, one to a line; returns how many."""
+    folder: Path, stream: BinaryIO, first: int, last: int | None, describe: Describe
+) -> None:
+    """Write the entries as JSON, one to a line."""
     encoder = msgspec.json.Encoder(enc_hook=str)
-    count = 0
-    for described in inspect(folder, first, last, describe):
-        stream.write(encoder.encode(described) + b"\n")
-        count += 1
-    return count
-
-
-def _value(data: bytes) -> object:
-    try:
-        return msgspec.msgpack.decode(data)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        return data.hex()
+    stream.writelines(
+        encoder.encode(described) + b"\n" for described in inspect(folder, first, last, describe)
+    )

@@ -1,25 +1,22 @@
-"""One writer at a time: an advisory lock on `journal.lock`, which also names the process that holds
-it. Readers do not take it.
+"""One writer at a time: an advisory lock on `journal.lock`, which names the process that holds it.
 
-The lock ends with the process, however that ends, so the file may stay behind; it is never a reason
-to refuse. Python opens files close-on-exec, so a program started by the server does not keep the
-lock alive.
+The lock ends with the process, so the file may stay behind and is never a reason to refuse. Python
+opens files close-on-exec, so a program started by the server does not keep the lock alive. Readers
+do not take it.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from laissez.journal.errors import JournalError, JournalLocked
 
-__all__ = ["Lock"]
-
 
 class Lock:
     def __init__(self, folder: Path) -> None:
-        """Take the lock of the folder or raise JournalLocked."""
         path = folder / "journal.lock"
         try:
             self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
@@ -37,19 +34,13 @@ class Lock:
                 f"{folder} is in use by process {holder}. Only one process may write a journal:"
                 " stop that one first."
             ) from error
-        self._write_pid()
-
-    def _write_pid(self) -> None:
-        """Only for the message that another process gives: a full disk must not keep a journal from
-        being opened and read."""
-        try:
+        # only for that message: a full disk must not keep a journal from being opened and read
+        with suppress(OSError):
             os.ftruncate(self._file, 0)
             os.pwrite(self._file, f"{os.getpid()}\n".encode(), 0)
-        except OSError:
-            pass
 
-    def release(self) -> None:
-        """Said, not only closed: a program that is just being started may hold a copy of the file
-        for a moment."""
+    def close(self) -> None:
+        # a program that is just being started may hold a copy of the file for a moment, so closing
+        # alone would not release the lock at once
         fcntl.flock(self._file, fcntl.LOCK_UN)
         os.close(self._file)

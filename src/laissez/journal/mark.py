@@ -1,5 +1,4 @@
-"""The mark: how far the journal had got when it last said "durable", kept beside it in
-`journal.mark`.
+"""The mark: how far the journal had got when it last said "durable", kept in `journal.mark`.
 
 SQLite takes a damaged or missing write-ahead log for one that ended early, and a history that ends
 early is a valid chain. The mark is the witness against that: the journal must reach at least as
@@ -18,16 +17,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from laissez.journal.chain import LINK_BYTES
 from laissez.journal.disk import map_whole, write_whole
 from laissez.journal.errors import JournalDamaged
-
-__all__ = ["MARK", "Mark", "MarkFile"]
+from laissez.journal.format import LINK_BYTES
 
 MARK = "journal.mark"
 _CHECK_BYTES = 24
 _SLOT_BYTES = 8 + LINK_BYTES + _CHECK_BYTES
-_FILE_BYTES = 2 * _SLOT_BYTES
 
 
 class Mark(NamedTuple):
@@ -37,15 +33,15 @@ class Mark(NamedTuple):
 
 class MarkFile:
     def __init__(self, folder: Path, seq: int, link: bytes) -> None:
-        """Open the mark and say how far the journal has got. A new one says it in both slots, so
+        """Open the mark and note how far the journal has got. A new one notes it in both slots, so
         that there is always one to fall back on."""
         path = folder / MARK
         data = _content(path)
         marks = _marks(data)
-        if len(data) != _FILE_BYTES or marks == [None, None]:
+        if len(data) != 2 * _SLOT_BYTES or marks == [None, None]:
             write_whole(path, 2 * _slot(seq, link))
         self._map = map_whole(path)
-        # the one that says less
+        # the older slot is written first
         self._turn = marks.index(min(marks, key=lambda mark: mark.seq if mark else -1))
         self.write(seq, link)
 
@@ -55,25 +51,23 @@ class MarkFile:
         self._turn = 1 - self._turn
 
     def close(self) -> None:
-        with suppress(OSError):  # it is then older, and still true
+        with suppress(OSError):  # the mark is then older, and still true
             self._map.flush()
         self._map.close()
 
-    @staticmethod
-    def read(folder: Path) -> Mark | None:
-        """The furthest mark, or None if none was ever made."""
-        path = folder / MARK
-        data = _content(path)
-        marks = [mark for mark in _marks(data) if mark]
-        if marks:
-            return max(marks)
-        if any(data):
-            raise JournalDamaged(
-                str(path),
-                "the mark cannot be read. Verify the journal; if it is complete, remove the mark"
-                " and start again.",
-            )
-        return None
+
+def read(folder: Path) -> Mark | None:
+    """The newest mark, or None if none was ever made."""
+    path = folder / MARK
+    data = _content(path)
+    marks = [mark for mark in _marks(data) if mark]
+    if not marks and any(data):
+        raise JournalDamaged(
+            str(path),
+            "the mark cannot be read. Verify the journal; if it is complete, remove the mark and"
+            " start again.",
+        )
+    return max(marks, default=None)
 
 
 def _content(path: Path) -> bytes:
@@ -87,11 +81,11 @@ def _marks(data: bytes) -> list[Mark | None]:
     return [_mark(data[begin : begin + _SLOT_BYTES]) for begin in (0, _SLOT_BYTES)]
 
 
-def _slot(seq: int, link: bytes) -> bytes:
-    content = seq.to_bytes(8, "big") + link
-    return content + hashlib.sha256(content).digest()[:_CHECK_BYTES]
-
-
 def _mark(slot: bytes) -> Mark | None:
     mark = Mark(int.from_bytes(slot[:8], "big"), slot[8 : 8 + LINK_BYTES])
     return mark if slot == _slot(*mark) else None
+
+
+def _slot(seq: int, link: bytes) -> bytes:
+    content = seq.to_bytes(8, "big") + link
+    return content + hashlib.sha256(content).digest()[:_CHECK_BYTES]

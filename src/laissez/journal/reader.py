@@ -8,18 +8,23 @@ listed again whenever the live file no longer holds what is asked for.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
 from typing import Self, TypeVar
 
-from laissez.journal.entries import Entry, Filed, Group
+from laissez.journal import mark
 from laissez.journal.errors import JournalDamaged, JournalForeign
-from laissez.journal.mark import MarkFile
-from laissez.journal.schema import ARCHIVES, DATABASE, archives
-from laissez.journal.segment import SEQ_MAX, Base, Segment, Tail
-
-__all__ = ["Reader"]
+from laissez.journal.format import (
+    ARCHIVES,
+    DATABASE,
+    SEQ_MAX,
+    Base,
+    Entry,
+    Filed,
+    Group,
+    Tail,
+    archives,
+)
+from laissez.journal.segment import Segment
 
 T = TypeVar("T")
 
@@ -45,40 +50,32 @@ class Reader:
         return cls(folder, archived=True)
 
     def close(self) -> None:
-        with ExitStack() as stack:
-            for segment in self._segments():
-                stack.callback(segment.close)
+        for segment in self._segments():
+            segment.close()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     # Entries
 
     def base(self) -> Base:
-        """What comes before the oldest entry that is here."""
+        """Where the oldest entries that are here begin."""
         return min(segment.base() for segment in self._segments())
 
     def tail(self) -> Tail:
         return self._live.tail()
 
     def entry(self, seq: int) -> Entry | None:
-        group = self._holding(seq)
+        group = self._find(lambda segment: segment.holding(seq))
         return group.entries[seq - group.first] if group else None
 
     def chain_at(self, seq: int) -> bytes | None:
         """The link of the group that holds the entry (of the beginning for 0): what a snapshot at
         `seq` carries. None if there is no such entry."""
-        if seq == 0:
-            return self.start
-        return self._find(lambda segment: segment.chain_at(seq))
+        return self._find(lambda segment: segment.chain_at(seq)) if seq else self.start
 
     def groups(self, first: int = 1, last: int | None = None) -> Iterator[Group]:
         """The groups in their order, from the one that holds `first` to the one that holds
@@ -86,7 +83,8 @@ class Reader:
         last = SEQ_MAX if last is None else min(last, SEQ_MAX)
         first = max(first, 1)
         before: Group | None = None
-        while first <= last and (segment := self._beginning_before(first)):
+        while first <= last:
+            segment = self._beginning_before(first)
             # Two files may hold the same groups, and must then agree on them.
             if before and segment.chain_at(before.last) not in (None, before.chain):
                 raise JournalForeign(
@@ -104,49 +102,38 @@ class Reader:
         """The groups of the live file that begin before entry `before`, the newest first."""
         return self._live.groups_backwards(before)
 
-    # Documents
-
     def document(self, name: str, seq: int) -> Filed:
-        """The document of that name that was filed with the entry, its group checked: all of it,
-        the documents of others too."""
-        group = self._holding(seq)
-        found = (
-            [filed for filed in group.documents if (filed.seq, filed.name) == (seq, name)]
-            if group
-            else []
+        """The document of that name that was filed with the entry; its whole group is checked."""
+        group = self._find(lambda segment: segment.holding(seq))
+        for filed in group.documents if group else ():
+            if (filed.seq, filed.name) == (seq, name):
+                return filed
+        raise JournalDamaged(
+            f"table documents of {self.folder / DATABASE}",
+            f"document {name!r} of entry {seq} is not filed with that entry",
         )
-        if not found:
-            raise JournalDamaged(
-                f"table documents of {self.folder / DATABASE}",
-                f"document {name!r} of entry {seq} is not filed with that entry",
-            )
-        return found[0]
 
     def document_heads(self, name: str, size: int) -> list[tuple[int, bytes]]:
-        """The entries with a document of that name, the oldest first, and how each begins,
-        unchecked: for whoever must choose among many."""
-        live = dict(self._live.document_heads(name, size))
+        """The entries with a document of that name, the oldest first, and the first bytes of each,
+        unchecked: enough to choose among many."""
+        found = dict(self._live.document_heads(name, size))
         self._list_archives()  # after the live file: what was cut off it is there by now
-        archived = {
-            seq: head
-            for segment in self._archives.values()
-            for seq, head in segment.document_heads(name, size)
-        }
-        return sorted((archived | live).items())
+        for segment in self._archives.values():
+            found = dict(segment.document_heads(name, size)) | found
+        return sorted(found.items())
 
     # The files
 
     def check_file(self) -> None:
-        """Let SQLite check the structure of its files, free space included: what is damaged there
-        would do harm at the next write."""
+        """Let SQLite check the structure of its files."""
         for segment in self._segments():
             segment.check_file()
 
     def check_mark(self) -> int:
-        """That it reaches as far as the mark says, with the same link there; says how far. The mark
-        is read first: a server at work writes it after the entries."""
-        mark = MarkFile.read(self.folder)
-        if mark is None:
+        """That the journal reaches as far as the mark says, with the same link there; says how far.
+        The mark is read first: a server at work writes it after the entries."""
+        marked = mark.read(self.folder)
+        if marked is None:
             return 0
         last = self.tail().last
         path = self.folder / DATABASE
@@ -154,18 +141,18 @@ class Reader:
             "Was an older copy put back, or journal.db-wal lost? Put back a complete backup; to go"
             " on with what is here, remove journal.mark."
         )
-        if mark.seq > last:
+        if marked.seq > last:
             raise JournalDamaged(
-                f"entries {last + 1} to {mark.seq} of {path}",
+                f"entries {last + 1} to {marked.seq} of {path}",
                 f"they were stored and are missing (journal.mark). {advice}",
             )
         # After a power failure the mark may be older than the base.
-        if mark.seq >= self._live.base().seq and self.chain_at(mark.seq) != mark.link:
+        if marked.seq >= self._live.base().seq and self.chain_at(marked.seq) != marked.link:
             raise JournalForeign(
                 f"{path} holds another history than journal.mark speaks of, up to entry"
-                f" {mark.seq}. {advice}"
+                f" {marked.seq}. {advice}"
             )
-        return mark.seq
+        return marked.seq
 
     def copy_to(self, path: Path) -> None:
         """A complete copy of the live file, as of now."""
@@ -175,12 +162,10 @@ class Reader:
         return [*self._archives.values(), self._live]
 
     def _list_archives(self) -> None:
-        if not self._archived:
-            return
-        for path in archives(self.folder):
+        for path in archives(self.folder) if self._archived else ():
             if path.name in self._archives:
                 continue
-            segment = Segment(path, f"{ARCHIVES}/{path.name}")
+            segment = Segment(path)
             if segment.start != self.start:
                 segment.close()
                 raise JournalForeign(
@@ -189,21 +174,16 @@ class Reader:
                 )
             self._archives[path.name] = segment
 
-    def _holding(self, seq: int) -> Group | None:
-        return self._find(lambda segment: segment.holding(seq))
-
     def _find(self, ask: Callable[[Segment], T | None]) -> T | None:
-        """What the newest segment that knows an answer answers."""
+        """The answer of the newest segment that has one."""
         found = ask(self._live)
-        if found is None and self._archived:
-            self._list_archives()
-            for segment in reversed(self._archives.values()):
-                found = ask(segment)
-                if found is not None:
-                    return found
-        return found
+        if found is not None:
+            return found
+        self._list_archives()
+        answers = map(ask, reversed(self._archives.values()))
+        return next((answer for answer in answers if answer is not None), None)
 
-    def _beginning_before(self, seq: int) -> Segment | None:
+    def _beginning_before(self, seq: int) -> Segment:
         """The oldest segment that holds the entry, or the live one if it is still to come."""
         if self._live.base().seq < seq and not self._archives:
             return self._live

@@ -3,30 +3,28 @@ snapshot and the entries after it.
 
 It reads and checks, and changes nothing on disk before all is well, so it may be cut short and
 repeated at will. The chain of the live file is checked from its base to the head; entries after the
-snapshot are replayed, and must give the outcomes and documents that are stored. What is damaged is
-refused; only a snapshot is passed over with a warning. Without a usable one everything is replayed
-from the beginning, which needs the archives of a journal that was cut.
+snapshot are replayed, and must give the outcomes and documents that are stored. Damage is refused;
+only a snapshot is passed over with a warning. Without a usable one everything is replayed from the
+beginning, which needs the archives of a journal that was cut.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
+from laissez.exchange.events import Document
 from laissez.journal import snapshots
-from laissez.journal.entries import Document, Filed, Group
 from laissez.journal.errors import Diverged, JournalDamaged, JournalForeign, SnapshotUnusable
+from laissez.journal.format import SEQ_MAX, Base, Group
 from laissez.journal.reader import Reader
-from laissez.journal.segment import SEQ_MAX, Base
 from laissez.journal.snapshots import Snapshot
 from laissez.journal.store import Journal
 
-__all__ = ["Machine", "Recovered", "recover", "replay"]
-
 
 class Machine(Protocol):
-    """What the journal remembers: a state that changes only by requests, always in the same way."""
+    """A state that changes only by requests, always in the same way."""
 
     def apply(self, at: int, request: bytes) -> tuple[bytes, tuple[Document, ...]]: ...
 
@@ -40,7 +38,7 @@ class Recovered(Generic[M]):
     machine: M
     snapshot_seq: int  # 0: from the beginning
     replayed: int
-    warnings: list[str] = field(default_factory=list)
+    warnings: list[str]
 
 
 def recover(
@@ -70,36 +68,29 @@ def recover(
 def replay(machine: Machine, group: Group, after: int = 0, until: int = SEQ_MAX) -> None:
     """Apply the group's entries after `after`, up to `until`, and compare what comes out with what
     is stored."""
-    documents: dict[int, list[Filed]] = {}
+    documents: dict[int, dict[str, bytes]] = {}
     for filed in group.documents:
-        documents.setdefault(filed.seq, []).append(filed)
+        documents.setdefault(filed.seq, {})[filed.name] = filed.body
     for seq, entry in enumerate(group.entries, group.first):
         if not after < seq <= until:
             continue
         outcome, made = machine.apply(entry.at, entry.request)
         if outcome != entry.outcome:
             raise Diverged(seq, entry.at, "outcome", entry.outcome, outcome)
-        stored = documents.get(seq, [])
-        if made or stored:
-            _compare(seq, entry.at, stored, made)
+        if made or seq in documents:
+            _compare(seq, entry.at, documents.get(seq, {}), made)
 
 
-def _compare(seq: int, at: int, stored: list[Filed], made: tuple[Document, ...]) -> None:
-    there = {filed.name: filed.body for filed in stored}
+def _compare(seq: int, at: int, stored: dict[str, bytes], made: tuple[Document, ...]) -> None:
     replayed = {document.name: document.body for document in made}
-    for name in sorted(there.keys() | replayed.keys()):
-        if there.get(name) != replayed.get(name):
-            raise Diverged(
-                seq,
-                at,
-                f"document {name!r}",
-                there.get(name, b"(none)"),
-                replayed.get(name, b"(none)"),
-            )
+    for name in sorted(stored.keys() | replayed.keys()):
+        if stored.get(name) != replayed.get(name):
+            there, now = stored.get(name, b"(none)"), replayed.get(name, b"(none)")
+            raise Diverged(seq, at, f"document {name!r}", there, now)
 
 
 def _up_to(journal: Journal, reader: Reader, base: Base) -> Iterator[Group]:
-    """All groups after the base, and that they end where the journal said that it ends."""
+    """All groups after the base, which must end where the journal ended when it was opened."""
     last, head = base
     for group in reader.groups(last + 1, journal.last):
         last, head = group.last, group.chain

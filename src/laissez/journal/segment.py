@@ -14,26 +14,41 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any
 
-from laissez.journal import chain
-from laissez.journal.entries import Filed, Group
 from laissez.journal.errors import (
     JournalDamaged,
     JournalError,
     JournalForeign,
     JournalFormat,
     JournalMissing,
+    failing_as,
 )
-from laissez.journal.schema import APPLICATION_ID, FORMAT, SCHEMA, connect
+from laissez.journal.format import (
+    APPLICATION_ID,
+    DATABASE,
+    FORMAT,
+    LINK_BYTES,
+    SCHEMA,
+    SEQ_MAX,
+    Base,
+    Filed,
+    Group,
+    Tail,
+    connect,
+    group_link,
+    start_link,
+)
 
-__all__ = ["SEQ_MAX", "Base", "Segment", "Tail"]
-
-SEQ_MAX = 2**63 - 1
 HEADER_BYTES = 100  # SQLite's own, with which each of its files begins
 _GROUPS_PER_READ = 16
-_GROUP = "SELECT first, count, entries, chain FROM groups"
+_FORWARDS = (
+    "SELECT first, count, entries, chain FROM groups WHERE first > ? AND first <= ?"
+    " ORDER BY first LIMIT ?"
+)
+_BACKWARDS = (
+    "SELECT first, count, entries, chain FROM groups WHERE first <= ? ORDER BY first DESC LIMIT ?"
+)
 
 # Codes that say something about the surroundings (busy, permissions, memory) rather than about what
 # is stored.
@@ -50,45 +65,28 @@ _CIRCUMSTANCES = frozenset(
 )
 
 
-class Base(NamedTuple):
-    """Where a segment begins: the entry before its first one, and the link there."""
-
-    seq: int
-    link: bytes
-
-    def packed(self) -> bytes:
-        return self.seq.to_bytes(8, "big") + self.link
-
-
-class Tail(NamedTuple):
-    """Where the journal ends."""
-
-    last: int
-    head: bytes
-    last_at: int
-
-
 class Segment:
-    def __init__(self, path: Path, name: str = "") -> None:
-        """`name` is how messages about its groups call the file; the live one needs none."""
+    def __init__(self, path: Path) -> None:
         self._path = path
-        self._name = name
+        # how messages about groups call the file; the live one needs no name
+        self._name = "" if path.name == DATABASE else f"{path.parent.name}/{path.name}: "
         if not path.is_file():
             raise JournalMissing(
                 f"there is no journal in {path.parent}: {path.name} was expected there. Name"
                 " another folder, or make a new journal."
             )
-        size = self._path.stat().st_size
+        size = path.stat().st_size
         # beside an empty file, or one of a single byte, SQLite would take the log for a stranger's,
         # and delete it
         if size < HEADER_BYTES:
             raise JournalForeign(
-                f"{self._path} is not a journal: it has {size} bytes. Put back a backup, keeping"
-                " this folder."
+                f"{path} is not a journal: it has {size} bytes. Put back a backup, keeping this"
+                " folder."
             )
-        self._connection = self._connected()
+        with self._damage_named():
+            self._connection = connect(path, "ro")
         try:
-            self._recognise()
+            self._check_kind()
             self.genesis, self.identity, self.created, self.start = self._header()
         except BaseException:
             self.close()
@@ -97,27 +95,16 @@ class Segment:
     def close(self) -> None:
         self._connection.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
     # Entries
 
     def base(self) -> Base:
         """Read anew each time: a running server moves it."""
-        rows = self._query("SELECT value FROM meta WHERE key = 'base'")
-        return self._base(rows[0][0] if rows else None)
+        [(packed,)] = self._query("SELECT (SELECT value FROM meta WHERE key = 'base')")
+        return self._base(packed)
 
     def _base(self, packed: object) -> Base:
         where = f"header of {self._path}"
-        if type(packed) is not bytes or len(packed) != 8 + chain.LINK_BYTES:
+        if type(packed) is not bytes or len(packed) != 8 + LINK_BYTES:
             raise JournalDamaged(where, "where its entries begin is missing. Put back a backup.")
         base = Base(int.from_bytes(packed[:8], "big"), packed[8:])
         if base.seq > SEQ_MAX or (base.seq == 0 and base.link != self.start):
@@ -149,53 +136,47 @@ class Segment:
     def groups(self, first: int, last: int) -> Iterator[Group]:
         """The groups in their order, from the one that holds `first` to the one that holds `last`;
         none if `first` lies before the base."""
-        before = self._before(first)
-        following, link = (before.last + 1, before.chain) if before else (0, b"")
-        if before is None:
-            base = self.base()
-            if base.seq >= first:
+        newest = self._newest(first, 2)
+        before = newest[:1] if newest and newest[0].last < first else newest[1:]
+        if before:
+            seq, link = before[0].last, before[0].chain
+        else:
+            seq, link = self.base()
+            if seq >= first:
                 return
-            following, link = base.seq + 1, base.link
-        while following <= last:
-            groups = self._read(
-                f"{_GROUP} WHERE first >= ? AND first <= ? ORDER BY first LIMIT {_GROUPS_PER_READ}",
-                (following, last),
-            )
+        while seq < last:
+            groups = self._read(_FORWARDS, (seq, last, _GROUPS_PER_READ))
             for group in groups:
-                if group.first != following and self.base().seq >= following:
+                if group.first != seq + 1 and self.base().seq > seq:
                     return  # cut off meanwhile
-                self._check(group, following, link)
+                self._check(group, seq, link)
                 yield group
-                following, link = group.last + 1, group.chain
+                seq, link = group.last, group.chain
             if len(groups) < _GROUPS_PER_READ:
                 return
 
     def groups_backwards(self, before: int) -> Iterator[Group]:
         """The groups that begin before entry `before`, the newest first."""
-        # the one that is asked for, and the one before it; who goes on wants more
-        newest, count = min(before - 1, SEQ_MAX), 2
         group: Group | None = None
-        while older := self._read(
-            f"{_GROUP} WHERE first <= ? ORDER BY first DESC LIMIT {count}", (newest,)
-        ):
+        # first the group that is asked for and the one before it; who goes on wants more
+        older = self._newest(before - 1, 2)
+        while older:
             for previous in older:
                 if group:
-                    self._check(group, previous.last + 1, previous.chain)
+                    self._check(group, previous.last, previous.chain)
                     yield group
                 group = previous
-            newest, count = older[-1].first - 1, _GROUPS_PER_READ
+            older = self._newest(older[-1].first - 1, _GROUPS_PER_READ)
         if group:
             base = self.base()
             if base.seq < group.first:  # not cut off meanwhile
-                self._check(group, base.seq + 1, base.link)
+                self._check(group, *base)
                 yield group
 
     def holding(self, seq: int) -> Group | None:
         """The group that holds the entry, checked."""
         group = next(self.groups_backwards(seq + 1), None)
         return group if group and group.first <= seq <= group.last else None
-
-    # Documents
 
     def document_heads(self, name: str, size: int) -> list[tuple[int, bytes]]:
         """The entries with a document of that name, the oldest first, and how each begins,
@@ -208,8 +189,8 @@ class Segment:
     # The file
 
     def check_file(self) -> None:
-        """Let SQLite check the structure of its file, free space included: what is damaged there
-        would do harm at the next write."""
+        """Let SQLite check the structure of its file, free space included: damage there would do
+        harm at the next write."""
         found = self._query("PRAGMA quick_check(1)")
         if found != [("ok",)]:
             raise JournalDamaged(
@@ -241,26 +222,21 @@ class Segment:
     def copy_to(self, path: Path) -> None:
         """A complete copy of the file, as of now, by SQLite's own means; one file without a log,
         which can be read where nothing can be written."""
-        try:
-            with closing(sqlite3.connect(path, isolation_level=None)) as target:
-                self._connection.backup(target)
-                target.execute("PRAGMA journal_mode = DELETE")
-        # of which file, SQLite does not say; and a copy that fails must not be taken for a journal
-        # that is damaged
-        except sqlite3.Error as error:
-            raise JournalError(
-                f"{self._path} could not be copied to {path}: {error}. Is there room, and is the"
-                " journal sound? Verify it."
-            ) from error
+        # SQLite does not say which file failed, and a failed copy does not mean a damaged journal
+        with (
+            failing_as(
+                f"{self._path} could not be copied to {path}",
+                "Is there room, and is the journal sound? Verify it.",
+            ),
+            closing(sqlite3.connect(path, isolation_level=None)) as target,
+        ):
+            self._connection.backup(target)
+            target.execute("PRAGMA journal_mode = DELETE")
 
-    def _connected(self) -> sqlite3.Connection:
-        with self._damage_named():
-            return connect(self._path, "ro")
-
-    def _recognise(self) -> None:
+    def _check_kind(self) -> None:
         try:
-            application = self._query("PRAGMA application_id")[0][0]
-            found = self._query("PRAGMA user_version")[0][0]
+            [(application,)] = self._query("PRAGMA application_id")
+            [(found,)] = self._query("PRAGMA user_version")
         except JournalDamaged as error:
             raise JournalForeign(
                 f"{self._path} is not a journal, or its beginning is damaged ({error.__cause__})."
@@ -288,46 +264,33 @@ class Segment:
                 where,
                 f"the tables are not those of format {FORMAT}: {wrong[0]}. Put back a backup.",
             )
-        meta = dict(self._query("SELECT key, value FROM meta"))
+        meta: Any = dict(self._query("SELECT key, value FROM meta"))
         genesis, identity, created = (meta.get(key) for key in ("genesis", "identity", "created"))
-        if not (
-            isinstance(genesis, bytes)
-            and isinstance(identity, bytes)
-            and isinstance(created, bytes)
-        ):
+        if not all(type(part) is bytes for part in (genesis, identity, created)):
             raise JournalDamaged(
                 where, "genesis, identity or creation time is missing. Put back a backup."
             )
-        link = chain.start(FORMAT, genesis, identity, created)
-        if meta.get("start") != link:
+        start = start_link(genesis, identity, created)
+        if meta.get("start") != start:
             raise JournalDamaged(
                 where,
                 "genesis, identity or creation time is not what was written: their checksum"
                 " differs. Put back a backup.",
             )
-        return genesis, identity, created, link
+        return genesis, identity, created, start
 
-    def _before(self, seq: int) -> Group | None:
-        """The group before the one that holds the entry; the last group for an entry still to
-        come."""
-        group = self._newest(seq)
-        if group is None or group.last < seq:
-            return group
-        return self._newest(group.first - 1)
+    # Rows
 
-    def _newest(self, seq: int) -> Group | None:
-        """The newest group that begins at the entry or before it, unchecked."""
-        groups = self._read(
-            f"{_GROUP} WHERE first <= ? ORDER BY first DESC LIMIT 1", (min(seq, SEQ_MAX),)
-        )
-        return groups[0] if groups else None
+    def _newest(self, seq: int, count: int) -> list[Group]:
+        """The newest groups that begin at the entry or before it, the newest first, unchecked."""
+        return self._read(_BACKWARDS, (min(seq, SEQ_MAX), count))
 
     def _read(self, sql: str, values: tuple[int, ...]) -> list[Group]:
         rows = self._query(sql, values)
         if not rows:
             return []
         for row in rows:
-            self._check_types(row)
+            self._check_types(*row)
         filed = self._filed(min(row[0] for row in rows), max(row[0] + row[1] for row in rows))
         return [
             Group(
@@ -340,8 +303,7 @@ class Segment:
             for first, count, packed, link in rows
         ]
 
-    def _check_types(self, row: tuple[Any, ...]) -> None:
-        first, count, packed, link = row
+    def _check_types(self, first: int, count: object, packed: object, link: object) -> None:
         sound = (
             type(count) is int
             and 0 < count <= SEQ_MAX - abs(first)
@@ -368,6 +330,21 @@ class Segment:
                 )
         return [Filed(*row) for row in rows]
 
+    def _check(self, group: Group, last: int, link: bytes) -> None:
+        """That the group follows the one that ended at `last` with this link."""
+        if group.first != last + 1:
+            raise JournalDamaged(
+                self._name + group.where,
+                f"the group before ends at entry {last}, so entry {last + 1} was expected next."
+                " Put back a backup.",
+            )
+        if group.chain != group_link(link, group.first, group.count, group.packed, group.documents):
+            raise JournalDamaged(
+                self._name + group.where,
+                "the checksum differs: an entry, a document or the group's place is not what was"
+                " written. Put back a backup.",
+            )
+
     def _query(self, sql: str, values: tuple[object, ...] = ()) -> list[tuple[Any, ...]]:
         with self._damage_named():
             return self._connection.execute(sql, values).fetchall()
@@ -387,28 +364,3 @@ class Segment:
                 str(self._path),
                 f"SQLite cannot read it ({error}). Put back a backup, keeping this file.",
             ) from error
-
-    def _check(self, group: Group, first: int, before: bytes) -> None:
-        try:
-            _check(group, first, before)
-        except JournalDamaged as error:
-            if self._name:
-                raise JournalDamaged(f"{self._name}: {error.where}", error.what) from None
-            raise
-
-
-def _check(group: Group, first: int, before: bytes) -> None:
-    """That the group begins where the one before it ended, and that its link follows from that
-    one's."""
-    if group.first != first:
-        raise JournalDamaged(
-            group.where,
-            f"the group before ends at entry {first - 1}, so entry {first} was expected next. Put"
-            " back a backup.",
-        )
-    if group.chain != chain.link(before, group.first, group.count, group.packed, group.documents):
-        raise JournalDamaged(
-            group.where,
-            "the checksum differs: an entry, a document or the group's place is not what was"
-            " written. Put back a backup.",
-        )

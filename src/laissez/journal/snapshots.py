@@ -13,13 +13,10 @@ import re
 import struct
 from collections.abc import Iterator
 from pathlib import Path
-
-import msgspec
+from typing import NamedTuple
 
 from laissez.journal.disk import make_folder, remove, write_whole
 from laissez.journal.errors import SnapshotUnusable
-
-__all__ = ["Snapshot", "SnapshotFile", "newest_first", "prune", "write"]
 
 FOLDER = "snapshots"
 VERSION = 1
@@ -29,13 +26,13 @@ _PLACE = struct.Struct(">Q32s")
 _NAME = re.compile(r"([0-9]{16})\.snapshot")
 
 
-class Snapshot(msgspec.Struct, frozen=True):
+class Snapshot(NamedTuple):
     seq: int
     head: bytes
     body: bytes
 
 
-class SnapshotFile(msgspec.Struct, frozen=True):
+class SnapshotFile(NamedTuple):
     """A snapshot by its name; `read` it to know whether it is whole."""
 
     seq: int
@@ -62,13 +59,9 @@ def write(folder: Path, seq: int, head: bytes, body: bytes) -> Path:
 
 def newest_first(folder: Path) -> Iterator[SnapshotFile]:
     """Files with other names, such as one whose writing was cut short, are passed over."""
-    names = [
-        (match, path)
-        for path in (folder / FOLDER).glob("*.snapshot")
-        if (match := _NAME.fullmatch(path.name))
-    ]
-    for match, path in sorted(names, key=lambda pair: pair[1].name, reverse=True):
-        yield SnapshotFile(int(match[1]), path)
+    for path in sorted((folder / FOLDER).glob("*.snapshot"), reverse=True):
+        if match := _NAME.fullmatch(path.name):
+            yield SnapshotFile(int(match[1]), path)
 
 
 def prune(folder: Path, keep: int = 2) -> list[Path]:
@@ -76,9 +69,8 @@ def prune(folder: Path, keep: int = 2) -> list[Path]:
     short; says which. Not while one is being written."""
     if keep < 1:
         raise ValueError(f"at least one snapshot is kept, not {keep}")
-    old = [file.path for file in newest_first(folder)][keep:] + sorted(
-        (folder / FOLDER).glob("*.snapshot.new")
-    )
+    old = [file.path for file in newest_first(folder)][keep:]
+    old += sorted((folder / FOLDER).glob("*.snapshot.new"))
     for path in old:
         remove(path)
     return old

@@ -14,19 +14,13 @@ from pathlib import Path
 from typing import Protocol
 
 from laissez.journal import snapshots
-from laissez.journal.entries import Document, Group
 from laissez.journal.errors import Diverged, JournalDamaged, JournalForeign, SnapshotUnusable
+from laissez.journal.format import Group
 from laissez.journal.reader import Reader
-from laissez.journal.recovery import Progress, replay
-
-__all__ = ["Report", "SnapshotMachine", "verify"]
+from laissez.journal.recovery import Machine, Progress, replay
 
 
-class SnapshotMachine(Protocol):
-    """A machine that can say what its snapshot would be."""
-
-    def apply(self, at: int, request: bytes) -> tuple[bytes, tuple[Document, ...]]: ...
-
+class SnapshotMachine(Machine, Protocol):
     def snapshot(self) -> bytes: ...
 
 
@@ -63,7 +57,7 @@ def verify(
         report = Report(folder, reader.identity, head=reader.start)
         try:
             reader.check_file()
-            _Replay(report, begin(reader.genesis), files, reader).run(on_progress)
+            _Replay(report, begin(reader.genesis), files).run(reader, on_progress)
             reader.check_mark()
         except (JournalDamaged, JournalForeign, Diverged) as error:
             report.problems.append(str(error))
@@ -76,45 +70,43 @@ class _Replay:
         report: Report,
         machine: SnapshotMachine,
         files: dict[int, snapshots.SnapshotFile],
-        reader: Reader,
     ) -> None:
         self._report = report
         self._machine = machine
         self._files = files
-        self._reader = reader
 
-    def run(self, on_progress: Progress | None) -> None:
-        last = self._reader.tail().last
+    def run(self, reader: Reader, on_progress: Progress | None) -> None:
+        last = reader.tail().last
         if 0 in self._files:
-            self._compare(0, self._reader.start)
-        for group in self._reader.groups(1, last):
+            self._compare(0, reader.start)
+        for group in reader.groups(1, last):
             self._check_times(group)
             self._replay(group)
             self._count(group)
             if on_progress:
                 on_progress(group.last, last)
-        for seq in sorted(seq for seq in self._files if seq > last):
-            self._report.problems.append(
-                f"{self._files[seq].path} was taken after entry {seq}, and the journal ends at"
-                f" {last}: entries are missing"
-            )
+        self._report.problems += [
+            f"{self._files[seq].path} was taken after entry {seq}, and the journal ends at {last}:"
+            " entries are missing"
+            for seq in sorted(self._files)
+            if seq > last
+        ]
 
     def _replay(self, group: Group) -> None:
         """In pieces, stopping wherever a snapshot was taken."""
         done = group.first - 1
         for seq in sorted(seq for seq in self._files if group.first <= seq <= group.last):
-            self._carry_out(group, done, seq)
+            self._replay_piece(group, done, seq)
             self._compare(seq, group.chain)
             done = seq
-        self._carry_out(group, done, group.last)
+        self._replay_piece(group, done, group.last)
 
-    def _carry_out(self, group: Group, after: int, until: int) -> None:
-        """Whatever the machine makes of it: somebody may have written what it never would, and made
-        all checksums fit."""
+    def _replay_piece(self, group: Group, after: int, until: int) -> None:
         try:
             replay(self._machine, group, after=after, until=until)
         except Diverged:
             raise
+        # somebody may have written what the machine never would, and made all checksums fit
         except Exception as error:
             raise JournalDamaged(
                 f"entries {after + 1} to {until}",
@@ -122,20 +114,20 @@ class _Replay:
             ) from error
 
     def _compare(self, seq: int, link: bytes) -> None:
-        file = self._files[seq]
+        path = self._files[seq].path
         try:
-            snapshot = file.read()
+            snapshot = self._files[seq].read()
         except SnapshotUnusable as error:
-            if file.path.exists():  # a running server may have pruned it meanwhile
+            if path.exists():  # a running server may have pruned it meanwhile
                 self._report.problems.append(str(error))
             return
         if snapshot.head != link:
             self._report.problems.append(
-                f"{file.path} belongs to another journal: the checksums at entry {seq} differ"
+                f"{path} belongs to another journal: the checksums at entry {seq} differ"
             )
         elif snapshot.body != self._machine.snapshot():
             self._report.problems.append(
-                f"{file.path} is not the state after entry {seq} that replaying gives"
+                f"{path} is not the state after entry {seq} that replaying gives"
             )
         else:
             self._report.snapshots.append(seq)

@@ -15,7 +15,7 @@ from typing import Any
 
 from laissez.journal import Document, GroupCommit, Journal, recovery
 from laissez.journal import Entry as Stored
-from laissez.journal.segment import SEQ_MAX
+from laissez.journal.format import SEQ_MAX
 from laissez.server import data_folder
 from laissez.server.idempotency import IdempotencyKeys
 from laissez_check.crashes.busy_server import take_snapshots_by_commands

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from laissez.journal import Document, Entry, Group, Journal, reader, recovery, segment, snapshots
-from laissez.journal import store as journal_store
+from laissez.journal import Document, Entry, Group, Journal, reader, recovery, snapshots, wal
+from laissez.journal.segment import Segment
 from laissez.journal.snapshots import Snapshot, SnapshotFile
 from laissez.server import beside
 from laissez.server.audit import digests, log
@@ -23,19 +23,19 @@ def mark_not_checked() -> list[Patch]:
 
 
 def chain_not_checked() -> list[Patch]:
-    return [(segment, "_check", lambda group, first, before: None)]
+    return [(Segment, "_check", lambda self, group, last, link: None)]
 
 
 def documents_not_compared() -> list[Patch]:
     """Neither with the chain nor with what a replay files."""
-    check = segment._check
+    check = Segment._check
 
-    def lenient(group: Group, first: int, before: bytes) -> None:
+    def lenient(self: Segment, group: Group, last: int, link: bytes) -> None:
         if not group.documents:
-            check(group, first, before)
+            check(self, group, last, link)
 
     return [
-        (segment, "_check", lenient),
+        (Segment, "_check", lenient),
         (recovery, "_compare", lambda seq, at, stored, made: None),
     ]
 
@@ -54,14 +54,14 @@ def snapshot_of_any_journal() -> list[Patch]:
 
 def not_synced() -> list[Patch]:
     """An entry is acknowledged when it is written, and the disk has not been asked to keep it."""
-    writing = journal_store._writing
+    opened = wal.open_for_writing
 
     def hasty(*values: Any) -> sqlite3.Connection:
-        connection = writing(*values)
+        connection = opened(*values)
         connection.execute("PRAGMA synchronous = NORMAL")
         return connection
 
-    return [(journal_store, "_writing", hasty)]
+    return [(wal, "open_for_writing", hasty)]
 
 
 def goes_on_after_a_failure() -> list[Patch]:
@@ -78,7 +78,7 @@ def goes_on_after_a_failure() -> list[Patch]:
 
 def found_entries_not_synced() -> list[Patch]:
     """What a start finds is told to all who ask, and may still be in the system's memory alone."""
-    return [(journal_store, "_make_durable", lambda connection, path: None)]
+    return [(wal, "make_durable", lambda connection, folder: None)]
 
 
 def seal_not_checked() -> list[Patch]:

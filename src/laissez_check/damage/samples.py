@@ -12,8 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from laissez.journal import Journal
-from laissez.journal import store as journal_store
+from laissez.journal import Journal, wal
 from laissez.journal.disk import make_folder, write_whole
 from laissez.server.first_start import KEYS
 from laissez.units import HOUR_US
@@ -40,11 +39,11 @@ class Sample(msgspec.Struct, frozen=True):
 def checkpoints_after(pages: int) -> Iterator[None]:
     """Let SQLite move its log into the file more often than a server does, so that it happens in a
     short life."""
-    usual, journal_store.CHECKPOINT_PAGES = journal_store.CHECKPOINT_PAGES, pages
+    usual, wal.CHECKPOINT_PAGES = wal.CHECKPOINT_PAGES, pages
     try:
         yield
     finally:
-        journal_store.CHECKPOINT_PAGES = usual
+        wal.CHECKPOINT_PAGES = usual
 
 
 @cache

@@ -9,7 +9,7 @@ from typing import Any
 from laissez.exchange.commands import Request
 from laissez.exchange.events import Applied, Document
 from laissez.journal import Entry, recovery
-from laissez.journal.segment import SEQ_MAX
+from laissez.journal.format import SEQ_MAX
 from laissez.server import data_folder, maintenance
 from laissez.server.clock import Clock
 from laissez.server.gateway import Gateway
