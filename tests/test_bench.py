@@ -14,8 +14,9 @@ import laissez
 from laissez_bench import cli, console, market, noisy, overload, recovery, service, tables
 from laissez_bench.cluster import Held
 from laissez_bench.crowd import Crowd, tree
-from laissez_bench.generator import Counted, Phase
+from laissez_bench.generator import Phase
 from laissez_bench.market import LOADS, OPERATIONS, Timer
+from laissez_bench.statistics import Counted, Ratio, ratio_of
 from laissez_bench.verdicts import Verdict
 
 KEYS = {
@@ -268,12 +269,12 @@ def test_the_others_are_measured_with_and_without_each_noise() -> None:
 
 @pytest.mark.once
 def test_a_slowdown_is_told_with_how_sure_it_is() -> None:
-    assert noisy.Ratio(2.0, 2.0, 2.0) == noisy.ratio_of([(1.0, 3.0, 2.0)])
+    assert Ratio(2.0, 2.0, 2.0) == ratio_of([(1.0, 3.0, 2.0)])
     five = [(1.0, float(loud), 1.0) for loud in range(1, 6)]
-    assert noisy.Ratio(3.0, 1.0, 5.0) == noisy.ratio_of(five)
+    assert Ratio(3.0, 1.0, 5.0) == ratio_of(five)
     twenty = [(1.0, float(loud), 1.0) for loud in range(20, 0, -1)]
     # the sixth and the fifteenth, as in any table of the sign test
-    assert noisy.Ratio(10.5, 6.0, 15.0) == noisy.ratio_of(twenty)
+    assert Ratio(10.5, 6.0, 15.0) == ratio_of(twenty)
 
 
 @pytest.mark.once
@@ -296,7 +297,7 @@ def test_the_tables_of_the_benchmarks_under_load_can_be_read(
         **times,
     )
     tables.show_overload(Verdict([level]))
-    ratio = noisy.Ratio(1.04, 0.9, 1.15)
+    ratio = Ratio(1.04, 0.9, 1.15)
     tables.show_noisy(
         Verdict(
             [

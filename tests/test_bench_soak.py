@@ -9,7 +9,6 @@ import pytest
 from laissez.server.settings import Settings
 from laissez_bench import soak, tables
 from laissez_bench.following import Following
-from laissez_bench.generator import Counted, Times
 from laissez_bench.readings import Readings, Remembered
 from laissez_bench.soak_verdict import (
     FULL_READINGS_LEAST,
@@ -21,6 +20,7 @@ from laissez_bench.soak_verdict import (
     Soak,
     judged,
 )
+from laissez_bench.statistics import Counted, Times
 from laissez_check.part_audit import PartAudit
 
 pytestmark = pytest.mark.once

@@ -14,9 +14,10 @@ from typer.testing import CliRunner
 
 from laissez.workers import output_of
 from laissez_bench import cli, noisy, tables
-from laissez_bench.noisy import NOBODY, Noisy, Ratio
+from laissez_bench.noisy import NOBODY, Noisy
 from laissez_bench.overload import Level, Measured
 from laissez_bench.processor_time import FolderPlan
+from laissez_bench.statistics import Ratio
 from laissez_bench.verdicts import (
     ROUNDS_LEAST,
     Verdict,

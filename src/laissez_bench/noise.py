@@ -2,158 +2,112 @@
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import math
 import re
-from asyncio import Transport
 from collections.abc import Callable
-from typing import Any, cast
+from functools import partial
 
 import msgspec
 
 from laissez.wire.limits import WEBHOOKS_MAX
 from laissez_bench.cluster import Held
-from laissez_bench.generator import Load, Plan, whole_body
-from laissez_bench.mix import POOL, Pool
+from laissez_bench.generator import Load, Plan, Rest, connect, http_request
+from laissez_bench.mix import POOL, Pool, Tenant
 
 HTTP_CONNECTIONS = 64
 SESSIONS = 4  # of the eight that a tenant may have
 COMMANDS = 100  # in a frame
 BATCH = 500
-PAGE = 1_000
-NOBODY_THERE = "https://127.0.0.1:1/"
-WEBHOOK_ID = re.compile(rb'"id":"(whk_[^"]+)"')
+WEBHOOK_ID = re.compile(r'"id":"(whk_[^"]+)"')
 ANY_REQUEST = re.compile(r"[A-Z]+ /\S*( .+)?")  # a kind of noise by itself
 
 
 class Noise:
-    """Makes the requests of one noisy tenant."""
+    """The requests of one noisy tenant, as texts like `POST /v1/orders {...}`."""
 
-    def __init__(self, plan: Plan, kind: str, held: Held) -> None:
+    def __init__(self, kind: str, held: Held, pool: Pool, seed: int) -> None:
+        self.key = f"{held.key}x" if kind == "keys" else held.key
         self.kind = kind
-        self.key = held.key
-        self._seed = plan.seed
-        self._alternatives = Pool(plan.scopes, plan.seed).alternatives
-        self._numbers = itertools.count()
-        self._webhooks: set[str] = set()
+        self.pool = pool
+        self.seed = seed
+        self.numbers = itertools.count()
+        self.webhooks: list[str] = []
 
-    def request(self, method: str, path: str, body: bytes = b"", key: str | None = None) -> bytes:
-        head = (
-            f"{method} {path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer"
-            f" {key or self.key}\r\n"
-        )
-        if method != "GET":
-            head += (
-                f"Idempotency-Key: n{self._seed}-{next(self._numbers)}\r\nContent-Type:"
-                f" application/json\r\nContent-Length: {len(body)}\r\n"
-            )
-        return head.encode() + b"\r\n" + body
+    def order(self, number: int) -> str:
+        return f"POST /v1/orders {_json(alternatives=self.pool.alternatives[number % POOL])}"
 
-    def order(self) -> bytes:
-        alternatives = self._alternatives[next(self._numbers) % POOL]
-        return self.request(
-            "POST", "/v1/orders", msgspec.json.encode({"alternatives": alternatives})
-        )
+    def batch(self, number: int) -> str:
+        orders = [
+            {"type": "place_order", "alternatives": alternatives}
+            for alternatives in self.pool.alternatives[:BATCH]
+        ]
+        return f"POST /v1/batch {_json(commands=orders)}"
 
-    def unreadable(self) -> bytes:
-        return self.request("POST", "/v1/orders", b'{"alternatives": 7}')
-
-    def wrong_key(self) -> bytes:
-        return self.request("GET", "/v1/orders", key=f"{self.key}x")
-
-    def question(self) -> bytes:
-        return self.request("GET", "/v1/orders")
-
-    def any_request(self) -> bytes:
-        method, path, *body = self.kind.split(" ", 2)
-        return self.request(method, path, "".join(body).encode())
-
-    def events(self) -> bytes:
-        return self.request("GET", f"/v1/events?after=0&limit={PAGE}")
-
-    def bill(self) -> bytes:
-        return self.request("GET", "/v1/bills")
-
-    def redelivery(self) -> bytes:
+    def redelivery(self, number: int) -> str:
         """Of a webhook that wants nothing of what there is: to find that out, the server reads all
         of it, each time from the beginning."""
-        number = next(self._numbers)
         if not number:
-            return self.request("GET", "/v1/webhooks")  # of an earlier noise
-        if len(self._webhooks) < WEBHOOKS_MAX:
-            return self.request(
-                "POST",
-                "/v1/webhooks",
-                msgspec.json.encode({"url": NOBODY_THERE, "types": ["budget.warning"], "after": 0}),
-            )
-        return self.request(
-            "POST",
-            f"/v1/webhooks/{sorted(self._webhooks)[number % WEBHOOKS_MAX]}/redeliver",
-            b'{"after": 0}',
-        )
+            return "GET /v1/webhooks"  # of an earlier noise
+        if len(self.webhooks) < WEBHOOKS_MAX:
+            webhook = _json(url="https://127.0.0.1:1/", types=["budget.warning"], after=0)
+            return f"POST /v1/webhooks {webhook}"
+        id = self.webhooks[number % WEBHOOKS_MAX]
+        return f'POST /v1/webhooks/{id}/redeliver {{"after": 0}}'
 
     def heard(self, answer: bytes) -> None:
-        self._webhooks |= {found.decode() for found in WEBHOOK_ID.findall(answer)}
-
-    def batch(self) -> bytes:
-        commands = [
-            {"type": "place_order", "alternatives": alternatives}
-            for alternatives in self._alternatives[:BATCH]
-        ]
-        return self.request("POST", "/v1/batch", msgspec.json.encode({"commands": commands}))
+        found = WEBHOOK_ID.findall(answer.decode())
+        self.webhooks += [id for id in found if id not in self.webhooks]
 
 
-# kind: what its connections ask for over HTTP, how many there are, how many sessions there are
-# beside them
-KINDS: dict[str, tuple[Callable[[Noise], bytes], int, int]] = {
+def _json(**fields: object) -> str:
+    return msgspec.json.encode(fields).decode()
+
+
+# kind: the request, HTTP connections, and sessions beside them that send commands
+KINDS: dict[str, tuple[str | Callable[[Noise, int], str], int, int]] = {
     "commands": (Noise.order, HTTP_CONNECTIONS, SESSIONS),
-    "unreadable": (Noise.unreadable, HTTP_CONNECTIONS, 0),
-    "keys": (Noise.wrong_key, HTTP_CONNECTIONS, 0),
-    "questions": (Noise.question, HTTP_CONNECTIONS, SESSIONS),
-    "events": (Noise.events, HTTP_CONNECTIONS, 0),
-    "bills": (Noise.bill, HTTP_CONNECTIONS, 0),
+    "unreadable": ('POST /v1/orders {"alternatives": 7}', HTTP_CONNECTIONS, 0),
+    "keys": ("GET /v1/orders", HTTP_CONNECTIONS, 0),
+    "questions": ("GET /v1/orders", HTTP_CONNECTIONS, SESSIONS),
+    "events": ("GET /v1/events?after=0&limit=1000", HTTP_CONNECTIONS, 0),
+    "bills": ("GET /v1/bills", HTTP_CONNECTIONS, 0),
     "batches": (Noise.batch, 8, 0),
     "webhooks": (Noise.redelivery, 8, 0),
 }
 
 
-class HttpNoise(asyncio.Protocol):
-    def __init__(self, noise: Noise, make: Callable[[Noise], bytes]) -> None:
+class NoisyConnection(Rest):
+    def __init__(self, load: Load, tenant: Tenant, noise: Noise) -> None:
+        super().__init__(load, tenant)
         self._noise = noise
-        self._make = make
-        self._answer = b""
-        self.transport: Transport
+        self._request = KINDS.get(noise.kind, (noise.kind, 0, 0))[0]
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = cast(Transport, transport)
+    def send(self, due: float) -> None:
+        noise, request = self._noise, self._request
+        number = next(noise.numbers)
+        text = request if isinstance(request, str) else request(noise, number)
+        method, path, *body = text.split(" ", 2)
+        key = "" if method == "GET" else f"Idempotency-Key: n{noise.seed}-{number}\r\n"
+        line = f"{method} {path}"
+        self.transport.write(http_request(line, noise.key, key, "".join(body).encode()))
 
-    def begin(self) -> None:
-        self.transport.write(self._make(self._noise))
-
-    def data_received(self, data: bytes) -> None:
-        self._answer += data
-        if (body := whole_body(self._answer)) is not None:
-            self._answer = b""
-            self._noise.heard(body)
-            self.begin()
+    def heard(self, body: bytes, is_problem: bool) -> None:
+        self._noise.heard(body)
 
 
-async def connect(plan: Plan, kind: str, held: Held) -> list[Any]:
-    """All connections, which have begun to ask."""
-    loop = asyncio.get_running_loop()
-    make, connections, sessions = KINDS.get(kind, (Noise.any_request, HTTP_CONNECTIONS, 0))
-    noise = Noise(plan, kind, held)
-    loud: list[Any] = []
-    for _ in range(connections):
-        loud.append(
-            (await loop.create_connection(lambda: HttpNoise(noise, make), plan.host, plan.port))[1]
-        )
+async def make_noise(plan: Plan, kind: str, held: Held) -> Load:
+    """Begin to ask. Closing the load ends the noise."""
+    _, connections, sessions = KINDS.get(kind, (kind, HTTP_CONNECTIONS, 0))
     load = Load(msgspec.structs.replace(plan, connections=sessions, tenants=[held]))
     load.stop = math.inf
     await load.connect()
-    for session in load.connections:
-        session.begin(COMMANDS)
-    for http in loud:
-        http.begin()
-    return loud + load.connections
+    pool = Pool(plan.scopes, plan.seed)
+    tenant = Tenant(0, held, pool, plan.seed)
+    noise = Noise(kind, held, pool, plan.seed)
+    make = partial(NoisyConnection, load, tenant, noise)
+    for _ in range(connections):
+        load.connections.append(await connect(plan.host, plan.port, make))
+    for connection in load.connections:
+        connection.begin(COMMANDS)
+    return load

@@ -10,35 +10,20 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from math import comb
-from statistics import median
 
 import msgspec
 
 from laissez.workers import output_of
-from laissez_bench.generator import Counted
 from laissez_bench.overload import WARM_UP_S, Measured, Turns
 from laissez_bench.processor_time import FolderPlan
 from laissez_bench.service import LEAVES, TENANTS, Address, world
+from laissez_bench.statistics import Counted, Ratio, ratio_of
 
 LEVEL = 0.3  # of the capacity
 CONNECTIONS, IN_FLIGHT = 64, 20
 PHASE_S = 1.0
 NOBODY = "nobody"
 NOWHERE = "memory"  # the host of a service that has no socket
-SURE = 0.95
-
-
-class Ratio(msgspec.Struct):
-    """The median of the rounds, and between what it lies with 95 % certainty if the rounds are like
-    those to come."""
-
-    median: float
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        return f"x{self.median:.2f} {self.low:.2f}-{self.high:.2f}"
 
 
 class Noisy(msgspec.Struct):
@@ -93,36 +78,16 @@ def by_processor_time(plan: FolderPlan) -> list[Measured]:
     return msgspec.json.decode(output_of(command, msgspec.json.encode(plan)), type=list[Measured])
 
 
-def ratio_of(rounds: list[tuple[float, float, float]]) -> Ratio:
-    """What was measured before, with and after the noise in each round. The interval is that of
-    order statistics, which asks nothing of how the rounds are spread; fewer than six cannot be sure
-    of anything, and give all they have.
-    """
-    ratios = sorted(
-        loud / ((before + after) / 2) if before + after else 0.0 for before, loud, after in rounds
-    )
-    count, tail, rank = len(ratios), 0.0, 0
-    while (tail := tail + comb(count, rank) / 2**count) <= (1 - SURE) / 2:
-        rank += 1
-    rank = max(rank, 1)
-    return Ratio(
-        round(median(ratios), 3), round(ratios[rank - 1], 3), round(ratios[count - rank], 3)
-    )
-
-
 def _row(kind: str, before: Measured, noisy: Measured, after: Measured) -> Noisy:
     p50, p99 = [
         ratio_of(
-            [
-                (first, loud, last)
-                for first, loud, last in zip(
-                    *(
-                        [counted.admitted.quantile_ms(share) for counted in one.rounds]
-                        for one in (before, noisy, after)
-                    ),
-                    strict=True,
-                )
-            ]
+            zip(
+                *(
+                    [counted.admitted.quantile_ms(share) for counted in one.rounds]
+                    for one in (before, noisy, after)
+                ),
+                strict=True,
+            )
         )
         for share in (0.5, 0.99)
     ]
@@ -138,10 +103,10 @@ def _row(kind: str, before: Measured, noisy: Measured, after: Measured) -> Noisy
         p99,
         _done(loud),
         min(_done(first), _done(last)),
-        loud.admitted.quantile_ms(0.5),
-        without(lambda one: one.admitted.quantile_ms(0.5)),
-        loud.admitted.quantile_ms(0.99),
-        without(lambda one: one.admitted.quantile_ms(0.99)),
+        loud.p50_ms,
+        without(lambda one: one.p50_ms),
+        loud.p99_ms,
+        without(lambda one: one.p99_ms),
         round(loud.offered / loud.seconds, 1),
         round(loud.server_cpu_s / loud.seconds, 3),
         without(lambda one: one.server_cpu_s / one.seconds),
@@ -150,5 +115,4 @@ def _row(kind: str, before: Measured, noisy: Measured, after: Measured) -> Noisy
 
 
 def _done(counted: Counted) -> float:
-    admitted = counted.admitted.count - counted.unanswered
-    return round(admitted / max(1, counted.offered), 4)
+    return round(counted.done / max(1, counted.offered), 4)

@@ -9,8 +9,9 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 
 import msgspec
 
-from laissez_bench.generator import Counted, Phase
+from laissez_bench.generator import Phase
 from laissez_bench.service import LEAVES, TENANTS, World, generating, running, world
+from laissez_bench.statistics import Counted
 
 PHASE_S = 2.0
 WARM_UP_S = 0.5
@@ -42,10 +43,7 @@ class Measured(msgspec.Struct):
 
     @property
     def all(self) -> Counted:
-        whole = Counted()
-        for counted in self.rounds:
-            whole.merge(counted)
-        return whole
+        return Counted.sum_of(self.rounds)
 
 
 class Level(msgspec.Struct):

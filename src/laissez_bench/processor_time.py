@@ -29,10 +29,10 @@ from laissez.server.clock import Clock
 from laissez.server.data_folder import open_folder
 from laissez.server.lifecycle import Service
 from laissez.server.settings import Data, Journal, Limits, Settings, Webhooks
-from laissez_bench import noise
 from laissez_bench.cluster import Held
 from laissez_bench.cores import CpuTime
 from laissez_bench.generator import Load, Plan
+from laissez_bench.noise import make_noise
 from laissez_bench.overload import Measured, Turns, take_turns
 from laissez_bench.service import THIS_MACHINE
 from laissez_check.simulated.edges import Wall, patched
@@ -176,13 +176,12 @@ async def _serve(plan: FolderPlan, network: Network, wall: Wall) -> None:
 @asynccontextmanager
 async def _noise(plan: FolderPlan, kind: str) -> AsyncIterator[None]:
     """Somebody makes noise until the block ends."""
-    loud = await noise.connect(plan.plan, kind, plan.loud)
+    loud = await make_noise(plan.plan, kind, plan.loud)
     await asyncio.sleep(FIRST_BURST_S)
     try:
         yield
     finally:
-        for connection in loud:
-            connection.transport.close()
+        loud.close()
 
 
 def main() -> None:

@@ -26,7 +26,8 @@ from laissez.journal import Reader
 from laissez.workers import deaf_to_interrupts
 from laissez_bench import cluster
 from laissez_bench.crowd import tree
-from laissez_bench.generator import BATCH_COMMANDS, Counted, Phase, Plan
+from laissez_bench.generator import BATCH_COMMANDS, Phase, Plan
+from laissez_bench.statistics import Counted
 
 LEAVES = 10_000
 TENANTS = 1_000

@@ -15,10 +15,11 @@ from laissez.server.settings import read_settings
 from laissez_bench import cluster
 from laissez_bench.crowd import tree
 from laissez_bench.following import Following
-from laissez_bench.generator import Counted, Phase
+from laissez_bench.generator import Phase
 from laissez_bench.readings import Readings
 from laissez_bench.service import LEAVES, TENANTS, generating, running, world
 from laissez_bench.soak_verdict import READINGS, Audited, Quarter, Soak, judged
+from laissez_bench.statistics import Counted
 from laissez_check.bills.compare import audit_bills
 
 CONNECTIONS = 64
@@ -50,10 +51,9 @@ def measure(
                 readings.stop()
             step("auditing the events, the record and the bills")
             following.finish(_events_in_the_end(folder))
-            whole, quarters = Counted(), [Quarter.of(one) for one in counted]
-            for one in counted:
-                whole.merge(one)
+            quarters = [Quarter.of(one) for one in counted]
             audited = _audited(folder, following)
+            whole = Counted.sum_of(counted)
             return judged(whole, quarters, readings, audited, read_settings())
 
 

@@ -7,8 +7,8 @@ from statistics import mean
 import msgspec
 
 from laissez.server.settings import Settings
-from laissez_bench.generator import Counted
 from laissez_bench.readings import Readings, Remembered
+from laissez_bench.statistics import Counted
 
 READINGS = 20
 SLOW_S = 0.25  # a service that keeps up answers sooner, also after a burst

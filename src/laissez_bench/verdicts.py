@@ -9,9 +9,10 @@ import msgspec
 
 from laissez.server.fair_queue import BAD_FOR_US, TURN_US
 from laissez_bench.generator import SHED
-from laissez_bench.noisy import NOBODY, Noisy, Ratio
+from laissez_bench.noisy import NOBODY, Noisy
 from laissez_bench.overload import LEVELS, Level
 from laissez_bench.soak_verdict import EXPECTED
+from laissez_bench.statistics import Ratio
 
 # One noisy tenant may slow the others down by a tenth. A round's p99 hangs on ten milliseconds in
 # which something else happened, so that silence beside silence differs by half and more: there only
