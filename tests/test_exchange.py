@@ -38,8 +38,7 @@ from laissez.server import billing
 from laissez.server.background import Background
 from laissez.server.clock import Clock
 from laissez.server.data_folder import Replaying
-from laissez.server.periods import closed_lines, of_period
-from laissez.server.statements import read_statement
+from laissez.server.statements import closed_lines, of_period, read_statement
 from laissez.wire.ids import lease_id, order_id, tag_of
 from laissez.wire.limits import OPEN_ORDERS_MAX
 from laissez.wire.problems import ProblemError

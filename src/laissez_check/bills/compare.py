@@ -174,7 +174,7 @@ class Comparison:
     def _compare(self, tenant: str, owed: Owed, account: Account, total: int) -> None:
         expected, bill = (
             self._lines(account, owed.until),
-            owed.bill(line.in_words() for line in owed.lines),
+            owed.bill(line.rendered() for line in owed.lines),
         )
         found: dict[Line, int] = {}
         carried = 0

@@ -6,13 +6,12 @@ from laissez.exchange.accounts import Account
 from laissez.exchange.commands import SetBudget, SetOwnCaps
 from laissez.server import exports
 from laissez.server.background import NO_REST, Background
-from laissez.server.billing import Owed, in_words, running, settle
+from laissez.server.billing import Owed, render_bill, running, settle
 from laissez.server.figures import caps_of, spending_of
 from laissez.server.http.call import Answer, Call
 from laissez.server.http.paging import Cursor, limit_of, names_after, page
 from laissez.server.http.request import bad_request
-from laissez.server.periods import check_period, closed_lines, of_period
-from laissez.server.statements import items
+from laissez.server.statements import check_period, closed_lines, items, of_period
 from laissez.wire.decoding import read_action, read_amount, read_cap
 from laissez.wire.figures import Budget
 from laissez.wire.problems import Code, ProblemError
@@ -45,7 +44,7 @@ async def get_bill(call: Call) -> Answer:
             )
         owed = await _owed(call, call.accounts()[0], pieces)
         if form == "json":
-            return Answer(await in_words(owed, pieces))
+            return Answer(await render_bill(owed, pieces))
         return await _table(call, form, [owed], pieces)
     names = list(call.gateway.exchange.accounts)
     after = names_after(call, "bills", names)
@@ -53,7 +52,7 @@ async def get_bill(call: Call) -> Answer:
     found = [await _owed(call, call.tenant(name), pieces) async for name in pieces.of(wanted)]
     if form != "json":
         return await _table(call, form, found, pieces)
-    bills = [await in_words(owed, pieces) for owed in found]
+    bills = [await render_bill(owed, pieces) for owed in found]
     return Answer(page(call, "bills", bills, lambda bill: Cursor(bill.tenant)))
 
 
