@@ -54,6 +54,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "laissez.journal": ("laissez.exchange.events",),
     "laissez.wire": ("laissez.exchange", "laissez.market", "laissez.units"),
     "laissez.server": (
+        "laissez.config",
         "laissez.exchange",
         "laissez.journal",
         "laissez.market",

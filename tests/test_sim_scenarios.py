@@ -195,7 +195,7 @@ def test_the_small_example_is_two_tenants_of_each_kind_for_about_an_hour() -> No
             "tenants.decide_seconds: expected a number from 1 up to 1,000,000, found 0",
         ),
         ("tenants = 3", "tenants: expected a table, found 3"),
-        ("name = 3", "name: expected a text in quotes, found 3"),
+        ("name = 3", "name: expected a text in quotes that is not empty, found 3"),
         ("hours = nan", "hours: expected a number from 0.01 up to 1,000,000, found nan"),
         ("hours = inf", "hours: expected a number from 0.01 up to 1,000,000, found inf"),
         (
@@ -235,7 +235,10 @@ def test_the_small_example_is_two_tenants_of_each_kind_for_about_an_hour() -> No
         ),
         (
             "[training]\nmodels = []",
-            "training.models: expected a list that is not empty, each a text in quotes, found []",
+            (
+                "training.models: expected a list that is not empty, each a text in quotes that is"
+                " not empty, found []"
+            ),
         ),
         (
             "[training]\nhours = [0.1, 2]",

@@ -319,13 +319,18 @@ def _words(kind: inspect.Type) -> str:
             return f"one of {', '.join(map(str, values))}"
         case inspect.TupleType(items):
             return f"[low, high], each {_words(items[0])}"
-        case inspect.VarTupleType(item):
-            return f"a list{' that is not empty' if kind.min_length else ''}, each {_words(item)}"
-        case inspect.DictType(_, value):
-            filled = " that is not empty" if kind.min_length else ""
-            return f"a table{filled}, each entry {_words(value)}"
+        case inspect.StrType(least):
+            return f"a text in quotes{_filled(least)}"
+        case inspect.VarTupleType(item, least):
+            return f"a list{_filled(least)}, each {_words(item)}"
+        case inspect.DictType(_, value, least):
+            return f"a table{_filled(least)}, each entry {_words(value)}"
         case _:
             return _WORDS.get(type(kind), "a text in quotes")
+
+
+def _filled(least: int | None) -> str:
+    return " that is not empty" if least else ""
 
 
 def _bounds(kind: inspect.IntType | inspect.FloatType) -> str:

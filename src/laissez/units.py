@@ -1,5 +1,5 @@
-"""Money and times: whole numbers inside, text outside. This is the only place that parses and
-prints them.
+"""Money, times and durations: whole numbers inside, text outside. This is the only place that
+parses and prints them.
 
 A price is whole micro-dollars per hour, written as dollars ("2.75"). A charge is a price times
 microseconds, so 3.6e9 of it make one micro-dollar; it is divided only when it is printed. A time is
@@ -19,11 +19,14 @@ from laissez.market.commands import PRICE_MAX
 MICRO_PER_DOLLAR: Final = 1_000_000
 CHARGE_PER_MICRO_DOLLAR: Final = 3_600_000_000  # microseconds in an hour
 DECIMALS_MAX: Final = 6
+AMOUNT_MAX: Final = 10**18 - 1  # what fits 64 bits
 
-_PRICE: Final = re.compile(r"([0-9]+)(?:\.([0-9]{1,6}))?")
+_DECIMAL: Final = re.compile(r"([0-9]+)(?:\.([0-9]{1,6}))?")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 SECOND_US: Final = 1_000_000
 HOUR_US: Final = 3_600 * SECOND_US
+_UNITS_S: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+_DURATION: Final = re.compile(r"([0-9]{1,9})(?:\.([0-9]{1,6}))?([smhd])")
 _TIME: Final = re.compile(
     r"\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2}(\.\d{1,6})?([Zz]|[+-]\d{2}:\d{2})"
 )
@@ -42,23 +45,22 @@ def parse_price(text: str) -> int:
             return int(whole) * MICRO_PER_DOLLAR
         if decimals.isdecimal() and decimals.isascii():
             return int(whole + decimals.ljust(DECIMALS_MAX, "0"))
-    return _parse_closely(text)
+    return parse_amount(text, PRICE_MAX, "dollars per hour")
 
 
-def _parse_closely(text: str) -> int:
-    match = _PRICE.fullmatch(text)
+def parse_amount(text: str, most: int = AMOUNT_MAX, unit: str = "dollars") -> int:
+    """Micro-dollars from dollars, such as "250.50"."""
+    match = _DECIMAL.fullmatch(text)
     if match is None:
         raise MoneyError(
-            f"expected dollars per hour, digits with at most {DECIMALS_MAX} decimals such as"
+            f"expected {unit}, digits with at most {DECIMALS_MAX} decimals such as"
             f' "2.75", found {_shown(text)}'
         )
     whole = match[1].lstrip("0").rjust(1, "0")
     decimals = (match[2] or "").ljust(DECIMALS_MAX, "0")
     # The length first: Python refuses to read numbers of thousands of digits.
-    if len(whole) > len(str(PRICE_MAX)) or int(whole + decimals) > PRICE_MAX:
-        raise MoneyError(
-            f"expected at most {format_price(PRICE_MAX)} dollars per hour, found {_shown(text)}"
-        )
+    if len(whole) > len(str(most)) or int(whole + decimals) > most:
+        raise MoneyError(f"expected at most {format_price(most)} {unit}, found {_shown(text)}")
     return int(whole + decimals)
 
 
@@ -96,7 +98,7 @@ def _shown(text: str) -> str:
 
 
 class TimeError(ValueError):
-    """A text is not a time; the message says what was expected and what was found."""
+    """A text is not a time or a duration; the message says what was expected and what was found."""
 
 
 @lru_cache(16)  # thousands of times in a row share a second
@@ -122,3 +124,14 @@ def parse_time(text: str) -> int:
         raise TimeError(
             f'expected a time such as "2026-11-15T08:30:00Z", found {text[:40]!r}'
         ) from None
+
+
+def parse_duration(text: str) -> int:
+    """Microseconds from text such as "90s", "15m", "1.5h" or "2d"."""
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        raise TimeError(
+            f"expected a duration with its unit, such as 90s, 15m, 6h or 2d, found {_shown(text)}"
+        )
+    micro = int(match[1] + (match[2] or "").ljust(DECIMALS_MAX, "0"))
+    return micro * _UNITS_S[match[3]]

@@ -8,13 +8,19 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from laissez.units import MoneyError, TimeError, format_time, parse_price, parse_time
+from laissez.units import (
+    SECOND_US,
+    MoneyError,
+    TimeError,
+    format_time,
+    parse_amount,
+    parse_duration,
+    parse_price,
+    parse_time,
+)
 from laissez.wire.requests import Alternative, BandSetting
 
 MANY = 1_000_000_000  # more than anybody reads
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
-_AMOUNT = re.compile(r"[0-9]{1,12}(\.[0-9]{1,6})?")
-_DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)([smhd]?)")
 _BAND = re.compile(r"([0-9]+(?:\.[0-9]+)?)(%?)/(.+)")
 
 
@@ -34,11 +40,10 @@ def price_or_none(text: str) -> str:
 
 def amount(text: str) -> str:
     """Dollars; how much is possible is the server's to say."""
-    if _AMOUNT.fullmatch(text) is None:
-        raise typer.BadParameter(
-            "expected dollars, digits with at most six decimals such as 250.50, found"
-            f" {text[:40]!r}"
-        )
+    try:
+        parse_amount(text)
+    except MoneyError as error:
+        raise typer.BadParameter(str(error)) from None
     return text
 
 
@@ -75,10 +80,12 @@ def alternative(text: str) -> Alternative:
 
 def seconds(text: str) -> float:
     """Seconds, or a number with a unit: 90, 90s, 15m, 2h, 1d."""
-    match = _DURATION.fullmatch(text)
-    if match is None:
-        raise typer.BadParameter(f"expected a duration such as 90s, 15m, 2h or 1d, found {text!r}")
-    return float(match[1]) * _UNITS[match[2] or "s"]
+    try:
+        return parse_duration(text if text[-1:].isalpha() else f"{text}s") / SECOND_US
+    except TimeError:
+        raise typer.BadParameter(
+            f"expected a duration such as 90s, 15m, 2h or 1d, found {text!r}"
+        ) from None
 
 
 def band(text: str) -> BandSetting:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable
-from decimal import Decimal
 from typing import Final
 
 import msgspec
@@ -28,6 +27,7 @@ from laissez.market.commands import CancelOrder, Relinquish, TenantCommand
 from laissez.tenants import EconAdapter, HookError, TenantView
 from laissez.tenants.templates import Template, TemplateError
 from laissez.tenants.templates.task import Task
+from laissez.units import parse_amount
 
 PACE_S: Final = 2.0  # between two looks, if nothing happens
 AGAIN_S: Final = 0.1  # between two attempts to give everything up
@@ -283,4 +283,4 @@ class TaskRunner:
 
 async def _owed(client: AsyncClient) -> int:
     """All that the tenant owes, in micro-dollars."""
-    return int(Decimal((await client.bill()).total) * 1_000_000)
+    return parse_amount((await client.bill()).total)

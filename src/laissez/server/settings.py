@@ -9,8 +9,6 @@ with its place. `docs/laissez.toml` shows them all.
 from __future__ import annotations
 
 import os
-import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from ipaddress import ip_network
 from pathlib import Path
@@ -19,7 +17,8 @@ from typing import Annotated, Any, Literal, TypeAlias, get_type_hints
 import msgspec
 from msgspec import Meta
 
-from laissez.units import HOUR_US
+from laissez.config import Place, Reader, load_toml, shown, unknown
+from laissez.units import HOUR_US, TimeError, parse_duration
 from laissez.wire import limits as bounds
 
 PREFIX = "LAISSEZ_"
@@ -35,13 +34,10 @@ Hours: TypeAlias = Annotated[float, Meta(gt=0, le=87_600)]
 
 
 RETAIN_HOURS_MIN = 48  # the digest of a day is made on the next one
-_UNITS_US = {"d": 24 * HOUR_US, "h": HOUR_US}
-_RETAIN = re.compile(r"off|[1-9][0-9]{0,5}[dh]")
 
 
 class SettingsError(Exception):
-    """Settings that cannot be used. One line for each mistake: where it was written, which field,
-    what was expected, what was found."""
+    """Settings that cannot be used, with one line for each mistake."""
 
 
 class _Section(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,7 +68,7 @@ class Journal(_Section, frozen=True):
     @property
     def retain_us(self) -> int | None:
         """None if entries stay where they are for ever."""
-        return None if self.retain == "off" else int(self.retain[:-1]) * _UNITS_US[self.retain[-1]]
+        return None if self.retain == "off" else parse_duration(self.retain)
 
 
 class Books(_Section, frozen=True):
@@ -146,9 +142,6 @@ class Settings(_Section, frozen=True):
 
 
 SECTIONS: dict[str, type[_Section]] = get_type_hints(Settings)
-FIELDS: dict[str, dict[str, Any]] = {
-    section: get_type_hints(struct, include_extras=True) for section, struct in SECTIONS.items()
-}
 
 # Fields that make no sense apart: the first may not be more than the second.
 NOT_MORE_THAN = (
@@ -168,157 +161,89 @@ def read_settings(
 ) -> Settings:
     """The settings of `file`, overruled by the environment (this process's unless given), overruled
     by `flags`, in which `None` means not given."""
-    reading = _Reading()
+    values: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
+    origins: dict[Place, str] = {}
+    mistakes: list[str] = []
+    for source, content in _sources(file, environment, flags or {}):
+        reader = Reader(source, strict=not source.startswith(PREFIX))
+        for section, table in content.items():
+            if section not in SECTIONS:
+                reader.wrong((section,), unknown(section, SECTIONS))
+                continue
+            found = reader.fields((section,), SECTIONS[section], table)
+            values[section] |= {name: one for name, one in found.items() if one is not None}
+            origins |= {(section, name): source for name in found}
+        mistakes += reader.mistakes
+    sections: dict[str, Any] = {name: SECTIONS[name](**values[name]) for name in SECTIONS}
+    settings = Settings(**sections)
+    mistakes += _impossible(settings, origins)
+    if mistakes:
+        raise SettingsError("\n".join(mistakes))
+    return settings
+
+
+def _sources(
+    file: Path | None,
+    environment: Mapping[str, str] | None,
+    flags: Mapping[str, Mapping[str, object]],
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Where settings come from and what each sets. An empty variable counts as not set, as shells
+    and containers leave them behind."""
     if file is not None:
-        reading.take(str(file), _file(file), strict=True)
-    for variable, section, field, text in _variables(
-        os.environ if environment is None else environment
-    ):
-        reading.take(variable, {section: {field: text}}, strict=False)
-    for section, fields in (flags or {}).items():
-        reading.take(
-            "command line",
-            {section: {name: value for name, value in fields.items() if value is not None}},
-            strict=True,
-        )
-    return reading.settings()
-
-
-class _Reading:
-    """Settings while they are gathered: the value of each field that was set, where it was set, and
-    all that is wrong."""
-
-    def __init__(self) -> None:
-        self.values: dict[tuple[str, str], object] = {}
-        self.places: dict[tuple[str, str], str] = {}
-        self.mistakes: list[str] = []
-
-    def take(self, place: str, sections: Mapping[str, object], strict: bool) -> None:
-        """Add what was written at `place`. Unless `strict`, everything there is text, and read as
-        what the field needs."""
-        for section, fields in sections.items():
-            if section not in FIELDS:
-                self.mistakes.append(
-                    f"{place}: {section}: expected one of the sections {', '.join(FIELDS)}, found"
-                    f" {section!r}"
-                )
-            elif not isinstance(fields, Mapping):
-                self.mistakes.append(
-                    f"{place}: {section}: expected a section with fields, found {_shown(fields)}"
-                )
-            else:
-                for field, value in fields.items():
-                    self._field(place, section, field, value, strict)
-
-    def _field(self, place: str, section: str, field: str, value: object, strict: bool) -> None:
-        if field not in FIELDS[section]:
-            self.mistakes.append(
-                f"{place}: {section}.{field}: expected one of {', '.join(FIELDS[section])}, found"
-                f" {field!r}"
-            )
-            return
-        if not strict and FIELDS[section][field] == tuple[str, ...] and isinstance(value, str):
-            value = [part.strip() for part in value.split(",")]
-        try:
-            self.values[section, field] = msgspec.convert(
-                value, FIELDS[section][field], strict=strict
-            )
-        except msgspec.ValidationError as error:
-            self.mistakes.append(
-                f"{place}: {section}.{field}: {_expected(error, FIELDS[section][field])}, found"
-                f" {_shown(value)}"
-            )
-        self.places[section, field] = place
-
-    def settings(self) -> Settings:
-        sections: dict[str, Any] = {
-            section: struct(**self._section(section)) for section, struct in SECTIONS.items()
-        }
-        settings = Settings(**sections)
-        self._compare(settings)
-        self._check_networks("webhooks", "allow_addresses", settings.webhooks.allow_addresses)
-        self._check_networks("server", "trusted_proxies", settings.server.trusted_proxies)
-        self._check_retain(settings)
-        if self.mistakes:
-            raise SettingsError("\n".join(self.mistakes))
-        return settings
-
-    def _section(self, section: str) -> dict[str, object]:
-        return {name: value for (of, name), value in self.values.items() if of == section}
-
-    def _compare(self, settings: Settings) -> None:
-        for section, less, more in NOT_MORE_THAN:
-            values = getattr(settings, section)
-            small, large = getattr(values, less), getattr(values, more)
-            if small > large:
-                place = self.places.get((section, less)) or self.places[section, more]
-                self.mistakes.append(
-                    f"{place}: {section}.{less}: expected at most {section}.{more}, which is"
-                    f" {large}, found {small}"
-                )
-
-    def _check_networks(self, section: str, field: str, networks: tuple[str, ...]) -> None:
-        for network in networks:
-            try:
-                ip_network(network)
-            except ValueError:
-                expected = (
-                    "networks such as 10.1.0.0/16 or fd00::/8, with no bit set after the prefix"
-                )
-                self.mistakes.append(
-                    f"{self.places[section, field]}: {section}.{field}: expected {expected}, found"
-                    f" {_shown(network)}"
-                )
-
-    def _check_retain(self, settings: Settings) -> None:
-        """Entries that the service itself still reads must not be moved away."""
-        retain = settings.journal.retain
-        hours_min = max(
-            RETAIN_HOURS_MIN,
-            settings.limits.history_hours,
-            settings.limits.idempotency_hours,
-            settings.webhooks.dead_after_hours,
-            settings.books.keep_hours,
-        )
-        if not _RETAIN.fullmatch(retain):
-            expected = "off, or days or hours such as 90d or 72h"
-        elif (retain_us := settings.journal.retain_us) and retain_us < hours_min * HOUR_US:
-            expected = f"at least {hours_min:g}h, which the service itself reads"
-        else:
-            return
-        place = self.places["journal", "retain"]
-        self.mistakes.append(f"{place}: journal.retain: expected {expected}, found {retain!r}")
-
-
-def _file(path: Path) -> dict[str, object]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise SettingsError(
-            f"{path}: expected a file of settings that can be read: {error.strerror}"
-        ) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{path}: expected TOML: {error}") from None
-
-
-def _variables(environment: Mapping[str, str]) -> Iterator[tuple[str, str, str, str]]:
-    """Every variable about a setting, with section, field and text. An empty one counts as not set,
-    as shells and containers leave them behind."""
-    for variable in sorted(environment):
+        yield str(file), load_toml(file, SettingsError)
+    for variable, text in sorted((os.environ if environment is None else environment).items()):
         section, between, field = variable.removeprefix(PREFIX).lower().partition(BETWEEN)
-        if variable.startswith(PREFIX) and between and environment[variable]:
-            yield variable, section, field, environment[variable]
+        if variable.startswith(PREFIX) and between and text:
+            yield variable, {section: {field: text}}
+    for section, fields in flags.items():
+        given = {name: value for name, value in fields.items() if value is not None}
+        yield "command line", {section: given}
 
 
-def _expected(error: msgspec.ValidationError, kind: Any) -> str:
-    """What msgspec expected, in words; it does not list the choices itself."""
-    choices = getattr(kind, "__args__", ()) if getattr(kind, "__origin__", None) is Literal else ()
-    if choices:
-        return f"expected one of {', '.join(choices)}"
-    said = str(error).partition(", got ")[0].replace("`", "")
-    return said[:1].lower() + said[1:]
+def _impossible(settings: Settings, origins: Mapping[Place, str]) -> Iterator[str]:
+    """Fields that are possible each by itself and not together, where one of them was set."""
+    for section, less, more in NOT_MORE_THAN:
+        values = getattr(settings, section)
+        small, large = getattr(values, less), getattr(values, more)
+        if small > large:
+            origin = origins.get((section, less)) or origins[section, more]
+            yield (
+                f"{origin}: {section}.{less}: expected at most {section}.{more}, which is {large},"
+                f" found {small}"
+            )
+    for section, field in (("webhooks", "allow_addresses"), ("server", "trusted_proxies")):
+        for network in filter(_is_no_network, getattr(getattr(settings, section), field)):
+            yield (
+                f"{origins[section, field]}: {section}.{field}: expected networks such as"
+                " 10.1.0.0/16 or fd00::/8, with no bit set after the prefix, found"
+                f" {shown(network)}"
+            )
+    if expected := _retain_expected(settings):
+        origin = origins["journal", "retain"]
+        yield (f"{origin}: journal.retain: expected {expected}, found {settings.journal.retain!r}")
 
 
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:60] + "..."
+def _is_no_network(text: str) -> bool:
+    try:
+        ip_network(text)
+    except ValueError:
+        return True
+    return False
+
+
+def _retain_expected(settings: Settings) -> str | None:
+    """Entries that the service itself still reads must not be moved away."""
+    hours_min = max(
+        RETAIN_HOURS_MIN,
+        settings.limits.history_hours,
+        settings.limits.idempotency_hours,
+        settings.webhooks.dead_after_hours,
+        settings.books.keep_hours,
+    )
+    try:
+        retain_us = settings.journal.retain_us
+    except TimeError:
+        return "off, or a duration such as 90d or 72h"
+    if retain_us is not None and retain_us < hours_min * HOUR_US:
+        return f"at least {hours_min:g}h, which the service itself reads"
+    return None
