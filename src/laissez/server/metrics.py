@@ -25,7 +25,7 @@ from laissez.market.commands import BringOnline, TakeOffline
 from laissez.server.gateway import Gateway
 from laissez.server.quotas import StreamQuota
 from laissez.server.turnover import Turnover
-from laissez.server.webhooks.tally import Tally
+from laissez.server.webhooks.delivery import Tally
 from laissez.units import CHARGE_PER_MICRO_DOLLAR
 from laissez.wire.texts import code_of
 

@@ -1,10 +1,10 @@
 """Where a webhook may lead: to public addresses, and to those that the operator allows. Nobody may
 have the server connect to addresses inside its own network.
 
-A URL is read strictly: nothing that two readers could read two ways. A host is resolved here, every
-address of it must be allowed, and the connection is made to an address that was checked: no second
-lookup, which could give another answer. A name that has no address and one that leads inside get
-the same answer, so that nobody can ask which names there are inside.
+URLs are parsed strictly: nothing that two parsers could read two ways. A host is resolved here,
+every address of it must be allowed, and the connection is made to an address that was checked: a
+second lookup could give another answer. A name that has no address and one that leads inside get
+the same answer, so that nobody can find out which names there are inside.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import asyncio
 import re
 import socket
 from collections.abc import Iterable
+from concurrent.futures import Future
 from contextlib import suppress
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from threading import Thread
@@ -38,9 +39,7 @@ NOT_PUBLIC: dict[Network, str] = {
     IPv4Network("10.0.0.0/8"): "private (RFC 1918)",
     IPv4Network("100.64.0.0/10"): "shared by carriers (RFC 6598)",
     IPv4Network("127.0.0.0/8"): "loopback (RFC 1122)",
-    IPv4Network(
-        "168.63.129.16/32"
-    ): "not in the registry: on Azure, the host that manages the virtual machine",
+    IPv4Network("168.63.129.16/32"): "Azure's host of the machine (not in the registry)",
     IPv4Network("169.254.0.0/16"): "link-local, and the metadata service of most clouds (RFC 3927)",
     IPv4Network("172.16.0.0/12"): "private (RFC 1918)",
     IPv4Network("192.0.0.0/24"): "protocol assignments (RFC 6890)",
@@ -52,10 +51,8 @@ NOT_PUBLIC: dict[Network, str] = {
     IPv4Network("203.0.113.0/24"): "documentation (RFC 5737)",
     IPv4Network("224.0.0.0/4"): "multicast (RFC 5771)",
     IPv4Network("240.0.0.0/4"): "reserved, and broadcast (RFC 1112, RFC 8190)",
-    IPv6Network("2001::/23"): (
-        "protocol assignments, Teredo among them, which leads to IPv4 addresses (RFC 2928, RFC"
-        " 4380)"
-    ),
+    # Teredo among them, which leads to IPv4 addresses
+    IPv6Network("2001::/23"): "protocol assignments (RFC 2928, RFC 4380)",
     IPv6Network("2001:db8::/32"): "documentation (RFC 3849)",
     IPv6Network("3fff::/20"): "documentation (RFC 9637)",
 }
@@ -82,24 +79,24 @@ class NotAllowed(Exception):
 def is_public(address: Address) -> bool:
     """Whether the address is a host's on the internet. An address that carries another is judged by
     the one it carries."""
-    inner = carried(address)
-    if inner is not None:
-        return is_public(inner)
+    for network, shift in CARRIES_IPV4.items():
+        if address in network:
+            return is_public(IPv4Address(int(address) >> shift & 0xFFFF_FFFF))
     if isinstance(address, IPv6Address) and address not in GLOBAL_UNICAST:
         return False
-    return not any(_is_in(address, network) for network in NOT_PUBLIC)
+    return not any(address in network for network in NOT_PUBLIC)
 
 
-def carried(address: Address) -> IPv4Address | None:
-    """The IPv4 address that packets to this IPv6 address end up at."""
-    for network, shift in CARRIES_IPV4.items():
-        if _is_in(address, network):
-            return IPv4Address(int(address) >> shift & 0xFFFF_FFFF)
-    return None
-
-
-def _is_in(address: Address, network: Network) -> bool:
-    return address.version == network.version and address in network
+def is_ours(address: Address) -> bool:
+    """Whether it is this very machine, whose own services trust it. Nothing is sent: the system
+    says from which address it would be."""
+    family = socket.AF_INET6 if address.version == 6 else socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect((str(address), 9))
+            return ip_address(probe.getsockname()[0]) == address
+    except OSError:
+        return False  # there is no way to it
 
 
 class Guard:
@@ -113,7 +110,10 @@ class Guard:
     def allows(self, text: str) -> bool:
         """Whether a connection may be made to this address."""
         address = ip_address(text)
-        return self._is_opened(address) or (is_public(address) and not is_ours(address))
+        mapped = getattr(address, "ipv4_mapped", None) or address
+        if any(address in network or mapped in network for network in self._allowed):
+            return True
+        return is_public(address) and not is_ours(address)
 
     async def addresses(self, host: str) -> list[str]:
         """Every address of the host; none is returned unless all may be."""
@@ -125,28 +125,6 @@ class Guard:
             raise NotAllowed
         return addresses
 
-    def _is_opened(self, address: Address) -> bool:
-        mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
-        return any(
-            _is_in(each, network)
-            for each in (address, mapped)
-            if each is not None
-            for network in self._allowed
-        )
-
-
-def is_ours(address: Address) -> bool:
-    """Whether it is this very machine, whose doors stand open to itself. Nothing is sent: the
-    system says from where it would be."""
-    try:
-        with socket.socket(
-            socket.AF_INET6 if address.version == 6 else socket.AF_INET, socket.SOCK_DGRAM
-        ) as probe:
-            probe.connect((str(address), 9))
-            return ip_address(probe.getsockname()[0]) == address
-    except OSError:
-        return False  # there is no way to it
-
 
 class Lookups:
     """Look names up in threads of their own: a name server that does not answer holds a thread for
@@ -155,44 +133,31 @@ class Lookups:
     until it ends."""
 
     def __init__(self, lookups_max: int) -> None:
-        self._places = asyncio.Semaphore(lookups_max)
+        self._slots = asyncio.Semaphore(lookups_max)
 
     async def addresses(self, host: str) -> list[str]:
         """Raises OSError or UnicodeError where there are none."""
         with suppress(socket.gaierror):
             # in digits, of whatever form: nobody need be asked
             return _look_up(host, socket.AI_NUMERICHOST)
-        await self._places.acquire()
-        loop = asyncio.get_running_loop()
-        found: asyncio.Future[list[str]] = loop.create_future()
+        await self._slots.acquire()
+        found: Future[list[str]] = Future()
+        found.set_running_or_notify_cancel()  # it goes on though nobody waits
+        work = (asyncio.get_running_loop(), found, host)
         try:
-            Thread(
-                target=self._in_thread, args=(loop, found, host), name="webhook-lookup", daemon=True
-            ).start()
+            Thread(target=self._work, args=work, name="webhook-lookup", daemon=True).start()
         except RuntimeError as error:  # no more threads
-            self._places.release()
+            self._slots.release()
             raise OSError(str(error)) from None
-        return await found
+        return await asyncio.wrap_future(found)
 
-    def _in_thread(
-        self, loop: asyncio.AbstractEventLoop, found: asyncio.Future[list[str]], host: str
-    ) -> None:
-        result: list[str] | Exception
+    def _work(self, loop: asyncio.AbstractEventLoop, found: Future[list[str]], host: str) -> None:
         try:
-            result = _look_up(host)
+            found.set_result(_look_up(host))
         except Exception as error:
-            result = error
+            found.set_exception(error)
         with suppress(RuntimeError):  # the loop has ended meanwhile
-            loop.call_soon_threadsafe(self._ended, found, result)
-
-    def _ended(self, found: asyncio.Future[list[str]], result: list[str] | Exception) -> None:
-        self._places.release()
-        if found.done():
-            return
-        if isinstance(result, Exception):
-            found.set_exception(result)
-        else:
-            found.set_result(result)
+            loop.call_soon_threadsafe(self._slots.release)
 
 
 def _look_up(host: str, flags: int = 0) -> list[str]:
@@ -203,12 +168,12 @@ def _look_up(host: str, flags: int = 0) -> list[str]:
 # -- URLs
 
 PORTS = {"http": 80, "https": 443}
-# below it speak the system's own services; of those, only the two usual ones of the web
+# lower ones belong to the system's own services; of those, only the two usual ones of the web
 PORT_FREE_MIN = 1024
 
-# Visible ASCII without '#', '@' before the path and backslashes, which some readers take for
+# Visible ASCII without '#', '@' before the path and backslashes, which some parsers take for
 # slashes.
-_FORM = re.compile(
+_URL = re.compile(
     r"(https?)://(\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9._-]{1,253})(?::([0-9]{1,5}))?(/[!-~]*|\?[!-~]*)?"
 )
 
@@ -223,36 +188,27 @@ class Target(msgspec.Struct, frozen=True):
     authority: str
     path: str
 
-    @property
-    def is_encrypted(self) -> bool:
-        return self.scheme == "https"
-
 
 def read_url(url: str, allow_http: bool) -> Target:
     if not 1 <= len(url) <= WEBHOOK_URL_MAX:
         raise ProblemError(
             Code.BAD_REQUEST, f"url: expected 1 to {WEBHOOK_URL_MAX} characters, found {len(url)}"
         )
-    found = _FORM.fullmatch(url)
+    found = _URL.fullmatch(url)
     if found is None or "#" in url or "\\" in url:
         expected = "https://host/path in visible ASCII, without a user, a password or a fragment"
         raise not_allowed(f"url: expected {expected}, found {url[:200]!r}")
-    scheme, host, port_text, path = found.groups()
+    scheme, host, port_text, path = found.groups(default="")
     if scheme == "http" and not allow_http:
         raise not_allowed("url: expected https, found http, which this server does not send to")
-    port = int(port_text) if port_text else PORTS[scheme]
+    port = int(port_text or PORTS[scheme])
     if port not in PORTS.values() and not PORT_FREE_MIN <= port <= 65_535:
         raise not_allowed(
             f"url: expected port 443, 80 or one from {PORT_FREE_MIN} to 65535, found {port}"
         )
-    authority = host if port_text is None else f"{host}:{port}"
-    return Target(scheme, host.strip("[]"), port, authority, _path(path))
-
-
-def _path(path: str | None) -> str:
-    if path is None:
-        return "/"
-    return path if path.startswith("/") else f"/{path}"
+    authority = f"{host}:{port}" if port_text else host
+    path = path if path.startswith("/") else f"/{path}"
+    return Target(scheme, host.strip("[]"), port, authority, path)
 
 
 def not_allowed(detail: str) -> ProblemError:

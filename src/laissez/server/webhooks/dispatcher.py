@@ -1,13 +1,13 @@
-"""Whose turn it is: every webhook has one delivery under way at most, a holder a few, all together
-a few more.
+"""A fair queue of deliveries: each webhook has one under way at most, each holder a few, and all
+together `deliveries_max`.
 
-A receiver that is slow or gone keeps one place for a few seconds and then waits by itself. Those
-that took their latest delivery at once are next before those that did not or are new, and have
-places that these never take: however many are gone, they delay nobody who is there. Among equals
-the holder with the fewest under way is next, then who waits longest.
+A receiver that is slow or gone keeps one slot for a few seconds and then waits by itself. Swift
+receivers, which took their latest delivery at once, go before slow and new ones, and have slots
+that those never take: however many are gone, they delay nobody who is there. Among equals the
+holder with the fewest under way is next, then the one that waits longest.
 
-To read, sign and send takes the loop's time, which everybody shares: a tenant that has had so much
-of it rests, and takes no place meanwhile.
+To read, sign and send takes the event loop's time, which everybody shares. So deliveries of a
+tenant have a rate limit; above it the tenant rests, and takes no slot meanwhile.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ from laissez.wire.webhooks import DeadLetter, Webhook
 
 PER_HOLDER_MAX = 4  # deliveries of one holder under way, the last of them to a swift receiver
 PER_TURN_MAX = 10  # deliveries to one webhook, one after the other, before others have their turn
-SWIFT_PART = 4  # one place in so many is for swift receivers alone
+SWIFT_PART = 4  # one slot in so many is for swift receivers alone
 LOOKUPS_PER_DELIVERY = 4  # a lookup may go on for long after its delivery was given up
-GATHER_S = 0.05  # what happens within it goes along in one delivery
+GATHER_S = 0.05  # events that happen within it go along in one delivery
 # events are given up so long before the history drops them, while they can still be read
 BEFORE_GONE_US = 60 * SECOND_US
 
@@ -50,8 +50,8 @@ log = logging.getLogger("laissez.webhooks")
 
 
 class Webhooks:
-    """Belongs to its gateway's event loop. Without a folder and a database, what it knows is lost
-    with the process."""
+    """Belongs to its gateway's event loop. Without a folder and a database, its state is lost with
+    the process."""
 
     def __init__(
         self,
@@ -67,20 +67,15 @@ class Webhooks:
         self._gather_s = gather_s
         self._slow_max = max(1, settings.deliveries_max - settings.deliveries_max // SWIFT_PART)
         self.guard = Guard(settings.allow_addresses)  # of new webhooks
-        self.sender = Sender(
-            Guard(settings.allow_addresses, LOOKUPS_PER_DELIVERY * settings.deliveries_max),
-            settings,
-        )
+        lookups_max = LOOKUPS_PER_DELIVERY * settings.deliveries_max
+        self.sender = Sender(Guard(settings.allow_addresses, lookups_max), settings)
         self._key = SigningKey(None if folder is None else folder / FILE, gateway.identity)
+        self.secret = self._key.secret
         self._cursors = Cursors(Beside(None, gateway.identity) if beside is None else beside)
         self._endpoints = Endpoints(gateway, self._cursors)
+        dead_after_us = _dead_after_us(gateway, settings)
         self._deliverer = Deliverer(
-            gateway,
-            self._key,
-            self.sender,
-            self._cursors,
-            _dead_after_us(gateway, settings),
-            chance,
+            gateway, self._key, self.sender, self._cursors, dead_after_us, chance
         )
         self.tally = self._deliverer.tally
         self._under_way: dict[str, asyncio.Task[None]] = {}
@@ -90,10 +85,7 @@ class Webhooks:
         self._woken = asyncio.Event()
         self._looking: set[str] = set()  # holders for whom a host is looked up
 
-    # -- for whoever asks
-
-    def secret(self, id: str, made_at: str) -> str:
-        return self._key.secret(id, made_at)
+    # -- requests
 
     def view(self, record: WebhookRecord) -> Webhook:
         return self._endpoints.of(record).view()
@@ -107,7 +99,7 @@ class Webhooks:
             ) from None
 
     async def check(self, holder: str, url: str) -> None:
-        """Whether a webhook may have this address."""
+        """Raises unless a webhook may have this address."""
         if not self._settings.enabled:
             raise not_allowed("webhooks are switched off on this server")
         target = read_url(url, self._settings.allow_http)
@@ -130,18 +122,14 @@ class Webhooks:
         """Before a secret is made: once something is stored, its answer must not fail."""
         try:
             self._key.load()
-        except OSError as error:
-            log.error(
-                "the key that signs webhooks can be neither read nor written",
-                extra={"reason": error.strerror},
-            )
+        except OSError:
             raise ProblemError(
                 Code.OVERLOADED,
                 "the key that signs webhooks cannot be had now; nothing was done: try again later",
                 10,
             ) from None
 
-    # -- for ever
+    # -- deliveries
 
     async def run(self) -> None:
         if not self._settings.enabled:
@@ -154,7 +142,10 @@ class Webhooks:
         self._gateway.on_news = self._news
         try:
             while True:
-                await self._keep_up()
+                if self._endpoints.is_behind:
+                    await self._endpoints.keep_up(self._turns, self._end)
+                self.tally.retrying = sum(one.failures > 0 for one in self._endpoints.all.values())
+                await self._endpoints.save()
                 self._start_due()
                 await self._wait()
         finally:
@@ -166,35 +157,25 @@ class Webhooks:
         self._woken.set()
 
     def _news(self) -> None:
-        """Whenever something became durable; nearly nothing where there are no webhooks."""
+        """Called whenever something became durable; costs nearly nothing without webhooks."""
         if self._endpoints.all or self._endpoints.is_behind:
             self._woken.set()
-
-    async def _keep_up(self) -> None:
-        if self._endpoints.is_behind:
-            await self._endpoints.keep_up(self._turns, self._end)
-        self.tally.retrying = sum(
-            1 for endpoint in self._endpoints.all.values() if endpoint.failures
-        )
-        await self._endpoints.save()
 
     def _end(self, id: str) -> None:
         if id in self._under_way:
             self._under_way.pop(id).cancel()
 
     async def _wait(self) -> None:
-        """Until something happens or somebody's time comes; then a little longer, so that what
-        comes together goes together."""
+        """Until something happens or an endpoint's time comes; then a little longer, so that events
+        that come together go together."""
         now = self._gateway.clock.now()
-        # who is due already waits for a place
-        times = [
-            (at - now) / SECOND_US
-            for endpoint in self._waiting()
-            if (at := self._wakes_at(endpoint)) > now
-        ]
-        soonest = min([*times, *([SAVE_EVERY_S] if self._endpoints.unsaved else [])], default=None)
+        # an endpoint that is due already waits for a slot
+        due = [at for one in self._waiting() if (at := self._wakes_at(one)) > now]
+        pauses = [(min(due) - now) / SECOND_US] if due else []
+        if self._endpoints.unsaved:
+            pauses.append(SAVE_EVERY_S)
         with suppress(TimeoutError):
-            async with asyncio.timeout(soonest):
+            async with asyncio.timeout(min(pauses, default=None)):
                 await self._woken.wait()
         await asyncio.sleep(self._gather_s)
         self._woken.clear()
@@ -217,21 +198,19 @@ class Webhooks:
         under_way = [self._endpoints.all[id] for id in self._under_way]
         busy = Counter(endpoint.record.holder for endpoint in under_way)
         free = self._settings.deliveries_max - len(under_way)
-        free_for_slow = min(
-            free, self._slow_max - sum(not endpoint.is_swift for endpoint in under_way)
-        )
-        for endpoint in self._in_line(busy, with_slow=free_for_slow > 0):
-            if (
-                busy[endpoint.record.holder] < PER_HOLDER_MAX - (not endpoint.is_swift)
-                and (free if endpoint.is_swift else free_for_slow) > 0
-            ):
+        free_for_slow = self._slow_max - sum(not endpoint.is_swift for endpoint in under_way)
+        for endpoint in self._in_line(busy, with_slow=min(free, free_for_slow) > 0):
+            holder, is_slow = endpoint.record.holder, not endpoint.is_swift
+            if free <= 0 or (is_slow and free_for_slow <= 0):
+                continue
+            if busy[holder] + is_slow < PER_HOLDER_MAX:
                 self._start(endpoint)
-                busy[endpoint.record.holder] += 1
+                busy[holder] += 1
                 free -= 1
-                free_for_slow = min(free, free_for_slow - (not endpoint.is_swift))
+                free_for_slow -= is_slow
 
     def _in_line(self, busy: Counter[str], with_slow: bool) -> list[Endpoint]:
-        """Who is due, the next one first."""
+        """The endpoints that are due, the next one first."""
         now = self._gateway.clock.now()
         due = [
             endpoint
@@ -243,17 +222,17 @@ class Webhooks:
     def _start(self, endpoint: Endpoint) -> None:
         self._turns += 1
         endpoint.served = self._turns
-        self._under_way[webhook_name(endpoint.record)] = asyncio.create_task(self._serve(endpoint))
+        self._under_way[endpoint.id] = asyncio.create_task(self._serve(endpoint))
 
     async def _serve(self, endpoint: Endpoint) -> None:
         """One turn."""
-        id = webhook_name(endpoint.record)
+        id = endpoint.id
         try:
             for _ in range(PER_TURN_MAX):
                 goes_on = await self._deliverer.serve(endpoint)
                 self._endpoints.unsaved.add(id)
-                rests_us = self._pay(endpoint.record.holder)
-                if rests_us or not goes_on or not self._is_behind(endpoint):
+                rests = self._use_rate(endpoint.record.holder)
+                if rests or not goes_on or not self._is_behind(endpoint):
                     break
         except ProblemError:
             pass  # the journal has failed: nothing more is sent
@@ -271,21 +250,19 @@ class Webhooks:
                 del self._under_way[id]
             self._woken.set()
 
-    def _pay(self, holder: str) -> int:
-        """Something was done for it; says for how long it must rest. The operator is never held
-        up."""
+    def _use_rate(self, holder: str) -> bool:
+        """Count one delivery; says whether the tenant must rest now. The operator has no limit."""
         if holder == OPERATOR:
-            return 0
+            return False
         now = self._gateway.clock.now()
-        pace = self._paces.setdefault(holder, Pace(WEBHOOK_DELIVERIES_BURST, now))
-        rests_us = round(
-            pace.take(1, WEBHOOK_DELIVERIES_PER_SECOND, WEBHOOK_DELIVERIES_BURST, now) * SECOND_US
-        )
-        self._rests_until[holder] = now + rests_us
-        return rests_us
+        burst = WEBHOOK_DELIVERIES_BURST
+        pace = self._paces.setdefault(holder, Pace(burst, now))
+        rest_us = round(pace.take(1, WEBHOOK_DELIVERIES_PER_SECOND, burst, now) * SECOND_US)
+        self._rests_until[holder] = now + rest_us
+        return rest_us > 0
 
     async def _stop(self) -> None:
-        """What is under way is sent again at the next start."""
+        """Deliveries under way are sent again at the next start."""
         tasks = list(self._under_way.values())
         for task in tasks:
             task.cancel()
@@ -294,7 +271,6 @@ class Webhooks:
 
 
 def _dead_after_us(gateway: Gateway, settings: WebhookSettings) -> int:
-    wanted = round(settings.dead_after_hours * HOUR_US)
-    return max(
-        SECOND_US, min(wanted, round(gateway.limits.history_hours * HOUR_US) - BEFORE_GONE_US)
-    )
+    wanted_us = round(settings.dead_after_hours * HOUR_US)
+    history_us = round(gateway.limits.history_hours * HOUR_US)
+    return max(SECOND_US, min(wanted_us, history_us - BEFORE_GONE_US))

@@ -1,5 +1,5 @@
-"""The webhooks as deliveries see them: each with its cursor, its failures and its next attempt,
-kept up with the registry and saved beside the journal."""
+"""The webhooks as deliveries see them: each with its cursor, its failures and its next attempt, in
+step with the registry and saved beside the journal."""
 
 from __future__ import annotations
 
@@ -36,6 +36,10 @@ class Endpoint(msgspec.Struct):
     served: int = 0  # its latest turn
     is_swift: bool = False  # whether the latest attempt was taken at once
 
+    @property
+    def id(self) -> str:
+        return webhook_name(self.record)
+
     def succeeded(self) -> None:
         self.failures = 0
         self.last_error = None
@@ -43,7 +47,7 @@ class Endpoint(msgspec.Struct):
         self.dies_at = None
 
     def failed(self, why: str, now: int, chance: float) -> None:
-        """Exponential backoff with jitter: not at the same instant as everybody else."""
+        """Exponential backoff with jitter."""
         self.is_swift = False
         pause_s = min(BACKOFF_S * 2 ** min(self.failures, 30), BACKOFF_S_MAX)
         self.failures += 1
@@ -51,7 +55,7 @@ class Endpoint(msgspec.Struct):
         self.next_at = now + round(pause_s * (0.5 + chance / 2) * SECOND_US)
 
     def postponed(self, now: int) -> None:
-        """Something went wrong here, not there."""
+        """Something went wrong here, not at the receiver."""
         self.dies_at = None
         self.failed(self.last_error or "the service could not send it", now, 1.0)
 
@@ -60,19 +64,18 @@ class Endpoint(msgspec.Struct):
         return self.next_at if self.dies_at is None else min(self.next_at, self.dies_at)
 
     def view(self) -> Webhook:
-        record, cursor = self.record, self.cursor
         return Webhook(
-            webhook_name(record),
-            record.url,
-            types_text(record.types),
-            format_time(record.created_at),
+            self.id,
+            self.record.url,
+            types_text(self.record.types),
+            format_time(self.record.created_at),
             "retrying" if self.failures else "active",
-            cursor.delivered,
+            self.cursor.delivered,
             self.failures,
             self.last_error,
             optional_time(self.next_at if self.failures else None),
-            cursor.letters,
-            cursor.dropped,
+            self.cursor.letters,
+            self.cursor.dropped,
         )
 
 
@@ -94,7 +97,7 @@ class Endpoints:
         return self._seen != self._registry.changes
 
     def of(self, record: WebhookRecord) -> Endpoint:
-        """As it is, or will be once it is taken up."""
+        """The endpoint as it is, or will be once it is taken up."""
         endpoint = self.all.get(webhook_name(record))
         if endpoint is not None and endpoint.cursor.starts == record.starts:
             return endpoint
@@ -104,18 +107,22 @@ class Endpoints:
         """Take up new webhooks and those that start again, which wait since this turn; `end` is
         called where a delivery under way is to end."""
         self._seen = self._registry.changes
-        over = [id for id, endpoint in self.all.items() if not self._is_current(endpoint)]
+        live = {webhook_name(record): record for record in self._registry.live.values()}
+        over = [
+            id
+            for id, endpoint in self.all.items()
+            if id not in live or endpoint.cursor.starts != live[id].starts
+        ]
         before = {id: self.all.pop(id).cursor for id in over}
         for id in over:
             end(id)  # before its letters go: it would write more of them
-        live = {webhook_name(record) for record in self._registry.live.values()}
         with suppress(BesideFailed):  # then the next start removes them
             await self._cursors.forget([id for id in over if id not in live])
-        for record in list(self._registry.live.values()):
-            if webhook_name(record) not in self.all:
-                cursor = self._cursor(record, before.get(webhook_name(record)))
-                self.all[webhook_name(record)] = endpoint = Endpoint(record, cursor, served=turn)
-                self.unsaved.add(webhook_name(record))
+        for record in list(self._registry.live.values()):  # as they are by now
+            if (id := webhook_name(record)) not in self.all:
+                endpoint = Endpoint(record, self._cursor(record, before.get(id)), served=turn)
+                self.all[id] = endpoint
+                self.unsaved.add(id)
                 await self._revive_letters(endpoint)
         self._loaded, self._is_lost = {}, False
 
@@ -129,34 +136,32 @@ class Endpoints:
         try:
             await self._cursors.save({id: self.all[id].cursor for id in saved})
         except asyncio.CancelledError:
-            self.unsaved |= saved  # nobody waits for it any more, so nobody knows
+            self.unsaved |= saved  # nobody waits for the result, so nobody knows it
             raise
         except BesideFailed as error:
             self.unsaved |= saved
             log.warning("webhook cursors could not be written", extra={"reason": str(error)})
 
-    def _is_current(self, endpoint: Endpoint) -> bool:
-        record = self._registry.live.get((endpoint.record.holder, endpoint.record.number))
-        return record is not None and endpoint.cursor.starts == record.starts
-
-    def _cursor(self, record: WebhookRecord, before: Cursor | None = None) -> Cursor:
+    def _cursor(self, record: WebhookRecord, before: Cursor | None) -> Cursor:
         """`before` is where it was when it was told to start again."""
         if self._loaded is None:
             self._loaded = self._load()
         found = self._loaded.get(webhook_name(record)) if before is None else before
-        latest = self._gateway.latest(record.holder)
         if (
             found is not None
             and (found.starts, found.started_at) == (record.starts, record.started_at)
-            and found.delivered <= latest
+            and found.delivered <= self._gateway.latest(record.holder)
         ):
             return found
         after = record.after
         if self._is_lost or (found is not None and found.starts >= record.starts):
-            # Of what the history no longer has nobody knows here whether it was delivered.
-            after = max(after, self._gateway.event_log.gone_until(record.holder, latest))
+            # whether events that left the history were delivered, nobody knows
+            after = max(after, self._gone_until(record.holder))
         letters, dropped = (0, 0) if found is None else (found.letters, found.dropped)
         return Cursor(record.starts, record.started_at, after, 0, letters, dropped)
+
+    def _gone_until(self, holder: str) -> int:
+        return self._gateway.event_log.gone_until(holder, self._gateway.latest(holder))
 
     def _load(self) -> dict[str, Cursor]:
         try:
@@ -173,13 +178,10 @@ class Endpoints:
         return found
 
     async def _revive_letters(self, endpoint: Endpoint) -> None:
-        """Where it starts again, dead letters of what is sent again are no longer dead; what left
-        the history is not sent."""
+        """Where it starts again, dead letters of events that are sent again are no longer dead;
+        those that left the history are not sent."""
         cursor, record = endpoint.cursor, endpoint.record
         if cursor.letters and cursor.delivered == record.after:
-            gone = self._gateway.event_log.gone_until(
-                record.holder, self._gateway.latest(record.holder)
-            )
-            after = max(cursor.delivered, gone)
+            after = max(cursor.delivered, self._gone_until(record.holder))
             with suppress(BesideFailed):
-                endpoint.cursor = await self._cursors.revive(webhook_name(record), cursor, after)
+                endpoint.cursor = await self._cursors.revive(endpoint.id, cursor, after)

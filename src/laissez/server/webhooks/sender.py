@@ -1,8 +1,8 @@
 """One delivery: a connection of its own, one request, the status of the answer, and nothing else.
 No redirects, no proxies, no cookies.
 
-Why it failed is told to whoever has the webhook, in words that tell nothing about what is inside:
-no addresses, nothing that was answered.
+The webhook's owner is told why a delivery failed in words that reveal nothing of what is inside: no
+addresses, nothing that was answered.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import re
 import ssl
 from collections.abc import Mapping
 from contextlib import suppress
+from typing import TypeAlias
 
 from laissez import __version__
 from laissez.server.settings import Webhooks
@@ -23,9 +24,21 @@ ANSWER_BYTES_MAX = 16 * 1024  # of the head of an answer; its body is not read
 INTERIM_MAX = 4  # answers such as 103, before the one that counts
 _STATUS = re.compile(rb"HTTP/1\.[01] ([1-5][0-9]{2})(?: [^\r\n]*)?\r\n")
 
+# The first that fits: timeouts and errors of TLS are OSErrors, too.
+_REASONS: dict[type[Exception], str] = {
+    ProblemError: "the url is not allowed",  # it was when the webhook was registered
+    TimeoutError: "timed out",
+    NotAllowed: "the host has no address, or one that is not allowed",
+    ssl.SSLCertVerificationError: "the certificate is not valid for this host",
+    ssl.SSLError: "no TLS connection",
+    OSError: "no connection",
+}
+
+Connection: TypeAlias = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
 
 class NotDelivered(Exception):
-    """Why, in words for whoever has the webhook."""
+    """Why, in words for the webhook's owner."""
 
 
 class Sender:
@@ -42,18 +55,9 @@ class Sender:
             target = read_url(url, self._allow_http)
             async with asyncio.timeout(self._timeout_s):
                 status = await self._ask(target, _head(target, headers, len(body)) + body)
-        except ProblemError:  # it was allowed when it was registered
-            raise NotDelivered("the url is not allowed") from None
-        except TimeoutError:
-            raise NotDelivered("timed out") from None
-        except NotAllowed:
-            raise NotDelivered("the host has no address, or one that is not allowed") from None
-        except ssl.SSLCertVerificationError:
-            raise NotDelivered("the certificate is not valid for this host") from None
-        except ssl.SSLError:
-            raise NotDelivered("no TLS connection") from None
-        except OSError:
-            raise NotDelivered("no connection") from None
+        except tuple(_REASONS) as error:
+            why = next(why for kind, why in _REASONS.items() if isinstance(error, kind))
+            raise NotDelivered(why) from None
         if not 200 <= status <= 299:
             raise NotDelivered(f"status {status}")
 
@@ -66,28 +70,23 @@ class Sender:
         finally:
             writer.transport.abort()
 
-    async def _connect(self, target: Target) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """To an address that was checked: it is written in digits, so it is not resolved again."""
+    async def _connect(self, target: Target) -> Connection:
+        """Connect to an address that was checked: in digits, so it is not resolved again."""
         *others, last = (await self.guard.addresses(target.host))[:ADDRESSES_TRIED]
         for address in others:
-            # a TimeoutError is one: an address that says nothing leaves time for the next
+            # an address that does not answer in time leaves time for the next
             with suppress(OSError):
                 async with asyncio.timeout(self._timeout_s / ADDRESSES_TRIED):
                     return await self._open(target, address)
         return await self._open(target, last)
 
-    async def _open(
-        self, target: Target, address: str
-    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        tls, name = (self._tls(), target.host) if target.is_encrypted else (None, None)
+    async def _open(self, target: Target, address: str) -> Connection:
+        if target.scheme == "http":
+            return await asyncio.open_connection(address, target.port, limit=ANSWER_BYTES_MAX)
+        self.tls = self.tls or ssl.create_default_context()
         return await asyncio.open_connection(
-            address, target.port, limit=ANSWER_BYTES_MAX, ssl=tls, server_hostname=name
+            address, target.port, limit=ANSWER_BYTES_MAX, ssl=self.tls, server_hostname=target.host
         )
-
-    def _tls(self) -> ssl.SSLContext:
-        if self.tls is None:
-            self.tls = ssl.create_default_context()
-        return self.tls
 
 
 def _head(target: Target, headers: Mapping[str, str], length: int) -> bytes:
@@ -99,14 +98,8 @@ def _head(target: Target, headers: Mapping[str, str], length: int) -> bytes:
         "Connection": "close",
         **headers,
     }
-    return "\r\n".join(
-        [
-            f"POST {target.path} HTTP/1.1",
-            *(f"{name}: {value}" for name, value in lines.items()),
-            "",
-            "",
-        ]
-    ).encode("ascii")
+    written = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
+    return f"POST {target.path} HTTP/1.1\r\n{written}\r\n".encode("ascii")
 
 
 async def _status(reader: asyncio.StreamReader) -> int:

@@ -50,13 +50,14 @@ class SigningKey:
         made = [record.secret_at]
         if record.previous_at is not None and now < record.secret_at + BOTH_SIGN_US:
             made.append(record.previous_at)
-        signatures = [
-            _signature(self._bytes(webhook_name(record), format_time(at)), signed) for at in made
-        ]
+        keys = [self._bytes(webhook_name(record), format_time(at)) for at in made]
+        digests = [hmac.digest(key, signed, hashlib.sha256) for key in keys]
         return {
             "webhook-id": delivery,
             "webhook-timestamp": timestamp,
-            "webhook-signature": " ".join(signatures),
+            "webhook-signature": " ".join(
+                f"v1,{base64.b64encode(digest).decode()}" for digest in digests
+            ),
         }
 
     @property
@@ -65,20 +66,24 @@ class SigningKey:
 
     def load(self) -> None:
         """Raises OSError where it can be neither read nor written."""
-        if not self._key:
+        if self._key:
+            return
+        try:
             self._key = (
                 secrets.token_bytes(KEY_BYTES)
                 if self._path is None
                 else _read_or_make(self._path, self._origin)
             )
+        except OSError as error:
+            log.error(
+                "the key that signs webhooks can be neither read nor written",
+                extra={"reason": error.strerror},
+            )
+            raise
 
     def _bytes(self, id: str, made_at: str) -> bytes:
         self.load()
         return hmac.digest(self._key, f"{id} {made_at}".encode(), hashlib.sha256)
-
-
-def _signature(key: bytes, signed: bytes) -> str:
-    return "v1," + base64.b64encode(hmac.digest(key, signed, hashlib.sha256)).decode()
 
 
 def _read_or_make(path: Path, origin: bytes) -> bytes:
