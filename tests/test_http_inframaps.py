@@ -10,7 +10,7 @@ import httpx
 import msgspec
 import pytest
 
-from laissez.server.http.examples import BY_TYPE
+from laissez.server.http.schemas import EXAMPLES
 from laissez.server.inframaps import POINTS_PER_MAP_MAX, RUNNERS_MAX, Board
 from laissez.units import HOUR_US, SECOND_US, format_time
 from laissez.wire.inframaps import (
@@ -27,7 +27,7 @@ from service_world import World, with_service
 pytestmark = pytest.mark.once
 
 PATH = "/v1/inframaps"
-REPORT: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(BY_TYPE[InfraMapsReport]))
+REPORT: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(EXAMPLES[InfraMapsReport]))
 POWER = MapReport(
     "power",
     "power",

@@ -13,9 +13,9 @@ import msgspec
 import pytest
 
 from laissez.server.http.docs_page import docs_page
-from laissez.server.http.examples import BY_TYPE
 from laissez.server.http.openapi import openapi
 from laissez.server.http.operations import OPERATIONS
+from laissez.server.http.schemas import EXAMPLES
 from laissez.wire.problems import STATUS, Code
 from service_world import World, with_service
 
@@ -121,9 +121,9 @@ def test_every_problem_code_is_named_by_an_operation_or_is_the_routers() -> None
 
 
 def test_the_examples_are_what_they_are_examples_of() -> None:
-    for kind, example in BY_TYPE.items():
+    for kind, example in EXAMPLES.items():
         assert example == msgspec.to_builtins(msgspec.convert(example, kind))
-    assert {operation.body for operation in OPERATIONS if operation.body} <= set(BY_TYPE)
+    assert {operation.body for operation in OPERATIONS if operation.body} <= set(EXAMPLES)
 
 
 def test_the_document_and_the_page_are_served_without_a_key(tmp_path: Path) -> None:

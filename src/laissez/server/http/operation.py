@@ -1,9 +1,10 @@
-"""One operation of the API, described once: for the routes, for the OpenAPI document and for the
-readable page."""
+"""One operation of the API, described once: for the routes, the OpenAPI document and the readable
+page."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from string import Formatter
 from typing import Any
 
 import msgspec
@@ -38,20 +39,18 @@ CURSOR = Parameter("cursor", "Where the page before this one ended.")
 TENANT = Parameter("tenant", "For the operator: of this tenant alone.")
 
 
-class Operation(msgspec.Struct, frozen=True, kw_only=True):
-    """`scopes`: None needs no key, () any key, otherwise a key with one of them. `answer` is a
-    type, several where it depends on what is asked for, or None if it is no JSON."""
-
+class Operation(msgspec.Struct, frozen=True):
+    noun: str
     name: str
     method: str
     path: str
-    summary: str
+    scopes: tuple[str, ...] | None  # None: needs no key; (): any key; or a key with one of them
     carry_out: Callable[..., Any]
+    summary: str
     description: str = ""
-    scopes: tuple[str, ...] | None
     of_operator: bool = False  # a tenant's key will not do, whatever its scopes
     body: type | None = None
-    answer: Any = None
+    answer: Any = None  # a type, or several where it depends on the request; None: no JSON
     status: int = 200
     query: tuple[Parameter, ...] = ()
     paged: bool = False
@@ -60,12 +59,9 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     large: bool = False  # its body may be as large as a batch
     media: tuple[str, ...] = (JSON,)
     problems: tuple[str, ...] = ()
-    # tells of the state, so it waits for the journal; what says whether the journal works does not
+    # waits for the journal, as it tells of the state; not so what says whether the journal works
     durable: bool = True
-    # a change: sent again under its Idempotency-Key it is answered as the first time. Not so what
-    # only sets a level
-    remembered: bool = True
-    noun: str
+    repeatable: bool = False  # ignores an Idempotency-Key: sent again, it is simply done again
 
     @property
     def mutates(self) -> bool:
@@ -74,7 +70,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def takes_key(self) -> bool:
         """Whether it is a change that is carried out once under its Idempotency-Key."""
-        return self.mutates and self.remembered
+        return self.mutates and not self.repeatable
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -86,13 +82,28 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def written_path(self) -> str:
-        """As people write it: `{node}` may hold slashes, which the route must know and a reader
-        need not."""
+        """As people write it: only the route must know that `{node:path}` may hold slashes."""
         return self.path.replace(":path}", "}")
 
     @property
-    def path_names(self) -> tuple[str, ...]:
-        return tuple(part.partition("}")[0] for part in self.written_path.split("{")[1:])
+    def path_names(self) -> list[str]:
+        return [name for _, name, _, _ in Formatter().parse(self.written_path) if name]
+
+    @property
+    def answers(self) -> tuple[Any, ...]:
+        if self.answer is None:
+            return ()
+        return self.answer if isinstance(self.answer, tuple) else (self.answer,)
+
+    @property
+    def needs(self) -> str:
+        """Which key it needs, in words."""
+        if self.scopes is None:
+            return "Needs no key."
+        if not self.scopes:
+            return "Needs a key."
+        whose = " of the operator" if self.of_operator else ""
+        return f"Needs a key{whose} with the scope {' or '.join(self.scopes)}."
 
     @property
     def all_problems(self) -> tuple[str, ...]:

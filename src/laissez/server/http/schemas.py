@@ -1,8 +1,9 @@
-"""What the service asks of a field beyond its type, as JSON Schema: so that a request which is
-right by the document can at least be read.
+"""What the OpenAPI document says of the wire's structs beyond their types: what the service asks of
+fields, and one example of each body and of the answers that are read most.
 
-Only of bodies that are one request. A batch and a preview are taken as a whole and each of their
-commands is refused by itself, so nothing is said here of what a command may hold.
+A request that is right by the document can at least be read. Bounds are given only for bodies that
+are one request: a batch or a preview is taken as a whole and each of its commands is refused by
+itself, so nothing is said of what a command may hold.
 """
 
 from __future__ import annotations
@@ -10,14 +11,16 @@ from __future__ import annotations
 import copy
 from typing import Any, TypeAlias
 
+import msgspec
+
 from laissez.exchange.caps import COUNT_MAX
 from laissez.exchange.keys import NAME_MAX as KEY_NAME_MAX
 from laissez.exchange.keys import OPERATOR_SCOPES, TENANT_SCOPES
 from laissez.market.commands import DURATION_MAX_US
 from laissez.market.topology import DEPTH_MAX
 from laissez.units import SECOND_US
+from laissez.wire import events, figures, inframaps, requests, views, webhooks
 from laissez.wire.decoding import ACTIONS, NAME_MAX
-from laissez.wire.inframaps import RUNNER_MAX
 from laissez.wire.limits import (
     BATCH_COMMANDS_MAX,
     INSTANCES_PER_REQUEST_MAX,
@@ -25,132 +28,181 @@ from laissez.wire.limits import (
     PREVIEW_COMMANDS_MAX,
     WEBHOOK_URL_MAX,
 )
-from laissez.wire.webhooks import EVENT_TYPES
+from laissez.wire.problems import Problem
 
 Schema: TypeAlias = dict[str, Any]
 
-# zero to 10,000 dollars per hour, at most six decimals
-PRICE: Schema = {"pattern": r"^0*(10000(\.0{1,6})?|[0-9]{1,4}(\.[0-9]{1,6})?)$"}
-# zero to a billion dollars per hour
-PER_HOUR: Schema = {"pattern": r"^(0?[0-9]{1,9}(\.[0-9]{1,6})?|1000000000(\.0{1,6})?)$"}
-# up to a billion dollars, and not nothing
-AMOUNT: Schema = {
-    "pattern": r"^(?=.*[1-9])0{0,2}(0?[0-9]{1,9}(\.[0-9]{1,6})?|1000000000(\.0{1,6})?)$"
-}
-TIME: Schema = {"format": "date-time"}
-NAME: Schema = {"maxLength": NAME_MAX}
-SECONDS: Schema = {"exclusiveMinimum": 0, "maximum": DURATION_MAX_US // SECOND_US}
 
-# Of each struct, what is asked of its fields.
+def _text(**asked: Any) -> Schema:
+    return {"type": "string", **asked}
+
+
+def _whole(minimum: int, maximum: int) -> Schema:
+    return {"type": "integer", "minimum": minimum, "maximum": maximum}
+
+
+def _array(**asked: Any) -> Schema:
+    return {"type": "array", "minItems": 1, **asked}
+
+
+# zero to 10,000 dollars per hour, at most six decimals
+PRICE = _text(pattern=r"^0*(10000(\.0{1,6})?|[0-9]{1,4}(\.[0-9]{1,6})?)$")
+# zero to a billion dollars per hour
+PER_HOUR = _text(pattern=r"^(0?[0-9]{1,9}(\.[0-9]{1,6})?|1000000000(\.0{1,6})?)$")
+# up to a billion dollars, and not nothing
+AMOUNT = _text(pattern=r"^(?=.*[1-9])0{0,2}(0?[0-9]{1,9}(\.[0-9]{1,6})?|1000000000(\.0{1,6})?)$")
+TIME = _text(format="date-time")
+NAME = _text(maxLength=NAME_MAX)
+SECONDS: Schema = {
+    "type": "number",
+    "exclusiveMinimum": 0,
+    "maximum": DURATION_MAX_US // SECOND_US,
+}
+
+# What is asked of the fields of each struct.
 NARROWED: dict[str, dict[str, Schema]] = {
-    "OrderBody": {"alternatives": {"minItems": 1, "maxItems": 16}},
+    "OrderBody": {"alternatives": _array(maxItems=16)},
     "LimitBody": {"limit": PRICE},
     "FloorBody": {"price": PRICE},
-    "BudgetBody": {"amount": AMOUNT, "action": {"enum": list(ACTIONS)}},
+    "BudgetBody": {"amount": AMOUNT, "action": _text(enum=list(ACTIONS))},
     "OwnCaps": {"rate": PER_HOUR, "worst_rate": PER_HOUR},
     "RunInstances": {
-        "count": {"minimum": 1, "maximum": INSTANCES_PER_REQUEST_MAX},
+        "count": _whole(1, INSTANCES_PER_REQUEST_MAX),
         "max_price": PRICE,
-        "type": {"maxLength": NAME_MAX, "pattern": "^[^/]*$"},
+        "type": _text(maxLength=NAME_MAX, pattern="^[^/]*$"),
         "scope": NAME,
         "near": NAME,
-        "level": {"minimum": 0, "maximum": DEPTH_MAX - 1},
+        "level": _whole(0, DEPTH_MAX - 1),
     },
-    "Batch": {"commands": {"minItems": 1, "maxItems": BATCH_COMMANDS_MAX}},
-    "Preview": {"commands": {"minItems": 1, "maxItems": PREVIEW_COMMANDS_MAX}},
+    "Batch": {"commands": _array(maxItems=BATCH_COMMANDS_MAX)},
+    "Preview": {"commands": _array(maxItems=PREVIEW_COMMANDS_MAX)},
     "ControlsBody": {"hold_s": SECONDS, "flash_s": SECONDS},
     "Caps": {
-        "open_orders": {"minimum": 0, "maximum": OPEN_ORDERS_MAX},
-        **{
-            name: {"minimum": 0, "maximum": COUNT_MAX}
-            for name in ("commands_per_second", "commands_burst", "sessions")
-        },
+        "open_orders": _whole(0, OPEN_ORDERS_MAX),
+        "commands_per_second": _whole(0, COUNT_MAX),
+        "commands_burst": _whole(0, COUNT_MAX),
+        "sessions": _whole(0, COUNT_MAX),
         "rate": PER_HOUR,
         "worst_rate": PER_HOUR,
     },
     "IssueKey": {
-        "scopes": {"minItems": 1, "items": {"enum": list(TENANT_SCOPES)}},
-        "name": {"minLength": 1, "maxLength": KEY_NAME_MAX},
+        "scopes": _array(items={"enum": list(TENANT_SCOPES)}),
+        "name": _text(minLength=1, maxLength=KEY_NAME_MAX),
     },
     "WebhookBody": {
-        "url": {"minLength": 1, "maxLength": WEBHOOK_URL_MAX},
-        "types": {"minItems": 1, "uniqueItems": True, "items": {"enum": list(EVENT_TYPES)}},
+        "url": _text(minLength=1, maxLength=WEBHOOK_URL_MAX),
+        "types": _array(uniqueItems=True, items={"enum": list(webhooks.EVENT_TYPES)}),
     },
     "InfraMapsReport": {"at": TIME},
     "SignalRead": {"at": TIME},
     "MapReport": {"start": TIME, "end": TIME},
-    "FloorReport": dict.fromkeys(("base", "wanted", "in_force", "asked"), PRICE),
+    "FloorReport": {"base": PRICE, "wanted": PRICE, "in_force": PRICE, "asked": PRICE},
     "AlarmReport": {"since": TIME},
 }
-ALTERNATIVE = {"scope": NAME, "limit": PRICE, "bid": PRICE}
-BAND = {"fraction": PRICE, "seconds": SECONDS}
-
+# of the path
+PATHS: dict[str, Schema] = {
+    "runner": {"minLength": 1, "maxLength": inframaps.RUNNER_MAX},
+    "id": NAME,
+}
 # operations whose body is not quite what its struct says
 OWN_BODIES = {"issueKey": "IssueOperatorKey"}
-PATHS: dict[str, Schema] = {"runner": {"minLength": 1, "maxLength": RUNNER_MAX}, "id": NAME}
 
 
 def narrow(components: dict[str, Schema]) -> None:
-    """Say in the schemas of bodies what the service asks of their fields. Parts that commands of a
-    batch have too become parts of their own."""
+    """Add to the schemas of bodies what the service asks of their fields. Structs that commands of
+    a batch share get a schema of their own."""
     for name, fields in NARROWED.items():
         if name in components:
-            _narrow_fields(components[name], fields)
-    order, controls = (
-        components["OrderBody"]["properties"],
-        components["ControlsBody"]["properties"],
+            components[name] = _narrowed(components[name], fields)
+    order = components["OrderBody"]["properties"]
+    order["alternatives"]["items"] = _narrowed(
+        components["Alternative"], {"scope": NAME, "limit": PRICE, "bid": PRICE}
     )
-    order["alternatives"]["items"] = _own(components["Alternative"], ALTERNATIVE)
+    band = _narrowed(components["BandSetting"], {"fraction": PRICE, "seconds": SECONDS})
     for name in ("rise", "fall"):
-        controls[name]["anyOf"] = [_own(components["BandSetting"], BAND), {"type": "null"}]
-    components[OWN_BODIES["issueKey"]] = _for_operator(components["IssueKey"])
+        components["ControlsBody"]["properties"][name]["anyOf"] = [band, {"type": "null"}]
     components["RunInstances"]["oneOf"] = [_given("type"), _given("scope"), _given("near", "level")]
-
-
-def _for_operator(issue_key: Schema) -> Schema:
-    """The body that issues a key for the operator: its scopes must be named, since those of a
-    tenant are what is meant otherwise."""
-    own = copy.deepcopy(issue_key)
+    # The scopes of an operator's key must be named: a tenant's are the default.
+    own = _narrowed(components["IssueKey"], {"scopes": _array(items={"enum": OPERATOR_SCOPES})})
     del own["properties"]["scopes"]["default"]
-    own["properties"]["scopes"]["items"]["enum"] = list(OPERATOR_SCOPES)
-    return {
-        **own,
-        "required": ["scopes"],
-        "examples": [{"scopes": ["read", "operate"], "name": "default"}],
-    }
+    example = {"scopes": ["read", "operate"], "name": "default"}
+    components[OWN_BODIES["issueKey"]] = {**own, "required": ["scopes"], "examples": [example]}
 
 
-def _own(component: Schema, fields: dict[str, Schema]) -> Schema:
-    own = copy.deepcopy(component)
-    _narrow_fields(own, fields)
-    return own
-
-
-def _narrow_fields(schema: Schema, fields: dict[str, Schema]) -> None:
+def _narrowed(schema: Schema, fields: dict[str, Schema]) -> Schema:
+    schema = copy.deepcopy(schema)
     for name, asked in fields.items():
         field = schema["properties"][name]
         for branch in field.get("anyOf", [field]):
-            kind = (
-                "string"
-                if asked.keys() & {"pattern", "maxLength", "format", "enum"}
-                else "array"
-                if "minItems" in asked
-                else None
-            )
-            if branch.get("type") == kind or (
-                kind is None and branch.get("type") in ("integer", "number")
-            ):
-                items = {"items": {**branch["items"], **asked["items"]}} if "items" in asked else {}
-                branch.update({**asked, **items})
+            if branch.get("type") == asked["type"]:
+                items = branch.get("items", {}) | asked.get("items", {})
+                branch.update({**asked, "items": items} if items else asked)
+    return schema
 
 
 def _given(*names: str) -> Schema:
     """These are given, and of the others that say where, none is."""
     others = [name for name in ("type", "scope", "near", "level") if name not in names]
+    given = {name: {"not": {"type": "null"}} for name in names}
     return {
         "required": list(names),
-        "properties": {
-            **{name: {"not": {"type": "null"}} for name in names},
-            **{name: {"type": "null"} for name in others},
-        },
+        "properties": given | {name: {"type": "null"} for name in others},
     }
+
+
+AT, LATER = "2026-11-15T08:30:00.000000Z", "2026-11-16T08:30:00.000000Z"
+LEAF, ORDER, LEASE = "h100/west/rack-7/host-2/gpu-0", "ord_kq3m5x2a17", "lse_kq3m5x2a4"
+HOOK, URL = "whk_kq3m5x2a1", "https://hooks.example.com/laissez"
+TYPES = ("lease.started", "lease.ended")
+WANTED = (requests.Alternative("h100/west", "2.75"), requests.Alternative("a100", "1.5", "1.2"))
+IN_FORCE = (events.InForce("h100/west", "2.75", "2.75"), events.InForce("a100", "1.2", "1.5"))
+PLACED = events.Numbered(31, events.OrderPlaced(AT, ORDER, IN_FORCE, False))
+STARTED = events.Numbered(32, events.LeaseStarted(AT, LEASE, LEAF, ORDER, "0.9", "2.75", None))
+
+EXAMPLES: dict[type, object] = {type(example): msgspec.to_builtins(example) for example in (
+    requests.OrderBody(WANTED),
+    requests.LimitBody("3.1"),
+    requests.RunInstances(count=2, type="h100", max_price="2.75"),
+    requests.Batch((requests.PlaceOrder(alternatives=WANTED),
+        requests.SetLimit(lease=LEASE, limit=None))),
+    requests.FloorBody("0.9"),
+    requests.ControlsBody(requests.BandSetting("0.1", 60.0), None, 300.0, 30.0),
+    requests.ResourceBody(False),
+    requests.CreateTenant("acme", requests.Caps(open_orders=200)),
+    requests.CapsBody(requests.Caps(sessions=16)),
+    requests.IssueKey(("read", "trade"), "default"),
+    requests.SignIn("lz_4f2a9c0d11e7b365_..."),
+    figures.BudgetBody("250.00", "relinquish"),
+    figures.OwnCaps("40", "120"),
+    figures.Preview((requests.SetFloor(node="h100/west", price="1.8"),
+        requests.TakeOffline(leaf=LEAF))),
+    inframaps.InfraMapsReport(AT, 10.0,
+        (inframaps.MapReport("row1-power", "power", ("h100/west",), 2.0,
+            (inframaps.SignalRead("row1-power", 0.76, AT),),
+            (inframaps.Pressed("h100/west", 0.5),)),),
+        (inframaps.FloorReport("h100/west", "0.9", "1.8", "0.9", "1.8",
+            (inframaps.FloorTerm("row1-power", 2.0, 0.5),)),),
+        (inframaps.AlarmReport("missing", "row2-power", "row2-power", AT,
+            "no answer within 5 s; its last reading still holds"),)),
+    views.OrderDone(ORDER, "filled", IN_FORCE, False, LEASE, LEAF, "0.9", (PLACED, STARTED)),
+    views.Lease(LEASE, LEAF, ORDER, AT, "0.9", "0.9", "2.75", None, "1.125000"),
+    views.InstancesDone((views.Instance("ins_kq3m5x2a17", "running", LEAF, LEAF, LEASE, "0.9",
+        "2.75", AT),), ()),
+    views.Quote("h100", "0.9", AT),
+    figures.Budget("250.000000", AT, "31.500000", "6.3", "218.500000",
+        "2026-11-16T19:10:57.142858Z", "relinquish", "open", 12.6),
+    figures.SpendingCaps(figures.OwnCaps("40", "120"), figures.OwnCaps(None, "100"),
+        figures.OwnCaps("40", "100"), "8.8", "31.5"),
+    figures.PreviewDone(AT,
+        (figures.PreviewRefused(1, "already_offline", "the leaf is offline already"),), 1, 1, 1,
+        (figures.PreviewTenant("acme", 1, 0), figures.PreviewTenant("zenith", 0, 1)),
+        (figures.PreviewEnded(LEAF, "acme", "floor_raised", "1.8", "1.5"),),
+        "12.6", "13.5", 7, 0, 2, 2),
+    webhooks.WebhookBody(URL, TYPES),
+    webhooks.RedeliverBody(30),
+    webhooks.Webhook(HOOK, URL, TYPES, AT, "retrying", 32, 3, "status 503",
+        "2026-11-15T08:30:04.000000Z", 0, 0),
+    webhooks.WebhookSecret(HOOK, "whsec_...", LATER),
+    webhooks.DeadLetter(32, 32, STARTED, "not delivered in time; at last: status 503", LATER),
+    Problem("scope_unknown", "there is no scope 'h200'", 404, "scope unknown"),
+)}  # fmt: skip
