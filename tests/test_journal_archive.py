@@ -110,7 +110,7 @@ def test_archives_follow_each_other(tmp_path: Path) -> None:
         path.name for path in archives(tmp_path)
     ]
     assert before == entries(tmp_path)
-    assert 55 == summary(tmp_path).live_after
+    assert 55 == summary(tmp_path)["live_after"]
     assert [11, 12] == [described.seq for described in inspect(tmp_path, 11, 12, str)]
     with Journal.open(tmp_path) as journal:
         again = recovered(journal).machine

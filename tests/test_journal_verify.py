@@ -115,14 +115,14 @@ def test_a_summary_says_what_there_is(tmp_path: Path) -> None:
         take_snapshot(journal, 10)
         found = inspection.summary(tmp_path)
         assert (60, 60, journal.head.hex(), [10], 4) == (
-            found.entries,
-            found.last_at,
-            found.head,
-            found.snapshots,
-            found.genesis_bytes,
+            found["entries"],
+            found["last_at"],
+            found["head"],
+            found["snapshots"],
+            found["genesis_bytes"],
         )
-    assert found.created_us > 0
-    assert found.file_bytes > 4096
+    assert found["created_us"] > 0
+    assert found["file_bytes"] > 4096
 
 
 def test_a_range_of_entries_is_shown_as_it_is_described(tmp_path: Path) -> None:

@@ -129,7 +129,7 @@ def inspect_command(
 ) -> None:
     """Show what a journal holds: a summary, or entries in words."""
     if first is None and last is None:
-        found = msgspec.to_builtins(summary(folder))
+        found = summary(folder)
         if output is Format.JSON:
             show_json(found)
         else:

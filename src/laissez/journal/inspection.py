@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import msgspec
 
@@ -19,20 +19,6 @@ from laissez.journal.reader import Reader
 Describe = Callable[[Entry], object]
 
 
-class Summary(msgspec.Struct, frozen=True):
-    folder: str
-    identity: str
-    created_us: int
-    entries: int
-    last_at: int
-    head: str
-    genesis_bytes: int
-    file_bytes: int
-    live_after: int  # entries up to here are in archives
-    archives: list[str]
-    snapshots: list[int]
-
-
 class Described(msgspec.Struct, frozen=True):
     seq: int
     at: int
@@ -40,22 +26,22 @@ class Described(msgspec.Struct, frozen=True):
     documents: list[str]
 
 
-def summary(folder: Path) -> Summary:
+def summary(folder: Path) -> dict[str, Any]:
     with Reader(folder) as reader:
         tail = reader.tail()
-        return Summary(
-            folder=str(folder),
-            identity=reader.identity.hex(),
-            created_us=int(reader.created),
-            entries=tail.last,
-            last_at=tail.last_at,
-            head=tail.head.hex(),
-            genesis_bytes=len(reader.genesis),
-            file_bytes=sum(path.stat().st_size for path in folder.glob("journal.db*")),
-            live_after=reader.base().seq,
-            archives=[path.name for path in archives(folder)],
-            snapshots=[file.seq for file in snapshots.newest_first(folder)],
-        )
+        return {
+            "folder": str(folder),
+            "identity": reader.identity.hex(),
+            "created_us": int(reader.created),
+            "entries": tail.last,
+            "last_at": tail.last_at,
+            "head": tail.head.hex(),
+            "genesis_bytes": len(reader.genesis),
+            "file_bytes": sum(path.stat().st_size for path in folder.glob("journal.db*")),
+            "live_after": reader.base().seq,  # entries up to here are in archives
+            "archives": [path.name for path in archives(folder)],
+            "snapshots": [file.seq for file in snapshots.newest_first(folder)],
+        }
 
 
 def inspect(folder: Path, first: int, last: int | None, describe: Describe) -> Iterator[Described]:

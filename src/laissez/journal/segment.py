@@ -103,14 +103,11 @@ class Segment:
         return self._base(packed)
 
     def _base(self, packed: object) -> Base:
-        where = f"header of {self._path}"
         if type(packed) is not bytes or len(packed) != 8 + LINK_BYTES:
-            raise JournalDamaged(where, "where its entries begin is missing. Put back a backup.")
+            raise self._bad_header("where its entries begin is missing")
         base = Base(int.from_bytes(packed[:8], "big"), packed[8:])
         if base.seq > SEQ_MAX or (base.seq == 0 and base.link != self.start):
-            raise JournalDamaged(
-                where, "where its entries begin is not what was written. Put back a backup."
-            )
+            raise self._bad_header("where its entries begin is not what was written")
         return base
 
     def tail(self) -> Tail:
@@ -256,28 +253,23 @@ class Segment:
             )
 
     def _header(self) -> tuple[bytes, bytes, bytes, bytes]:
-        where = f"header of {self._path}"
         schema = dict(self._query("SELECT name, sql FROM sqlite_schema"))
         if schema != SCHEMA:
             wrong = sorted(map(str, schema.items() ^ SCHEMA.items()))
-            raise JournalDamaged(
-                where,
-                f"the tables are not those of format {FORMAT}: {wrong[0]}. Put back a backup.",
-            )
+            raise self._bad_header(f"the tables are not those of format {FORMAT}: {wrong[0]}")
         meta: Any = dict(self._query("SELECT key, value FROM meta"))
         genesis, identity, created = (meta.get(key) for key in ("genesis", "identity", "created"))
         if not all(type(part) is bytes for part in (genesis, identity, created)):
-            raise JournalDamaged(
-                where, "genesis, identity or creation time is missing. Put back a backup."
-            )
+            raise self._bad_header("genesis, identity or creation time is missing")
         start = start_link(genesis, identity, created)
         if meta.get("start") != start:
-            raise JournalDamaged(
-                where,
-                "genesis, identity or creation time is not what was written: their checksum"
-                " differs. Put back a backup.",
+            raise self._bad_header(
+                "genesis, identity or creation time is not what was written: their checksum differs"
             )
         return genesis, identity, created, start
+
+    def _bad_header(self, what: str) -> JournalDamaged:
+        return JournalDamaged(f"header of {self._path}", f"{what}. Put back a backup.")
 
     # Rows
 

@@ -94,12 +94,13 @@ class _Replay:
 
     def _replay(self, group: Group) -> None:
         """In pieces, stopping wherever a snapshot was taken."""
-        done = group.first - 1
-        for seq in sorted(seq for seq in self._files if group.first <= seq <= group.last):
-            self._replay_piece(group, done, seq)
-            self._compare(seq, group.chain)
-            done = seq
-        self._replay_piece(group, done, group.last)
+        after = group.first - 1
+        taken = {seq for seq in self._files if group.first <= seq <= group.last}
+        for until in sorted({*taken, group.last}):
+            self._replay_piece(group, after, until)
+            if until in taken:
+                self._compare(until, group.chain)
+            after = until
 
     def _replay_piece(self, group: Group, after: int, until: int) -> None:
         try:
@@ -114,21 +115,19 @@ class _Replay:
             ) from error
 
     def _compare(self, seq: int, link: bytes) -> None:
-        path = self._files[seq].path
+        path, problems = self._files[seq].path, self._report.problems
         try:
             snapshot = self._files[seq].read()
         except SnapshotUnusable as error:
             if path.exists():  # a running server may have pruned it meanwhile
-                self._report.problems.append(str(error))
+                problems.append(str(error))
             return
         if snapshot.head != link:
-            self._report.problems.append(
+            problems.append(
                 f"{path} belongs to another journal: the checksums at entry {seq} differ"
             )
         elif snapshot.body != self._machine.snapshot():
-            self._report.problems.append(
-                f"{path} is not the state after entry {seq} that replaying gives"
-            )
+            problems.append(f"{path} is not the state after entry {seq} that replaying gives")
         else:
             self._report.snapshots.append(seq)
 

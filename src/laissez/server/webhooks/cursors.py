@@ -22,16 +22,15 @@ log = logging.getLogger("laissez.webhooks")
 
 
 class Cursor(msgspec.Struct, forbid_unknown_fields=True):
-    """How far one webhook got. `starts` and `started_at` say since which start of it, and in which
-    journal: there, its like may have the same id. `through` is where the delivery under way ends, 0
-    if none is. `letters` dead letters are kept, and `dropped` older ones are not."""
+    """How far one webhook got, since which of its starts. In another journal a webhook may have the
+    same id; `started_at` tells them apart."""
 
     starts: int
     started_at: int
     delivered: int
-    through: int = 0
-    letters: int = 0
-    dropped: int = 0
+    through: int = 0  # where the delivery under way ends; 0: none is
+    letters: int = 0  # dead letters that are kept
+    dropped: int = 0  # older ones that are not
 
 
 _decode_cursor = msgspec.json.Decoder(Cursor).decode
