@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-import io
 import json
 import sqlite3
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from journal_sum import GENESIS, Sum, begin, filed, filled, take_snapshot
-from laissez.journal import Document, Entry, Journal, JournalMissing, Reader, inspection, snapshots
+from laissez.cli.journal import app, described, summary
+from laissez.exchange.commands import OPERATOR, SERVICE, Request
+from laissez.journal import Document, Entry, Journal, JournalMissing, Reader, snapshots
 from laissez.journal.verify import verify
+from laissez.market import Market, Topology
+from laissez.market.commands import SetFloor
+from laissez.server.data_folder import Replaying
 
 pytestmark = pytest.mark.once
 
@@ -113,7 +118,7 @@ def test_a_summary_says_what_there_is(tmp_path: Path) -> None:
     filled(tmp_path)
     with Journal.open(tmp_path) as journal:
         take_snapshot(journal, 10)
-        found = inspection.summary(tmp_path)
+        found = summary(tmp_path)
         assert (60, 60, journal.head.hex(), [10], 4) == (
             found["entries"],
             found["last_at"],
@@ -125,20 +130,37 @@ def test_a_summary_says_what_there_is(tmp_path: Path) -> None:
     assert found["file_bytes"] > 4096
 
 
-def test_a_range_of_entries_is_shown_as_it_is_described(tmp_path: Path) -> None:
-    with Journal.create(tmp_path, b"") as journal:
-        journal.append(
-            [Entry(at, b"h100", b"done") for at in range(4)], [(2, Document("acme", b""))]
-        )
-    shown = list(inspection.inspect(tmp_path, 2, 3, lambda entry: entry.request.decode()))
-    assert [(2, 1, []), (3, 2, ["acme"])] == [(each.seq, each.at, each.documents) for each in shown]
-    assert "h100" == shown[0].entry
+def market_journal(folder: Path) -> None:
+    """Three floors that rise, and a document filed with the last."""
+    genesis = Market(Topology.of(["h100/gpu0"]), 10).snapshot()
+    replaying = Replaying.begin(genesis)
+    made = []
+    for at in (1, 2, 3):
+        asked = Request(OPERATOR, SERVICE, "", b"", SetFloor("h100", at))
+        request = replaying.codec.pack_request(asked)
+        made.append(Entry(at, request, replaying.apply(at, request)[0]))
+    with Journal.create(folder, genesis) as journal:
+        journal.append(made, [(2, Document("acme", b""))])
+
+
+def test_a_range_of_entries_is_described_in_words(tmp_path: Path) -> None:
+    market_journal(tmp_path)
+    shown = list(described(tmp_path, 2, 3))
+    assert [(2, 2, []), (3, 3, ["acme"])] == [
+        (row["seq"], row["at"], row["documents"]) for row in shown
+    ]
+    assert ("operator", "set_floor") == (
+        shown[0]["entry"]["who"],
+        shown[0]["entry"]["command"]["type"],
+    )
+    assert [2] == [row["seq"] for row in described(tmp_path, 2, 2)]
 
 
 def test_an_export_is_one_json_object_to_a_line(tmp_path: Path) -> None:
-    filled(tmp_path)
-    stream = io.BytesIO()
-    inspection.export(tmp_path, stream, 1, None, lambda entry: entry.outcome.decode())
-    lines = [json.loads(line) for line in stream.getvalue().splitlines()]
-    assert list(range(1, 61)) == [line["seq"] for line in lines]
-    assert "1000 at 1" == lines[0]["entry"]
+    market_journal(tmp_path)
+    lines = [
+        json.loads(line)
+        for line in CliRunner().invoke(app, ["export", str(tmp_path)]).stdout.splitlines()
+    ]
+    assert [1, 2, 3] == [line["seq"] for line in lines]
+    assert "floor.set" == lines[0]["entry"]["events"][0]["event"]["type"]

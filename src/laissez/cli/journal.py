@@ -4,6 +4,7 @@ server; changes nothing."""
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
@@ -19,8 +20,8 @@ from laissez.exchange.events import tenant_of
 from laissez.exchange.names import Names
 from laissez.journal import Entry, Reader
 from laissez.journal.backup import backup as copy_journal
-from laissez.journal.inspection import Described, inspect, summary
-from laissez.journal.inspection import export as export_lines
+from laissez.journal.format import archives
+from laissez.journal.snapshots import newest_first
 from laissez.journal.verify import Report
 from laissez.journal.verify import verify as verify_folder
 from laissez.market import Market
@@ -41,37 +42,62 @@ LastOption: TypeAlias = Annotated[
 ]
 
 
-class Describer:
-    """Puts entries into words: who asked for what, and what came of it. Digests of keys are left
-    out. Entries refer to names by number, so all entries before the first are read, too."""
-
-    def __init__(self, folder: Path, first: int) -> None:
-        with Reader.of(folder) as reader:
-            self._codec = Codec(Names(Market.restore(reader.genesis).topology.nodes))
-            for group in reader.groups(1, first - 1) if first > 1 else ():
-                for entry in group.entries[: first - group.first]:
-                    self._codec.learn(entry.request, entry.outcome)
-
-    def __call__(self, entry: Entry) -> object:
-        self._codec.learn(entry.request, entry.outcome)
-        request = self._codec.unpack_request(entry.request)
-        applied = self._codec.unpack_outcome(entry.at, entry.outcome)
-        command = msgspec.to_builtins(request.command)
-        command.pop("digest", None)
-        refusal = applied.refusal
+def summary(folder: Path) -> dict[str, Any]:
+    with Reader(folder) as reader:
+        tail = reader.tail()
         return {
-            "at": format_time(entry.at),
-            "who": request.who,
-            "key": request.key,
-            "id": request.id,
-            "command": {"type": command_name(request.command), **command},
-            "refused": refusal
-            and {"code": code_of(refusal), "detail": explain(refusal, request.who)},
-            "events": [
-                {"tenant": tenant_of(event), "n": n, "event": msgspec.to_builtins(render(event))}
-                for n, event in zip(applied.numbers, applied.events, strict=True)
-            ],
+            "folder": str(folder),
+            "identity": reader.identity.hex(),
+            "created_us": int(reader.created),
+            "entries": tail.last,
+            "last_at": tail.last_at,
+            "head": tail.head.hex(),
+            "genesis_bytes": len(reader.genesis),
+            "file_bytes": sum(path.stat().st_size for path in folder.glob("journal.db*")),
+            "live_after": reader.base().seq,  # entries up to here are in archives
+            "archives": [path.name for path in archives(folder)],
+            "snapshots": [file.seq for file in newest_first(folder)],
         }
+
+
+def described(folder: Path, first: int = 1, last: int | None = None) -> Iterator[dict[str, Any]]:
+    """The entries from `first` to `last` in words. They refer to names by number, so all entries
+    before the first are read, too."""
+    with Reader.of(folder) as reader:
+        codec = Codec(Names(Market.restore(reader.genesis).topology.nodes))
+        for group in reader.groups(1, last):
+            for seq, entry in enumerate(group.entries, group.first):
+                if last is not None and seq > last:
+                    return
+                codec.learn(entry.request, entry.outcome)
+                if seq >= first:
+                    yield {
+                        "seq": seq,
+                        "at": entry.at,
+                        "entry": _in_words(codec, entry),
+                        "documents": [filed.name for filed in group.documents if filed.seq == seq],
+                    }
+
+
+def _in_words(codec: Codec, entry: Entry) -> dict[str, Any]:
+    """Who asked for what, and what came of it. Digests of keys are left out."""
+    request = codec.unpack_request(entry.request)
+    applied = codec.unpack_outcome(entry.at, entry.outcome)
+    command = msgspec.to_builtins(request.command)
+    command.pop("digest", None)
+    refusal = applied.refusal
+    return {
+        "at": format_time(entry.at),
+        "who": request.who,
+        "key": request.key,
+        "id": request.id,
+        "command": {"type": command_name(request.command), **command},
+        "refused": refusal and {"code": code_of(refusal), "detail": explain(refusal, request.who)},
+        "events": [
+            {"tenant": tenant_of(event), "n": n, "event": msgspec.to_builtins(render(event))}
+            for n, event in zip(applied.numbers, applied.events, strict=True)
+        ],
+    }
 
 
 @app.command()
@@ -145,30 +171,25 @@ def inspect_command(
             )
         return
     show(
-        list(inspect(folder, first or 1, last, Describer(folder, first or 1))),
+        list(described(folder, first or 1, last)),
         ENTRY_COLUMNS,
         output,
         "no such entries",
     )
 
 
-def _part(name: str) -> Column[Described]:
-    return Column(name, lambda described: described.entry[name])
-
-
-def _outcome(described: Described) -> str:
-    entry: dict[str, Any] = described.entry  # type: ignore[assignment]
-    refused = entry["refused"]
+def _outcome(row: dict[str, Any]) -> str:
+    refused = row["entry"]["refused"]
     if refused:
         return f"refused: {refused['detail']}"
-    return ", ".join(told["event"]["type"] for told in entry["events"])
+    return ", ".join(told["event"]["type"] for told in row["entry"]["events"])
 
 
-ENTRY_COLUMNS: list[Column[Described]] = [
-    Column("seq", lambda described: described.seq, right=True),
-    _part("at"),
-    _part("who"),
-    Column("command", lambda described: described.entry["command"]["type"]),  # type: ignore[index]
+ENTRY_COLUMNS: list[Column[dict[str, Any]]] = [
+    Column("seq", lambda row: row["seq"], right=True),
+    Column("at", lambda row: row["entry"]["at"]),
+    Column("who", lambda row: row["entry"]["who"]),
+    Column("command", lambda row: row["entry"]["command"]["type"]),
     Column("outcome", _outcome),
 ]
 
@@ -176,7 +197,8 @@ ENTRY_COLUMNS: list[Column[Described]] = [
 @app.command()
 def export(folder: FolderArgument, first: FirstOption = 1, last: LastOption = None) -> None:
     """Write entries to standard output, one JSON object to a line."""
-    export_lines(folder, sys.stdout.buffer, first, last, Describer(folder, first))
+    encode = msgspec.json.Encoder(enc_hook=str).encode
+    sys.stdout.buffer.writelines(encode(row) + b"\n" for row in described(folder, first, last))
 
 
 @app.command()
