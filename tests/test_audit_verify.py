@@ -20,7 +20,7 @@ from audit_world import BEGAN, DAYS, GENESIS, change, entries, made, noted
 from laissez.cli.audit import app
 from laissez.cli.journal import app as journal_app
 from laissez.exchange.accounts import KeyRecord
-from laissez.exchange.commands import OPERATOR, SERVICE
+from laissez.exchange.commands import OPERATOR, SERVICE, Request
 from laissez.exchange.keys import OPERATOR_SCOPES
 from laissez.journal import Entry, Reader, snapshots
 from laissez.journal.backup import backup
@@ -443,14 +443,10 @@ def test_nothing_comes_to_a_day_that_has_its_digest(tmp_path: Path) -> None:
 
     async def story(world: World) -> None:
         world.gateway.enter(OPERATOR, SERVICE, "", SetFloor("h100", 10))
-        order = world.gateway.enter(
-            "ann",
-            SERVICE,
-            "",
-            PlaceOrder("ann", (Alternative("h100", 1, 2),)),
-            of_session=True,
-        )
-        assert order.applied.refusal is None
+        order = PlaceOrder("ann", (Alternative("h100", 1, 2),))
+        request = Request("ann", SERVICE, "", b"", order, of_session=True)
+        applied, _ = world.gateway.submit(request, world.gateway.clock.now())
+        assert applied.refusal is None
         world.passing.pass_us(DAY_US)
         await AuditWriter(world.gateway, world.gateway._journal, folder, Audit()).write()
         assert 1 == cancel_orphans(world.gateway, last_done(world.gateway))

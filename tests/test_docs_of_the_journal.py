@@ -17,7 +17,7 @@ import pytest
 
 from laissez.exchange import codec, commands, events, refusals
 from laissez.exchange.codec import Codec
-from laissez.exchange.commands import OPERATOR, SERVICE, Action
+from laissez.exchange.commands import OPERATOR, SERVICE, Action, Request
 from laissez.exchange.names import Names
 from laissez.journal import Reader
 from laissez.market import Market
@@ -271,7 +271,8 @@ def test_a_reader_that_knows_only_the_page_agrees_with_the_codec(tmp_path: Path)
 
     async def story(world: World) -> None:
         for place, (who, command) in enumerate(EVERY_COMMAND):
-            world.gateway.enter(who, SERVICE, f"id-{place}", command, of_session=place % 2 == 1)
+            request = Request(who, SERVICE, f"id-{place}", b"", command, place % 2 == 1)
+            world.gateway.submit(request, world.gateway.end_holds())
         world.passing.pass_us(3_600_000_000)
         world.close_books()
 

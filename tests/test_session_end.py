@@ -14,7 +14,7 @@ import msgspec
 import pytest
 from websockets.exceptions import InvalidStatus
 
-from laissez.exchange.commands import OPERATOR, SERVICE, RevokeKey
+from laissez.exchange.commands import OPERATOR, SERVICE, Request, RevokeKey
 from laissez.journal import JournalFailed
 from laissez.market.commands import CancelOrder, PlaceOrder
 from laissez.server.auth import authenticate
@@ -197,7 +197,8 @@ def test_orders_left_behind_are_cancelled_also_while_what_came_last_is_still_bei
     async def story(world: World) -> None:
         gateway, stored = world.gateway, threading.Event()
         gateway.enter("bob", SERVICE, "", order("bob", "a100", "9"))
-        gateway.enter("ann", SERVICE, "", order("ann", "a100"), of_session=True)
+        request = Request("ann", SERVICE, "", b"", order("ann", "a100"), of_session=True)
+        gateway.submit(request, gateway.clock.now())
         await gateway.all_durable()
         append = gateway._journal.append
         gateway._journal.append = lambda *group: stored.wait(SOON_S) and append(*group)  # type: ignore[method-assign, assignment]

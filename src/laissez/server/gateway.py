@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -44,7 +44,7 @@ from laissez.server.rates import RateWatch
 from laissez.server.settings import Limits
 from laissez.wire.events import Notice, Numbered
 from laissez.wire.problems import Code, ProblemError
-from laissez.wire.rendering import render, rendered
+from laissez.wire.rendering import render_for, rendered
 from laissez.wire.session import CLOSE_UNAUTHENTICATED
 
 
@@ -65,17 +65,30 @@ class Follower(Opened, Protocol):
 
     watch: RateWatch
 
-    def told(self, one: Numbered) -> Any:
-        """The message for one event, in this follower's form."""
+    def tell(self, events: Sequence[Numbered]) -> None:
+        """Send events, which are durable."""
 
-    def noticed(self, notice: Notice) -> Any:
-        """The message for a notice."""
-
-    def deliver(self, message: Any) -> None:
-        """Send a message: what it reflects is durable."""
+    def notify(self, notice: Notice) -> None:
+        """Send a notice; what it reflects is durable."""
 
 
-class Result(msgspec.Struct, frozen=True):
+class Origin(Follower, Protocol):
+    """A follower that sends commands. It hears of their events in its replies."""
+
+    def reply(self, id: str, applied: Applied, events: Sequence[Numbered]) -> None:
+        """Answer the command `id`, which is durable; `events` are those that it may see."""
+
+
+class Entered(msgspec.Struct, frozen=True, gc=False):
+    """A request that was applied; it is durable with entry `seq` of the journal."""
+
+    seq: int
+    request: Request
+    applied: Applied
+    origin: Origin | None
+
+
+class Result(NamedTuple):
     """What came of a command; `replayed` says that it was carried out before, under the same id."""
 
     applied: Applied
@@ -121,9 +134,8 @@ class Gateway:
         self.stopping = False
         self.failure: str | None = None  # why nothing is taken any more
         self.on_failure: Callable[[str], None] = lambda reason: None
-        self.on_applied: Callable[[Request, Applied], None] = lambda request, applied: None
-        # how many more are durable, how long the first had waited
-        self.on_durable: Callable[[int, float], None] = lambda commands, waited_s: None
+        # what became durable, and how long the first of it had waited
+        self.on_durable: Callable[[Sequence[Entered], float], None] = lambda entered, waited_s: None
         # whenever more became durable, if somebody wants to know
         self.on_news: Callable[[], None] | None = None
         self.commands = 0  # applied since the start
@@ -132,8 +144,7 @@ class Gateway:
         self._event_reader = EventReader(self._reader, clock)
         self._journal = journal
         self._outbox: deque[tuple[int, Callable[[Any], None], Any]] = deque()
-        # what is applied and not durable yet, and who is told of it in a reply
-        self._unstored: deque[tuple[int, Request, Applied, Follower | None]] = deque()
+        self._unstored: deque[Entered] = deque()  # applied and not durable yet
         # who follows a holder's events, each with the number of the last one before it began to
         self._followers: dict[str, dict[Follower, int]] = {}
         self._others: list[Opened] = []  # that follow nobody's events
@@ -162,29 +173,36 @@ class Gateway:
         by: str,
         id: str,
         command: Command,
-        origin: Follower | None = None,
-        body: bytes = b"",
+        digest: bytes = b"",
         at: int | None = None,
-        of_session: bool = False,
     ) -> Result:
         """Apply a command, or find what came of it when it was first sent. What is returned must
-        not leave before `when_durable` says so.
+        not leave before `when_durable` says so. `at` is now, unless given."""
+        if at is None:
+            if type(command) in BESIDE_THE_MARKET:
+                # Holds that are over by now end first: events are told in the order of time.
+                self.end_holds()
+            at = self.clock.now()
+        return Result(*self.submit(Request(who, by, id, digest, command), at))
 
-        `origin` is told of its own events in its reply, or before its refusal, so they are not sent
-        to it again. `at` is now, unless given.
-        """
-        request = Request(who, by, id, body, command, of_session)
-        if id:
-            seq = self.idempotency_keys.find(who, id)
+    def submit(
+        self, request: Request, at: int, origin: Origin | None = None
+    ) -> tuple[Applied, bool]:
+        """Apply a request, or find what came of it when its idempotency key was first used; says
+        which. Once a new request is durable, `origin` gets a reply."""
+        if request.id:
+            seq = self.idempotency_keys.find(request.who, request.id)
             if seq is not None:
-                return Result(self._first_time(seq, request), True)
-        if at is None and type(command) in BESIDE_THE_MARKET:
-            # what is over by now is told before it: events are told in the order of time
-            self.end_holds()
-        return Result(self._apply(request, origin, self.clock.now() if at is None else at), False)
+                return self._first_time(seq, request), True
+        return self._apply(request, at, origin), False
 
-    def _apply(self, request: Request, origin: Follower | None, at: int) -> Applied:
-        packed = self._packed(request)
+    def _apply(self, request: Request, at: int, origin: Origin | None) -> Applied:
+        try:
+            packed = self._codec.pack_request(request)
+        except (OverflowError, UnicodeEncodeError) as error:
+            raise ProblemError(
+                Code.BAD_REQUEST, f"the request cannot be stored; nothing was done: {error}"
+            ) from None
         try:
             applied = self.exchange.apply(at, request)
             entry = Entry(at, packed, self._codec.pack_outcome(at, applied))
@@ -204,24 +222,14 @@ class Gateway:
             self._waiting_since = self._loop.time()
         self.position = seq
         self.commands += 1
-        self._unstored.append((seq, request, applied, origin))
+        self._unstored.append(Entered(seq, request, applied, origin))
         if request.id:
             self.idempotency_keys.add(at, request.who, request.id, seq)
         if applied.events:
             self.event_log.add(at, seq, applied)
         if type(request.command) is RevokeKey and applied.refusal is None:
             self._cut_off(request.command.key)
-        self.on_applied(request, applied)
         return applied
-
-    def _packed(self, request: Request) -> bytes:
-        """Before anything is done with it: what cannot be stored must not be carried out."""
-        try:
-            return self._codec.pack_request(request)
-        except (OverflowError, UnicodeEncodeError) as error:
-            raise ProblemError(
-                Code.BAD_REQUEST, f"the request cannot be stored; nothing was done: {error}"
-            ) from None
 
     def _first_time(self, seq: int, request: Request) -> Applied:
         """What was answered when this id was first used."""
@@ -246,9 +254,9 @@ class Gateway:
 
     def _entered(self, seq: int) -> tuple[Request, Applied]:
         """From memory while it is on its way to the disk, from the journal after that."""
-        if self._unstored and seq >= self._unstored[0][0]:
-            _, request, applied, _ = self._unstored[seq - self._unstored[0][0]]
-            return request, applied
+        if self._unstored and seq >= self._unstored[0].seq:
+            entered = self._unstored[seq - self._unstored[0].seq]
+            return entered.request, entered.applied
         entry = self._reader.entry(seq)
         assert entry is not None
         return (
@@ -353,22 +361,19 @@ class Gateway:
     def account(self, principal: Principal) -> Account:
         return self.exchange.accounts[principal.holder]
 
-    def _tell_followers(self, applied: Applied, origin: Follower | None) -> None:
-        """Render each event once per viewer, now that it is durable."""
-        operators = self._followers.get(OPERATOR)
-        for index, event in enumerate(applied.events):
-            tenant = applied.tenants[index]
-            followers = None if tenant is None else self._followers.get(tenant)
-            if tenant is not None and followers is not None and _hears(followers, origin):
-                self._tell(followers, origin, Numbered(applied.numbers[index], render(event)))
-            if operators is not None and _hears(operators, origin):
-                one = Numbered(applied.first + index, render(event), tenant)
-                self._tell(operators, origin, one)
+    def _publish(self, entered: Entered) -> None:
+        """Reply to the origin of a request and tell its followers, now that it is durable."""
+        request, applied, origin = entered.request, entered.applied, entered.origin
+        told = render_for(applied, self._followers) if self._followers and applied.events else {}
+        if origin is not None:
+            origin.reply(request.id, applied, told.get(request.who, ()))
+        self._tell(told, origin)
 
-    def _tell(self, followers: dict[Follower, int], origin: Follower | None, one: Numbered) -> None:
-        for follower, began_after in tuple(followers.items()):
-            if follower is not origin and one.n > began_after:
-                follower.deliver(follower.told(one))
+    def _tell(self, told: dict[str, list[Numbered]], origin: Origin | None) -> None:
+        for holder, events in told.items():
+            for follower, began_after in tuple(self._followers[holder].items()):
+                if follower is not origin and events[-1].n > began_after:
+                    follower.tell([one for one in events if one.n > began_after])
 
     def end_streams(self, code: int, reason: str) -> None:
         for opened in self._all_opened():
@@ -403,16 +408,16 @@ class Gateway:
 
     def _let_out(self, seq: int) -> None:
         now = self._loop.time()
-        self.on_durable(seq - self.durable, now - self._waiting_since)
+        unstored = self._unstored
+        stored = [unstored.popleft() for _ in range(seq - self.durable)]
+        self.on_durable(stored, now - self._waiting_since)
         self._waiting_since = now
         self.durable = seq
-        unstored = self._unstored
         with self.writes:
-            while unstored and unstored[0][0] <= seq:
-                stored, _, applied, origin = unstored.popleft()
-                self._deliver_until(stored - 1)
-                if self._followers and applied.events:
-                    self._tell_followers(applied, origin)
+            for entered in stored:
+                if self._outbox:
+                    self._deliver_until(entered.seq - 1)
+                self._publish(entered)
             self._deliver_until(seq)
         if self.on_news is not None:
             self.on_news()
@@ -447,11 +452,6 @@ class Gateway:
         self._commit.close()
         self._release(self._commit.durable)
         self._reader.close()
-
-
-def _hears(followers: dict[Follower, int], origin: Follower | None) -> bool:
-    """Whether anybody but the origin follows, which is told in its reply."""
-    return len(followers) > 1 or origin not in followers
 
 
 def _end_revoked(opened: Opened) -> None:

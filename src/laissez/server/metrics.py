@@ -7,7 +7,7 @@ Counting is plain addition, on the way of every command; everything else is read
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector
 from prometheus_client.core import (
@@ -19,10 +19,8 @@ from prometheus_client.core import (
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 from prometheus_client.registry import Collector
 
-from laissez.exchange.commands import Request
-from laissez.exchange.events import Applied
 from laissez.market.commands import BringOnline, TakeOffline
-from laissez.server.gateway import Gateway
+from laissez.server.gateway import Entered, Gateway
 from laissez.server.quotas import StreamQuota
 from laissez.server.turnover import Turnover
 from laissez.server.webhooks.delivery import Tally
@@ -73,7 +71,6 @@ class Metrics(Collector):
         self.webhooks = Tally()
         market = gateway.exchange.market
         self.offline = {leaf for leaf in market.topology.leaves if not market.is_online(leaf)}
-        gateway.on_applied = self.applied
         gateway.on_durable = self.durable
         gateway.admission.queue.on_turn = self._turn.observe
         self.registry = CollectorRegistry(auto_describe=False)
@@ -83,20 +80,20 @@ class Metrics(Collector):
 
     # -- counting
 
-    def applied(self, request: Request, applied: Applied) -> None:
-        command, refusal = request.command, applied.refusal
-        key = type(command), None if refusal is None else code_of(refusal)
-        self._commands[key] = self._commands.get(key, 0) + 1
-        self._events += len(applied.events)
-        self.turnover.count(applied)
-        if refusal is None and isinstance(command, TakeOffline):
-            self.offline.add(command.leaf)
-        elif refusal is None and isinstance(command, BringOnline):
-            self.offline.discard(command.leaf)
-
-    def durable(self, commands: int, waited_s: float) -> None:
+    def durable(self, entered: Sequence[Entered], waited_s: float) -> None:
         self._latency.observe(waited_s)
-        self._group.observe(commands)
+        self._group.observe(len(entered))
+        for one in entered:
+            command, applied = one.request.command, one.applied
+            refusal = applied.refusal
+            key = type(command), None if refusal is None else code_of(refusal)
+            self._commands[key] = self._commands.get(key, 0) + 1
+            self._events += len(applied.events)
+            self.turnover.count(applied.events)
+            if refusal is None and isinstance(command, TakeOffline):
+                self.offline.add(command.leaf)
+            elif refusal is None and isinstance(command, BringOnline):
+                self.offline.discard(command.leaf)
 
     def answered(self, operation: str, status: int) -> None:
         key = operation, status

@@ -24,4 +24,4 @@ def sample(gateway: Gateway, holder: str) -> None:
     now = levels(gateway.exchange.market, gateway.exchange.accounts[holder])
     for follower in gateway.followers(holder):
         for notice in follower.watch.notices(at, now):
-            gateway.when_durable(follower.deliver, follower.noticed(notice))
+            gateway.when_durable(follower.notify, notice)

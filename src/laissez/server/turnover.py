@@ -3,7 +3,9 @@ budgets that were used up."""
 
 from __future__ import annotations
 
-from laissez.exchange.events import Applied, BudgetSpent
+from collections.abc import Sequence
+
+from laissez.exchange.events import BudgetSpent, Event
 from laissez.market.events import LeaseEnded, LeaseStarted
 from laissez.market.reasons import EndReason
 
@@ -18,9 +20,9 @@ class Turnover:
         self.ended: dict[str, int] = {str(reason): 0 for reason in EndReason}
         self.budgets_spent = 0
 
-    def count(self, applied: Applied) -> None:
+    def count(self, events: Sequence[Event]) -> None:
         lost: dict[str, str] = {}
-        for event in applied.events:
+        for event in events:
             if type(event) is LeaseEnded:
                 self.ended[event.reason] += 1
                 lost[event.leaf] = event.tenant

@@ -7,7 +7,7 @@ time: when the event is durable, or when a stream resumes a day later.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from functools import lru_cache
 from typing import Any
 
@@ -267,6 +267,29 @@ EVENT_CODES: dict[str, int] = {name: code for code, name in enumerate(EVENT_TYPE
 
 def render(event: exchange.Event) -> wire.Event:
     return _RENDER[type(event)][1](event)
+
+
+def render_for(applied: Applied, viewers: Container[str]) -> dict[str, list[wire.Numbered]]:
+    """What each of the viewers sees of an outcome. Every event is rendered once."""
+    seen: dict[str, list[wire.Numbered]] = {}
+    for place, event in enumerate(applied.events):
+        tenant = applied.tenants[place]
+        shown: wire.Event | None = None
+        if tenant is not None and tenant in viewers:
+            shown = render(event)
+            _add(seen, tenant, wire.Numbered(applied.numbers[place], shown))
+        if OPERATOR in viewers:
+            shown = render(event) if shown is None else shown
+            _add(seen, OPERATOR, wire.Numbered(applied.first + place, shown, tenant))
+    return seen
+
+
+def _add(seen: dict[str, list[wire.Numbered]], viewer: str, one: wire.Numbered) -> None:
+    listed = seen.get(viewer)
+    if listed is None:
+        seen[viewer] = [one]
+    else:
+        listed.append(one)
 
 
 def rendered(applied: Applied, viewer: str) -> tuple[wire.Numbered, ...]:

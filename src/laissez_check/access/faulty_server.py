@@ -79,11 +79,12 @@ def chatty() -> None:
 
 def detailed() -> None:
     """Commands are logged as they are, and there is a figure of every lease."""
-    applied, collect = Metrics.applied, Metrics.collect
+    durable, collect = Metrics.durable, Metrics.collect
 
-    def logged(self: Metrics, request: Any, outcome: Any) -> None:
-        applied(self, request, outcome)
-        logging.getLogger("laissez.gateway").debug("applied: %s", request.command)
+    def logged(self: Metrics, entered: Any, waited_s: float) -> None:
+        durable(self, entered, waited_s)
+        for one in entered:
+            logging.getLogger("laissez.gateway").debug("applied: %s", one.request.command)
 
     def collected(self: Metrics) -> Iterable[Metric]:
         yield from collect(self)
@@ -94,7 +95,7 @@ def detailed() -> None:
             family.add_metric((leaf,), (lease.limit if lease is not None else None) or 0)
         yield family
 
-    Metrics.applied = logged  # type: ignore[method-assign, assignment]
+    Metrics.durable = logged  # type: ignore[method-assign]
     Metrics.collect = collected  # type: ignore[method-assign]
 
 

@@ -18,6 +18,7 @@ from laissez.server.http.request import read_headers, read_key
 from laissez.server.idempotency import IdempotencyKeys
 from laissez.server.webhooks.delivery import Deliverer
 from laissez.server.websocket.session import Session
+from laissez.wire.rendering import render_for
 from laissez.wire.requests import AskQuote
 from laissez_check.simulated.market_bugs import Replaced
 from laissez_check.simulated.storing import LoopCommit, LoopCopy
@@ -37,11 +38,11 @@ def acknowledged_before_commit() -> list[Replaced]:
 
 def event_before_commit() -> list[Replaced]:
     """Followers are told at once."""
-    apply, tell = Gateway._apply, Gateway._tell_followers
+    apply, tell = Gateway._apply, Gateway._tell
 
-    def apply_and_tell(self: Gateway, request: Request, origin: Any, at: int) -> Applied:
-        applied = apply(self, request, origin, at)
-        tell(self, applied, origin)
+    def apply_and_tell(self: Gateway, request: Request, at: int, origin: Any) -> Applied:
+        applied = apply(self, request, at, origin)
+        tell(self, render_for(applied, self.following()), origin)
         return applied
 
     return [(Gateway, "_apply", apply_and_tell), *events_not_pushed()]
@@ -142,7 +143,7 @@ def revoked_still_heard() -> list[Replaced]:
 
 def events_not_pushed() -> list[Replaced]:
     """Followers hear of what happens only when they come back."""
-    return [(Gateway, "_tell_followers", lambda self, applied, origin: None)]
+    return [(Gateway, "_tell", lambda self, told, origin: None)]
 
 
 def holds_end_when_asked() -> list[Replaced]:
@@ -157,16 +158,15 @@ def holds_end_when_asked() -> list[Replaced]:
 def quote_before_commit() -> list[Replaced]:
     """Who asks for a quote in a session is told at once, though what it reflects is not stored
     yet."""
-    answers = Session._answers
+    answer = Session._answer
 
-    def tell_quotes_at_once(self: Session, message: Any) -> list[bytes]:
-        found = answers(self, message)
-        if not isinstance(message, AskQuote):
-            return found
-        self._deliver_all(found)
-        return []
+    def tell_quotes_at_once(self: Session, message: Any) -> None:
+        if isinstance(message, AskQuote):
+            self.deliver(self._form.encode(self._ask(message)))
+        else:
+            answer(self, message)
 
-    return [(Session, "_answers", tell_quotes_at_once)]
+    return [(Session, "_answer", tell_quotes_at_once)]
 
 
 def answers_500_once() -> list[Replaced]:

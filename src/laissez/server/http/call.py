@@ -83,7 +83,7 @@ class Call:
         raised."""
         self.admit(self.principal)
         result = self.gateway.enter(
-            self.principal.holder, self.principal.key, self.key, command, None, body
+            self.principal.holder, self.principal.key, self.key, command, body
         )
         self.replayed = result.replayed
         refusal = result.applied.refusal

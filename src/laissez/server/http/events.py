@@ -8,6 +8,7 @@ off; a stream of levels sends the newest and may leave out what a slow reader mi
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 from laissez.server.auth import Principal
 from laissez.server.catch_up import PAGE, catch_up
@@ -186,11 +187,11 @@ class EventStream(Stream):
             self._bookmark = b"id: %d\n\n" % gateway.latest(self._holder)
         missed = [] if after is None else await gateway.events_after(self._holder, after)
         await gateway.all_durable()
-        self._missed = [self.told(one) for one in missed]
+        self._missed = [_numbered(one) for one in missed]
 
     async def _catch_up(self, after: int) -> None:
         async def send_page(page: list[Numbered]) -> bool:
-            await self._request.send(b"".join([self.told(one) for one in page]))
+            await self._request.send(b"".join([_numbered(one) for one in page]))
             return not self._over.is_set()
 
         try:
@@ -225,13 +226,14 @@ class EventStream(Stream):
 
     # -- a follower
 
-    def told(self, one: Numbered) -> bytes:
-        return b"id: %d\n" % one.n + _event(encode(one), str(one.event.__struct_config__.tag))
+    def tell(self, events: Sequence[Numbered]) -> None:
+        for one in events:
+            self._deliver(_numbered(one))
 
-    def noticed(self, notice: Notice) -> bytes:
-        return _event(encode(notice), str(notice.__struct_config__.tag))
+    def notify(self, notice: Notice) -> None:
+        self._deliver(_event(encode(notice), str(notice.__struct_config__.tag)))
 
-    def deliver(self, message: bytes) -> None:
+    def _deliver(self, message: bytes) -> None:
         self._queue.append(message)
         self._queued_bytes += len(message)
         limits = self._gateway.limits
@@ -295,3 +297,7 @@ class LevelStream(Stream):
 
 def _event(data: bytes, name: str) -> bytes:
     return b"event: %b\ndata: %b\n\n" % (name.encode(), data)
+
+
+def _numbered(one: Numbered) -> bytes:
+    return b"id: %d\n" % one.n + _event(encode(one), str(one.event.__struct_config__.tag))

@@ -233,7 +233,7 @@ async def enter_all(
             call.check_in_force()
             gateway.admission.check_journal()
             id = call.key if index == 0 or not call.key else f"{call.key}{PART}{index}"
-            result = gateway.enter(principal.holder, principal.key, id, command, None, body)
+            result = gateway.enter(principal.holder, principal.key, id, command, body)
             replayed = replayed and result.replayed
             applied.append(result.applied)
             gateway.admission.promised -= 1

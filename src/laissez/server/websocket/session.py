@@ -9,12 +9,12 @@ it is sent is cut off, and may come back and resume.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, MutableMapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, NoReturn
 
 from laissez import __version__
-from laissez.exchange.commands import Command
+from laissez.exchange.commands import Command, Request
 from laissez.exchange.events import Applied
 from laissez.market import events as happened
 from laissez.market.commands import CancelOrder, PlaceOrder
@@ -40,7 +40,6 @@ MESSAGES_PER_FRAME = 500  # so that no frame outgrows what clients take by defau
 HEARD_AT_ONCE = 16  # messages, before the clock is looked at: less than a millisecond
 # Orders that a session knows of: many may have left the market since. Twice what may be open.
 PLACED_MAX = 2 * OPEN_ORDERS_MAX
-LOOKS = frozenset((asked.AskQuote, asked.AskOrders, asked.AskLeases))
 _OVERLOADED = overloaded()
 # to refuse must cost little
 OVERLOADED = (_OVERLOADED.code, _OVERLOADED.detail, _OVERLOADED.status, _OVERLOADED.retry_after)
@@ -72,11 +71,9 @@ class Session:
         self._loop = asyncio.get_running_loop()
         self._flush_soon = False
         self._began_after = 0  # the number of the last event before this session's stream
-        self._is_slow = False
         self._is_ignored = False
         self._unpaid = 0  # answers that no rate limit has paid for
         self._admitted = 0  # commands of the frame under way that are admitted and not applied yet
-        self._at = 0  # when they happen
         self._inbox = Inbox(self, gateway.admission.queue, principal.holder, connection)
         self.over = asyncio.Event()
         # close code and reason, once the service has ended it
@@ -101,39 +98,38 @@ class Session:
             return self._form.read(frame, self._gateway.limits.batch_commands_max)
         except ProblemError as problem:
             self._unpaid += 1
-            self._gateway.when_durable(self._deliver_all, [self._refused("", problem)])
+            self._gateway.when_durable(self.deliver, self._refused("", problem))
             self._rest(len(frame))
             return []
 
     def hear(
         self, messages: list[asked.SessionMessage], may_go_on: Callable[[], bool]
     ) -> list[asked.SessionMessage]:
-        """Carry messages out as long as may be; returns the rest. All answers leave together, once
-        everything they reflect is durable."""
+        """Carry messages out as long as may be; returns the rest. Each is answered once everything
+        that its answer reflects is durable."""
         gateway = self._gateway
-        answers: list[bytes] = []
         heard = 0
         commands = sum([type(message) in COMMANDS for message in messages])
         self._admitted = gateway.admission.admit_frame(self._principal, commands)
-        # All commands up to the next question happen at one time.
-        self._at = gateway.clock.now()
+        at = gateway.clock.now()  # All commands up to the next question happen at one time.
         for message in messages:
-            if type(message) in LOOKS:
-                # Time passes first; events of that come after what was answered before.
-                if answers:
-                    gateway.when_durable(self._deliver_all, answers)
-                    answers = []
-                answers += self._answers(message)
-                self._at = gateway.clock.now()
-            else:
-                answers += self._answers(message)
+            read = COMMANDS.get(type(message))
+            try:
+                if read is None:
+                    self._answer(message)
+                    at = gateway.clock.now()
+                else:
+                    self._carry_out(message, read, at)
+            except ProblemError as problem:
+                self._unpaid += 1
+                operation = f"session.{message.__struct_config__.tag}"
+                gateway.when_durable(self.deliver, self._refused(message.id, problem, operation))
             heard += 1
             if not heard % HEARD_AT_ONCE and not may_go_on():
                 break
         if self._admitted:
             gateway.admission.give_back(self._principal, self._admitted)
             self._admitted = 0
-        gateway.when_durable(self._deliver_all, answers)
         if self._unpaid:
             self._rest()
         return messages[heard:]
@@ -143,16 +139,11 @@ class Session:
         for."""
         encode, (code, detail, status, retry_after) = self._form.encode, OVERLOADED
         self._note(_OVERLOADED, "session", ids[0] if len(ids) == 1 else "", len(ids))
-        self._deliver_all(
-            [
-                encode(
-                    sent.Refused(
-                        id=id, code=code, detail=detail, status=status, retry_after=retry_after
-                    )
-                )
-                for id in ids
-            ]
-        )
+        for id in ids:
+            refused = sent.Refused(
+                id=id, code=code, detail=detail, status=status, retry_after=retry_after
+            )
+            self.deliver(encode(refused))
         return len(ids)
 
     def ids(self, frame: bytes | str) -> list[str]:
@@ -174,59 +165,34 @@ class Session:
             return 0.0
         return self._gateway.admission.delay_s(self._principal.holder, answers, bytes_read)
 
-    def _answers(self, message: asked.SessionMessage) -> list[bytes]:
-        try:
-            read = COMMANDS.get(type(message))
-            return (
-                [self._form.encode(self._ask(message))]
-                if read is None
-                else self._carry_out(message, read)
-            )
-        except ProblemError as problem:
-            self._unpaid += 1
-            return [self._refused(message.id, problem, f"session.{message.__struct_config__.tag}")]
-
     def _carry_out(
-        self, message: asked.SessionMessage, read: Callable[[str, Any], Command]
-    ) -> list[bytes]:
-        principal, gateway = self._principal, self._gateway
-        check_id(message.id)
+        self, message: asked.SessionMessage, read: Callable[[str, Any], Command], at: int
+    ) -> None:
+        principal, gateway, id = self._principal, self._gateway, message.id
+        check_id(id)
         scope = SCOPE_OF[type(message)]
         if scope not in principal.scopes:
-            raise ProblemError(
-                Code.FORBIDDEN,
-                f"your key may not {scope}: it has {', '.join(sorted(principal.scopes))}",
-            )
+            self._refuse_scope(scope)
         command = read(principal.holder, message)
         if self._admitted:
             self._admitted -= 1
         else:
             gateway.admission.admit(principal)
-        result = gateway.enter(
-            principal.holder,
-            principal.key,
-            message.id,
-            command,
-            self,
-            at=self._at,
-            of_session=self._placed is not None and type(command) is PlaceOrder,
-        )
-        applied = result.applied
-        if applied.refusal is not None:
-            # It has no room for events. There are some if holds were over and ended first; they go
-            # before it.
-            first = [] if result.replayed else self._all_told(applied)
-            problem = Journaled(applied.refusal, principal.holder)
-            return [*first, self._refused(message.id, problem)]
-        if self._placed is not None:
+        of_session = self._placed is not None and type(command) is PlaceOrder
+        request = Request(principal.holder, principal.key, id, b"", command, of_session)
+        applied, is_repeat = gateway.submit(request, at, self)
+        if is_repeat:
+            gateway.when_durable(self._repeat, (id, applied))
+        elif self._placed is not None:
             self._note_placed(applied)
-        return [
-            self._form.encode(sent.Reply(id=message.id, events=rendered(applied, principal.holder)))
-        ]
 
-    def _all_told(self, applied: Applied) -> list[bytes]:
-        """The events that are the holder's to see, each as a message of its own."""
-        return [self.told(one) for one in rendered(applied, self._principal.holder)]
+    def _refuse_scope(self, scope: str) -> NoReturn:
+        has = ", ".join(sorted(self._principal.scopes))
+        raise ProblemError(Code.FORBIDDEN, f"your key may not {scope}: it has {has}")
+
+    def _answer(self, message: asked.SessionMessage) -> None:
+        """Answer a question once the state that it reads is durable."""
+        self._gateway.when_durable(self.deliver, self._form.encode(self._ask(message)))
 
     def _ask(self, message: asked.SessionMessage) -> sent.Sent:
         gateway, holder = self._gateway, self._principal.holder
@@ -235,10 +201,7 @@ class Session:
             self._unpaid += 1
             return sent.Pong(id=message.id)
         if "read" not in self._principal.scopes:
-            raise ProblemError(
-                Code.FORBIDDEN,
-                f"your key may not read: it has {', '.join(sorted(self._principal.scopes))}",
-            )
+            self._refuse_scope("read")
         tenant = None if self._principal.is_operator else holder
         gateway.admission.admit_question(self._principal, lists=type(message) is not asked.AskQuote)
         if type(message) is asked.AskQuote:
@@ -332,7 +295,8 @@ class Session:
         self._missed = len(messages)
         messages += self._held_back or []
         self._held_back = None
-        self._queue_up(messages)
+        for message in messages:
+            self.deliver(message)
         self._connection.attach(self)
 
     def _events(self, missed: list[Numbered]) -> list[bytes]:
@@ -350,11 +314,26 @@ class Session:
     def _is_there(self) -> bool:
         return self.ended is None and not self._connection.is_gone
 
-    def told(self, one: Numbered) -> bytes:
-        return self._form.encode(sent.EventSent(told=one))
+    def reply(self, id: str, applied: Applied, events: Sequence[Numbered]) -> None:
+        if applied.refusal is None:
+            self.deliver(self._form.encode(sent.Reply(id=id, events=tuple(events))))
+            return
+        # A refusal has no room for events. There are some if holds were over and ended first.
+        self.tell(events)
+        self.deliver(self._refused(id, Journaled(applied.refusal, self._principal.holder)))
 
-    def noticed(self, notice: Notice) -> bytes:
-        return self._form.encode(sent.NoticeSent(notice=notice))
+    def _repeat(self, first: tuple[str, Applied]) -> None:
+        """Answer a command that was sent again as the first time; a refusal without its events."""
+        id, applied = first
+        told = () if applied.refusal is not None else rendered(applied, self._principal.holder)
+        self.reply(id, applied, told)
+
+    def tell(self, events: Sequence[Numbered]) -> None:
+        for one in events:
+            self.deliver(self._form.encode(sent.EventSent(told=one)))
+
+    def notify(self, notice: Notice) -> None:
+        self.deliver(self._form.encode(sent.NoticeSent(notice=notice)))
 
     def beat(self) -> None:
         self._gateway.when_durable(
@@ -363,24 +342,12 @@ class Session:
         )
 
     def deliver(self, message: bytes) -> None:
-        self._deliver_all([message])
-
-    def _deliver_all(self, messages: list[bytes]) -> None:
+        """Queue a message. It is written once all that becomes durable together is there, so that
+        it leaves in one frame."""
         if self._held_back is not None:
-            self._held_back += messages
-            return
-        self._queue_up(messages)
-        if self._connection.is_full and not self._is_slow and self._is_too_slow():
-            self._is_slow = True
-            # Not at once: what became durable together with this is queued first, and the last word
-            # says after which event to resume.
-            self._loop.call_soon(self.end, sent.CLOSE_SLOW, "slow_consumer")
-
-    def _queue_up(self, messages: list[bytes]) -> None:
-        """To be written once all that becomes durable together is there, so that it leaves in one
-        frame."""
-        if self.ended is None:
-            self._queue += messages
+            self._held_back.append(message)
+        elif self.ended is None:
+            self._queue.append(message)
             if not self._flush_soon:
                 self._flush_soon = True
                 self._gateway.writes.send_soon(self.flush)
@@ -399,6 +366,11 @@ class Session:
         """Write what waits, unless the peer does not read: then it goes on waiting, within
         bounds."""
         self._flush_soon = False
+        self._write_queue()
+        if self._queue and self.ended is None and self._is_too_slow():
+            self.end(sent.CLOSE_SLOW, "slow_consumer")
+
+    def _write_queue(self) -> None:
         while self._queue and not self._connection.is_full and self.ended is None:
             piece = self._queue[:MESSAGES_PER_FRAME]
             del self._queue[:MESSAGES_PER_FRAME]
@@ -412,7 +384,7 @@ class Session:
         """The service ends the session: what waits is dropped, a last word is sent, and the caller
         may come back and resume."""
         if self.ended is None:
-            self.flush()
+            self._write_queue()
             self.ended = code, reason
             closing = sent.Closing(reason=reason, n=self._resumes_after())
             self._queue = []
