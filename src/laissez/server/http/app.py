@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 from collections.abc import Awaitable, Coroutine
-from ipaddress import ip_network
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
@@ -17,7 +17,7 @@ from laissez.server.http.endpoint import Endpoint, refuse
 from laissez.server.http.openapi import openapi
 from laissez.server.http.operation import Operation
 from laissez.server.http.operations import OPERATIONS
-from laissez.server.http.protocol import HttpConnection, is_within
+from laissez.server.http.protocol import HttpConnection
 from laissez.server.http.request import Request
 from laissez.server.http.response import encode
 from laissez.server.http.site import Site
@@ -51,7 +51,7 @@ class App:
         self.connections: dict[HttpConnection | Connection, None] = {}  # in order of arrival
         self.tasks: set[asyncio.Task[None]] = set()
         networks = tuple([ip_network(one) for one in site.settings.server.trusted_proxies])
-        self.trusts = functools.lru_cache(1_000)(lambda host: is_within(host, networks))
+        self.trusts = functools.lru_cache(1_000)(lambda host: _is_within(host, networks))
         self._exact: dict[str, Serves] = {**files}
         # by what comes before and after the one parameter of a path
         self._patterns: dict[tuple[str, str], tuple[str, Endpoint]] = {}
@@ -150,3 +150,12 @@ def _opened(operation: Operation) -> Operation:
         if operation.name == "getMetrics"
         else operation
     )
+
+
+def _is_within(host: str, networks: tuple[IPv4Network | IPv6Network, ...]) -> bool:
+    """Whether an address is in one of the networks; what is no address is in none."""
+    try:
+        found = ip_address(host)
+    except ValueError:
+        return False
+    return any([found in network for network in networks])

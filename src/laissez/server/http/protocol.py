@@ -14,25 +14,25 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator
-from ipaddress import IPv4Network, IPv6Network, ip_address
 from types import coroutine
 from typing import TYPE_CHECKING, Any, cast
-from urllib.parse import unquote, unquote_to_bytes
 
 import httptools
+import msgspec
 
 from laissez.server.admission import overloaded, stopping
 from laissez.server.auth import Principal, authenticate
-from laissez.server.http.request import Request, line_of_address, read_headers, read_secret
-from laissez.server.http.response import (
-    INTERNAL,
-    Headers,
-    date_line,
-    problem_parts,
+from laissez.server.http.request import (
+    Request,
+    bad_request,
+    line_of_address,
+    read_headers,
+    read_secret,
+    read_target,
 )
+from laissez.server.http.response import INTERNAL, Headers, date_line, lines, problem_parts
 from laissez.server.http.signin import signed_in
 from laissez.server.websocket.connection import Connection
 from laissez.wire.limits import HEAD_BYTES_MAX
@@ -58,32 +58,34 @@ CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 NEVER_WAIT = frozenset({"/healthz", "/readyz", "/metrics"})
 OTHER = "other"  # the operation of a request that is for none
 
-_PERCENT_BROKEN = re.compile(rb"%(?![0-9A-Fa-f]{2})")
+HEAD = "an address and headers"
+TRAILERS = "chunk sizes and trailers"
+LATE = {
+    "head": "expected the address and the headers within {:g} seconds, found a part of them",
+    "body": "expected the whole body within {:g} seconds, found a part of it; nothing was done",
+}
+SESSION_LATER = "expected a request for a session once all before it on the connection is answered"
+
 _OVERLOADED = overloaded()
 
 logger = logging.getLogger(__name__)
 
 
-class Queued:
+class Queued(msgspec.Struct, eq=False):
     """A request in the fair queue. Turning it away costs little: its body is not read."""
 
-    __slots__ = ("_connection", "_principal", "_request")
-
-    def __init__(
-        self, connection: HttpConnection, request: Request, principal: Principal | None
-    ) -> None:
-        self._connection = connection
-        self._request = request
-        self._principal = principal
+    connection: HttpConnection
+    request: Request
+    principal: Principal | None
 
     def carry_out(self, may_go_on: Callable[[], bool]) -> bool:
-        if not self._request.is_gone:
-            self._connection.begin_queued(self._request)
+        if not self.request.is_gone:
+            self.connection.begin_queued(self.request)
         return True
 
     def turn_away(self) -> int:
-        if not self._request.is_gone:
-            self._connection.turn_away(self._request, self._principal)
+        if not self.request.is_gone:
+            self.connection.turn_away(self.request, self.principal)
         return 1
 
 
@@ -133,17 +135,12 @@ class HttpConnection(asyncio.Protocol):
         self._is_proxy = self._app.trusts(self._peer)
         self._app.connections[self] = None
         most = self._limits.connections_max
-        if len(self._app.connections) > most:
-            self._say(
-                ProblemError(
-                    Code.OVERLOADED,
-                    f"expected at most {most} connections at a time; try again in a moment",
-                    FULL_RETRY_AFTER_S,
-                )
-            )
-            self.transport.close()  # at once: those that linger would be too many, too
-        else:
+        if len(self._app.connections) <= most:
             self._watch()
+            return
+        words = f"expected at most {most} connections at a time; try again in a moment"
+        self._say(ProblemError(Code.OVERLOADED, words, FULL_RETRY_AFTER_S))
+        self.transport.close()  # at once: those that linger would be too many, too
 
     def connection_lost(self, error: Exception | None) -> None:
         self._app.connections.pop(self, None)
@@ -245,11 +242,11 @@ class HttpConnection(asyncio.Protocol):
         if self._in_head:
             self._head_bytes += size
             if self._head_bytes > HEAD_BYTES_MAX:
-                self._refuse(_head_too_long())
+                self._refuse(_too_long(HEAD))
         elif was_in_body and self._in_body:
             self._frame_bytes += size - body_size
             if self._frame_bytes > HEAD_BYTES_MAX:
-                self._refuse(_trailers_too_long())
+                self._refuse(_too_long(TRAILERS))
 
     def wants_body(self, request: Request) -> None:
         """An operation waits for the body."""
@@ -278,7 +275,7 @@ class HttpConnection(asyncio.Protocol):
     def on_url(self, url: bytes) -> None:
         self._url += url
         if len(self._url) > HEAD_BYTES_MAX:
-            raise _head_too_long()
+            raise _too_long(HEAD)
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """A trailer is passed over: it comes after what it would change has been decided."""
@@ -287,12 +284,12 @@ class HttpConnection(asyncio.Protocol):
             return
         self._trailer_bytes += len(name) + len(value) + 4
         if self._trailer_bytes > HEAD_BYTES_MAX:
-            raise _trailers_too_long()
+            raise _too_long(TRAILERS)
 
     def on_headers_complete(self) -> None:
         version = self._parser.get_http_version()
         expects_continue = self._check_head(version)
-        path, query = _target(self._url)
+        path, query = read_target(self._url)
         self._in_head, self._in_body = False, True
         # Nobody can tell in which protocol more would come after an upgrade: it is the last.
         is_last = self._parser.should_upgrade()
@@ -320,15 +317,11 @@ class HttpConnection(asyncio.Protocol):
             elif name == b"expect":
                 expects_continue = value.lower() == b"100-continue"
         if size > HEAD_BYTES_MAX:
-            raise _head_too_long()
+            raise _too_long(HEAD)
         if version not in VERSIONS:
-            raise ProblemError(
-                Code.BAD_REQUEST, f"expected a request of HTTP/1.1 or 1.0, found one of {version}"
-            )
+            raise bad_request(f"expected a request of HTTP/1.1 or 1.0, found one of {version}")
         if hosts != 1 and version == "1.1":
-            raise ProblemError(
-                Code.BAD_REQUEST, f"expected the header host once, found it {hosts} times"
-            )
+            raise bad_request(f"expected the header host once, found it {hosts} times")
         return expects_continue
 
     def on_body(self, body: bytes) -> None:
@@ -370,19 +363,10 @@ class HttpConnection(asyncio.Protocol):
         if not self._is_upgrade:
             return
         if self._requests:
-            self._refuse(
-                ProblemError(
-                    Code.BAD_REQUEST,
-                    "expected a request for a session once all before it on the connection is"
-                    " answered",
-                )
-            )
+            self._refuse(bad_request(SESSION_LATER))
             return
-        head = b"%b %b HTTP/1.1\r\n%b\r\n" % (
-            self._parser.get_method(),
-            self._url,
-            b"".join([b"%b: %b\r\n" % header for header in self._headers]),
-        )
+        start = b"%b %b HTTP/1.1\r\n" % (self._parser.get_method(), self._url)
+        head = start + lines(self._headers) + b"\r\n"
         session = Connection(self._app, self.transport, self._client(), self._headers)
         problem = session.read_handshake(head)
         if problem is not None:
@@ -475,39 +459,38 @@ class HttpConnection(asyncio.Protocol):
     # -- answers out
 
     def answer(self, request: Request, head: bytes, body: bytes) -> None:
-        if request.is_gone or self.transport.is_closing():
-            return
+        if self._start(request, head, body):
+            self._answered(request)
+
+    def begin_stream(self, request: Request, head: bytes) -> None:
+        """In chunks, or until the end of the connection for HTTP/1.0, which knows none."""
+        chunked = b"transfer-encoding: chunked\r\n" if request.version == "1.1" else b""
+        self._start(request, head + chunked, b"")
+
+    def _start(self, request: Request, head: bytes, body: bytes) -> bool:
+        if not self._can_send(request):
+            return False
         assert not request.is_started
         request.is_started = True
         last = b"\r\n" if request.keep_alive else b"connection: close\r\n\r\n"
         self.transport.write(b"".join((head, date_line(), last, body)))
-        self._answered(request)
+        return True
 
-    def begin_stream(self, request: Request, head: bytes) -> None:
-        """In chunks, or until the end of the connection for HTTP/1.0, which knows none."""
-        if request.is_gone or self.transport.is_closing():
-            return
-        assert not request.is_started
-        request.is_started = True
-        last = b"\r\n" if request.keep_alive else b"connection: close\r\n\r\n"
-        chunked = b"transfer-encoding: chunked\r\n" if request.version == "1.1" else b""
-        self.transport.write(b"".join((head, date_line(), chunked, last)))
+    def _can_send(self, request: Request) -> bool:
+        return not request.is_gone and not self.transport.is_closing()
 
     async def send_piece(self, request: Request, piece: bytes) -> None:
         if self._writable is not None:
             await self._writable.wait()
-        if request.is_gone or self.transport.is_closing():
-            return
-        self.transport.write(
-            b"%x\r\n%b\r\n" % (len(piece), piece) if request.version == "1.1" else piece
-        )
+        if self._can_send(request):
+            chunk = b"%x\r\n%b\r\n" % (len(piece), piece)
+            self.transport.write(chunk if request.version == "1.1" else piece)
 
     def end_stream(self, request: Request) -> None:
-        if request.is_gone or self.transport.is_closing():
-            return
-        if request.version == "1.1":
-            self.transport.write(b"0\r\n\r\n")
-        self._answered(request)
+        if self._can_send(request):
+            if request.version == "1.1":
+                self.transport.write(b"0\r\n\r\n")
+            self._answered(request)
 
     def _answered(self, request: Request) -> None:
         assert self._requests[0] is request
@@ -533,26 +516,31 @@ class HttpConnection(asyncio.Protocol):
 
     def _watch(self) -> None:
         """Give the peer a deadline if it must send something now; none while it is us who work."""
-        if self._is_over or self._refusal is not None:
-            expects = ""
-        elif self._in_head:
-            expects, within_s = "head", self._limits.head_within_s
-        elif self._in_body:
-            expects, within_s = "body", self._limits.body_within_s
-        elif not self._requests:
-            expects, within_s = "idle", self._idle_s
-        else:
-            expects = ""
+        expects = self._must_send()
         if expects == self._expects:
             return
         self._expects = expects
         if expects:
-            self._due = self._loop.time() + within_s
+            self._due = self._loop.time() + self._within_s(expects)
             if self._timer is None:
                 self._timer = self._loop.call_at(self._due, self._look)
             elif self._timer.when() > self._due:
                 self._timer.cancel()
                 self._timer = self._loop.call_at(self._due, self._look)
+
+    def _must_send(self) -> str:
+        if self._is_over or self._refusal is not None:
+            return ""
+        if self._in_head:
+            return "head"
+        if self._in_body:
+            return "body"
+        return "" if self._requests else "idle"
+
+    def _within_s(self, expects: str) -> float:
+        if expects == "head":
+            return self._limits.head_within_s
+        return self._limits.body_within_s if expects == "body" else self._idle_s
 
     def _look(self) -> None:
         """The timer is up; the deadline may have moved since it was set."""
@@ -565,22 +553,11 @@ class HttpConnection(asyncio.Protocol):
         expected, self._expects = self._expects, ""
         if not self.transport.is_reading():  # it is we who do not read
             self._watch()
-        elif expected == "head":
-            self._refuse(
-                _timeout(
-                    f"expected the address and the headers within {self._limits.head_within_s:g}"
-                    " seconds, found a part of them"
-                )
-            )
-        elif expected == "body":
-            self._refuse(
-                _timeout(
-                    f"expected the whole body within {self._limits.body_within_s:g} seconds, found"
-                    " a part of it; nothing was done"
-                )
-            )
-        else:
+        elif expected == "idle":
             self.transport.close()
+        else:
+            words = LATE[expected].format(self._within_s(expected))
+            self._refuse(ProblemError(Code.REQUEST_TIMEOUT, words))
 
     # -- refusals of what cannot be read
 
@@ -633,68 +610,15 @@ def _resumed(serving: Coroutine[Any, Any, None], awaited: Any) -> Generator[Any,
             return
 
 
-def _target(url: bytes) -> tuple[str, bytes]:
-    """The decoded path and the raw query of a request target."""
-    if url.startswith(b"/") and b"#" not in url:
-        path, _, query = url.partition(b"?")
-    else:
-        parsed = httptools.parse_url(url)
-        if parsed.path is None:
-            raise ProblemError(
-                Code.BAD_REQUEST,
-                f"expected an address with a path, found {url[:200].decode('latin-1')!r}",
-            )
-        path, query = parsed.path, parsed.query or b""
-    if b"%" in url:
-        _check_percent(url)
-        return unquote(path.decode("ascii")), query
-    return path.decode("ascii"), query
-
-
-def _check_percent(url: bytes) -> None:
-    try:
-        if _PERCENT_BROKEN.search(url):
-            raise ValueError
-        unquote_to_bytes(url).decode()
-    except ValueError:
-        raise ProblemError(
-            Code.BAD_REQUEST, "the address cannot be read: expected percent-encoded UTF-8"
-        ) from None
-
-
 def _problem(error: httptools.HttpParserError) -> ProblemError:
     cause = error.__context__  # of an error in one of our own methods, which the parser calls
     if isinstance(cause, ProblemError):
         return cause
     words = str(error).strip() if cause is None else f"invalid request target: {cause}"
-    return ProblemError(
-        Code.BAD_REQUEST,
-        f"expected a request of HTTP/1.1, found what cannot be read as one: {words[:200]}",
+    return bad_request(
+        f"expected a request of HTTP/1.1, found what cannot be read as one: {words[:200]}"
     )
 
 
-def _head_too_long() -> ProblemError:
-    return ProblemError(
-        Code.BAD_REQUEST,
-        f"expected an address and headers of at most {HEAD_BYTES_MAX} bytes, found more",
-    )
-
-
-def _trailers_too_long() -> ProblemError:
-    return ProblemError(
-        Code.BAD_REQUEST,
-        f"expected chunk sizes and trailers of at most {HEAD_BYTES_MAX} bytes, found more",
-    )
-
-
-def _timeout(words: str) -> ProblemError:
-    return ProblemError(Code.REQUEST_TIMEOUT, words)
-
-
-def is_within(host: str, networks: tuple[IPv4Network | IPv6Network, ...]) -> bool:
-    """Whether an address is in one of the networks; what is no address is in none."""
-    try:
-        found = ip_address(host)
-    except ValueError:
-        return False
-    return any([found in network for network in networks])
+def _too_long(what: str) -> ProblemError:
+    return bad_request(f"expected {what} of at most {HEAD_BYTES_MAX} bytes, found more")

@@ -7,11 +7,13 @@ is guessed.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Mapping
 from ipaddress import IPv6Address
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, unquote, unquote_to_bytes
 
+import httptools
 import msgspec
 
 from laissez.server.audit.refusals import address
@@ -46,6 +48,7 @@ WANTED = frozenset(
 )
 # may come in several pieces, which are one list
 LISTS = {b"accept": b",", b"cookie": b"; ", b"x-forwarded-proto": b","}
+_PERCENT_BROKEN = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 
 
 class Request:
@@ -145,9 +148,8 @@ class Request:
                 raise too_large(bytes_max)
         # what has come may be readable by itself, and is still not what was asked for
         if not self.is_complete:
-            raise ProblemError(
-                Code.BAD_REQUEST,
-                "the connection was closed in the middle of the body; nothing was done",
+            raise bad_request(
+                "the connection was closed in the middle of the body; nothing was done"
             )
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
@@ -182,6 +184,27 @@ def bad_request(detail: str) -> ProblemError:
     return ProblemError(Code.BAD_REQUEST, detail)
 
 
+def read_target(url: bytes) -> tuple[str, bytes]:
+    """The decoded path and the raw query of a request target."""
+    if url.startswith(b"/") and b"#" not in url:
+        path, _, query = url.partition(b"?")
+    else:
+        parsed = httptools.parse_url(url)
+        if parsed.path is None:
+            found = url[:200].decode("latin-1")
+            raise bad_request(f"expected an address with a path, found {found!r}")
+        path, query = parsed.path, parsed.query or b""
+    if b"%" not in url:
+        return path.decode("ascii"), query
+    try:
+        if _PERCENT_BROKEN.search(url):
+            raise ValueError
+        unquote_to_bytes(url).decode()
+    except ValueError:
+        raise bad_request("the address cannot be read: expected percent-encoded UTF-8") from None
+    return unquote(path.decode("ascii")), query
+
+
 def read_headers(sent: Headers) -> dict[bytes, bytes]:
     """The headers that matter here. One that comes twice is refused, unless it is a list: which of
     the two counts would be a guess."""
@@ -195,10 +218,7 @@ def read_headers(sent: Headers) -> dict[bytes, bytes]:
             elif name in LISTS:
                 more.setdefault(name, []).append(value)
             else:
-                raise ProblemError(
-                    Code.BAD_REQUEST,
-                    f"expected the header {name.decode()} once, found it more often",
-                )
+                raise bad_request(f"expected the header {name.decode()} once, found it more often")
     for name, values in more.items():
         headers[name] = LISTS[name].join([headers[name], *values])
     return headers
@@ -215,10 +235,9 @@ def read_key(headers: dict[bytes, bytes]) -> str:
     if key is None:
         return ""
     if not 1 <= len(key) <= CLIENT_ID_MAX or not all(0x21 <= byte <= 0x7E for byte in key):
-        raise ProblemError(
-            Code.BAD_REQUEST,
+        raise bad_request(
             f"Idempotency-Key: expected 1 to {CLIENT_ID_MAX} visible ASCII characters, found"
-            f" {key[:CLIENT_ID_MAX].decode('latin-1')!r}",
+            f" {key[:CLIENT_ID_MAX].decode('latin-1')!r}"
         )
     return key.decode()
 
@@ -254,19 +273,16 @@ def read_query(raw: bytes, expected: tuple[str, ...]) -> dict[str, str]:
             max_num_fields=QUERY_FIELDS_MAX,
         )
     except ValueError:  # a UnicodeDecodeError is one
-        raise ProblemError(
-            Code.BAD_REQUEST,
+        raise bad_request(
             "the query cannot be read: expected name=value pairs joined by '&', percent-encoded"
-            " UTF-8",
+            " UTF-8"
         ) from None
     for name, value in pairs:
         if name not in expected:
             known = ", ".join(expected) if expected else "none"
-            raise ProblemError(
-                Code.BAD_REQUEST, f"unknown query parameter {name[:64]!r}: expected {known}"
-            )
+            raise bad_request(f"unknown query parameter {name[:64]!r}: expected {known}")
         if name in query:
-            raise ProblemError(Code.BAD_REQUEST, f"{name}: expected once, found more often")
+            raise bad_request(f"{name}: expected once, found more often")
         query[name] = value
     return query
 
@@ -284,7 +300,7 @@ async def no_body(request: Request, headers: dict[bytes, bytes]) -> None:
     if headers.get(b"content-length", b"0") == b"0" and b"transfer-encoding" not in headers:
         return
     if await request.read():
-        raise ProblemError(Code.BAD_REQUEST, "expected no body, found one")
+        raise bad_request("expected no body, found one")
 
 
 def check_json(headers: dict[bytes, bytes]) -> None:
@@ -306,15 +322,13 @@ def check_json(headers: dict[bytes, bytes]) -> None:
 
 def decode(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
     if not body:
-        raise ProblemError(Code.BAD_REQUEST, "expected a JSON body, found none")
+        raise bad_request("expected a JSON body, found none")
     try:
         read = decoder.decode(body)
         check_once(body, read)
         return read
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, DuplicateKey) as error:
-        raise ProblemError(
-            Code.BAD_REQUEST, f"the body cannot be read: {unreadable(error)}"
-        ) from None
+        raise bad_request(f"the body cannot be read: {unreadable(error)}") from None
 
 
 def too_large(bytes_max: int) -> ProblemError:
