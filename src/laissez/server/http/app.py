@@ -7,7 +7,7 @@ import functools
 from collections.abc import Awaitable, Coroutine
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 from msgspec.structs import replace
 
@@ -31,7 +31,6 @@ from laissez.server.websocket.connection import Connection
 from laissez.wire.problems import Code, ProblemError
 
 PATH = ":path"  # of a parameter that may hold slashes
-Serves: TypeAlias = Endpoint | File
 
 
 class ServesSessions(Protocol):
@@ -52,7 +51,7 @@ class App:
         self.tasks: set[asyncio.Task[None]] = set()
         networks = tuple([ip_network(one) for one in site.settings.server.trusted_proxies])
         self.trusts = functools.lru_cache(1_000)(lambda host: _is_within(host, networks))
-        self._exact: dict[str, Serves] = {**files}
+        self._exact: dict[str, Endpoint | File] = {**files}
         # by what comes before and after the one parameter of a path
         self._patterns: dict[tuple[str, str], tuple[str, Endpoint]] = {}
         by_path: dict[str, list[Operation]] = {}
@@ -67,7 +66,6 @@ class App:
         if not name:
             self._exact[path] = endpoint
         elif name.endswith(PATH):
-            assert not after
             self._patterns[before, PATH] = name.removesuffix(PATH), endpoint
         else:
             self._patterns[before, after] = name, endpoint
@@ -94,11 +92,8 @@ class App:
         return found[1]
 
     async def _nothing_there(self, request: Request) -> None:
-        problem = ProblemError(
-            Code.NOT_FOUND,
-            f"there is nothing at {request.path[:200]!r}: /docs lists what there is",
-        )
-        await refuse(self.site, problem, request, [])
+        words = f"there is nothing at {request.path[:200]!r}: /docs lists what there is"
+        await refuse(self.site, ProblemError(Code.NOT_FOUND, words), request, [])
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
         """Run what outlasts the arrival of its request."""
@@ -119,37 +114,28 @@ def make_app(
 ) -> App:
     """The whole API over a gateway. `sessions` serves WebSockets at /v1/session; `files` are the
     console's. Without `signins`, a restart ends them; without `webhooks`, none is sent anything."""
-    metrics = Metrics(gateway, places) if metrics is None else metrics
-    webhooks = Webhooks(gateway, settings.webhooks) if webhooks is None else webhooks
+    metrics = metrics or Metrics(gateway, places)
+    webhooks = webhooks or Webhooks(gateway, settings.webhooks)
     metrics.webhooks = webhooks.tally
-    site = Site(
-        gateway,
-        settings,
-        metrics,
-        places,
-        SignIns(gateway) if signins is None else signins,
-        webhooks,
-    )
+    signins = signins or SignIns(gateway)
+    site = Site(gateway, settings, metrics, places, signins, webhooks)
     operations, site.openapi, site.docs = _described(settings.server.metrics_open)
     return App(site, operations, sessions, console(files, site))
 
 
 @functools.cache
 def _described(metrics_open: bool) -> tuple[tuple[Operation, ...], bytes, bytes]:
-    """The operations, the OpenAPI document and the page: made once, since they are the same for
-    every service of this process."""
+    """The operations, the OpenAPI document and the page: the same for every service of this
+    process, so they are made once."""
     operations = tuple(
-        [_opened(operation) if metrics_open else operation for operation in OPERATIONS]
+        [
+            replace(one, scopes=None, of_operator=False)
+            if metrics_open and one.name == "getMetrics"
+            else one
+            for one in OPERATIONS
+        ]
     )
     return operations, encode(openapi(operations)), docs_page(operations).encode()
-
-
-def _opened(operation: Operation) -> Operation:
-    return (
-        replace(operation, scopes=None, of_operator=False)
-        if operation.name == "getMetrics"
-        else operation
-    )
 
 
 def _is_within(host: str, networks: tuple[IPv4Network | IPv6Network, ...]) -> bool:

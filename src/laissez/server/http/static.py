@@ -1,8 +1,8 @@
-"""The console's files: a page, its styles and its modules. Read once, at the start, and sent from
+"""The console's files: a page, its styles and its modules, read once at the start and sent from
 memory.
 
-They hold no data, so whoever has no key gets them too. Only what was found at the start has an
-address, so no address leads elsewhere.
+They hold no data, so they need no key. Only what was found at the start has an address, so no
+address leads elsewhere.
 """
 
 from __future__ import annotations
@@ -35,19 +35,17 @@ POLICY = (
     b" 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none';"
     b" require-trusted-types-for 'script'"
 )
+PERMISSIONS = (
+    b"accelerometer=(), camera=(), display-capture=(), geolocation=(), gyroscope=(),"
+    b" magnetometer=(), microphone=(), midi=(), payment=(), usb=()"
+)
 # Of a page that needs nothing of what a browser could give it, and that no other site may look
 # into.
 ALONE: Headers = [
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cross-origin-resource-policy", b"same-origin"),
-    (
-        b"permissions-policy",
-        (
-            b"accelerometer=(), camera=(), display-capture=(), geolocation=(), gyroscope=(),"
-            b" magnetometer=(), microphone=(), midi=(), payment=(), usb=()"
-        ),
-    ),
+    (b"permissions-policy", PERMISSIONS),
 ]
 EVERY: Headers = [
     # kept, but asked for each time: the page and its modules must be of one version
@@ -56,60 +54,47 @@ EVERY: Headers = [
     (b"x-content-type-options", b"nosniff"),
     *ALONE,
 ]
+ALLOWED = status_line(200) + lines([(b"allow", ALLOW), (b"content-length", b"0")])
 
 
 class File:
-    """One file."""
-
     def __init__(self, path: Path, site: Site) -> None:
         self._body = path.read_bytes()
         self._site = site
         self._tag = b'"%b"' % hashlib.sha256(self._body).hexdigest()[:32].encode()
         headers = [(b"etag", self._tag), *EVERY]
         self._unchanged = status_line(304) + lines(headers)
+        size = (b"content-length", b"%d" % len(self._body))
         self._head = status_line(200) + lines(
-            [
-                (b"content-type", MEDIA[path.suffix]),
-                (b"content-length", b"%d" % len(self._body)),
-                *headers,
-            ]
+            [(b"content-type", MEDIA[path.suffix]), size, *headers]
         )
 
     async def serve(self, request: Request) -> None:
-        method = request.method
-        if method not in ("GET", "HEAD", "OPTIONS"):
-            problem = ProblemError(
-                Code.METHOD_NOT_ALLOWED, f"expected {ALLOW.decode()}, found {method[:20]}"
-            )
+        if request.method not in ("GET", "HEAD", "OPTIONS"):
+            words = f"expected {ALLOW.decode()}, found {request.method[:20]}"
+            problem = ProblemError(Code.METHOD_NOT_ALLOWED, words)
             self._site.count(NAME, problem.status)
             await refuse(self._site, problem, request, [(b"allow", ALLOW)])
             return
         await keep_pace(self._site, NOBODY, request, FILES)
-        if method == "OPTIONS":
-            self._site.count(NAME, 200)
-            request.answer(_ALLOWED, b"")
+        status, head, body = 200, self._head, self._body
+        if request.method == "OPTIONS":
+            head, body = ALLOWED, b""
         elif self._is_known(request):
-            self._site.count(NAME, 304)
-            request.answer(self._unchanged, b"")
-        else:
-            self._site.count(NAME, 200)
-            request.answer(self._head, self._body)
+            status, head, body = 304, self._unchanged, b""
+        self._site.count(NAME, status)
+        request.answer(head, body)
 
     def _is_known(self, request: Request) -> bool:
-        """Whether the browser has this very file already, as it says itself."""
+        """Whether the browser says that it has this very file."""
         known = b",".join(value for name, value in request.headers if name == b"if-none-match")
         tags = [tag.strip().removeprefix(b"W/") for tag in known.split(b",")]
         return self._tag in tags or b"*" in tags
 
 
-_ALLOWED = status_line(200) + lines([(b"allow", ALLOW), (b"content-length", b"0")])
-
-
 def console(folder: Path, site: Site) -> dict[str, File]:
-    """What is served at which address: the page at /, all else below /console by its name."""
+    """The files by their address: the page at /, all else below /console by its name."""
     found = sorted(path for path in folder.rglob("*") if path.suffix in MEDIA and path.is_file())
-    names = {path: path.relative_to(folder).as_posix() for path in found}
-    return {
-        "/" if name == FIRST else f"/console/{name}": File(path, site)
-        for path, name in names.items()
-    }
+    files = {f"/console/{path.relative_to(folder).as_posix()}": File(path, site) for path in found}
+    page = files.pop(f"/console/{FIRST}", None)
+    return files if page is None else {"/": page, **files}
