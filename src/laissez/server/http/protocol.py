@@ -274,8 +274,6 @@ class HttpConnection(asyncio.Protocol):
 
     def on_url(self, url: bytes) -> None:
         self._url += url
-        if len(self._url) > HEAD_BYTES_MAX:
-            raise _too_long(HEAD)
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """A trailer is passed over: it comes after what it would change has been decided."""
@@ -400,16 +398,13 @@ class HttpConnection(asyncio.Protocol):
 
     def _begin(self, request: Request) -> None:
         # a console file is sent from memory; a page that lacks one is broken until reloaded
-        if (
-            self._queue.may_begin()
-            or request.path in NEVER_WAIT
-            or request.path.startswith(CONSOLE)
-        ):
+        never_waits = request.path in NEVER_WAIT or request.path.startswith(CONSOLE)
+        if self._queue.may_begin() or never_waits:
             self._serve(request)
-        else:
-            principal = self._principal(request)
-            line = line_of_address(request.scope) if principal is None else principal.holder
-            self._queue.wait(line, Queued(self, request, principal))
+            return
+        principal = self._principal(request)
+        line = line_of_address(request.scope) if principal is None else principal.holder
+        self._queue.wait(line, Queued(self, request, principal))
 
     def begin_queued(self, request: Request) -> None:
         self._queue.begun()

@@ -103,7 +103,7 @@ class Request:
             self._arrived = asyncio.get_running_loop().create_future()
             await self._arrived
         pieces, self._pieces, self.body_bytes = self._pieces, [], 0
-        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        return b"".join(pieces)
 
     async def read_all(self, bytes_max: int) -> bytes:
         """The whole body, refused as soon as it is too large."""
@@ -114,12 +114,12 @@ class Request:
             size += len(piece)
             if size > bytes_max:
                 raise too_large(bytes_max)
-        # what has come may be readable by itself, and is still not what was asked for
+        # a part may be readable by itself, and is still not what was asked for
         if not self.is_complete:
             raise bad_request(
                 "the connection was closed in the middle of the body; nothing was done"
             )
-        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        return b"".join(pieces)
 
     # -- the answer
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from email.utils import formatdate
-from functools import cache
+from functools import cache, lru_cache
 from http import HTTPStatus
 from math import ceil
 from typing import TypeAlias
@@ -45,32 +45,22 @@ def head_of(status: int, media: bytes, size: int, more: Headers) -> bytes:
     return head + lines(more) if more else head
 
 
-class _Date:
+def date_line() -> bytes:
+    return _date_line(int(time.time()))
+
+
+@lru_cache(1)
+def _date_line(second: int) -> bytes:
     """The `Date` header, formatted once a second."""
-
-    def __init__(self) -> None:
-        self._second = 0
-        self._line = b""
-
-    def line(self) -> bytes:
-        second = time.time_ns() // 1_000_000_000
-        if second != self._second:
-            self._second = second
-            self._line = b"date: %b\r\n" % formatdate(second, usegmt=True).encode()
-        return self._line
-
-
-date_line = _Date().line
+    return b"date: %b\r\n" % formatdate(second, usegmt=True).encode()
 
 
 def problem_headers(problem: ProblemError) -> Headers:
     if problem.status == 401:
         return [(b"www-authenticate", b"Bearer")]
     if problem.status == 429 or problem.retry_after is not None:
-        seconds = (
-            RETRY_AFTER_S if problem.retry_after is None else max(1, ceil(problem.retry_after))
-        )
-        return [(b"retry-after", b"%d" % seconds)]
+        seconds = RETRY_AFTER_S if problem.retry_after is None else problem.retry_after
+        return [(b"retry-after", b"%d" % max(1, ceil(seconds)))]
     return []
 
 
