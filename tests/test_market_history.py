@@ -11,7 +11,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from laissez.market.reasons import EndReason
-from laissez.server import samples as server_samples
+from laissez.server import figures as server_figures
 from service_world import HOUR_US, LEAVES, World, with_service
 
 pytestmark = pytest.mark.once
@@ -80,7 +80,7 @@ def test_a_sample_shows_the_market_and_counts_since_the_one_before(tmp_path: Pat
 def test_the_oldest_sample_goes_when_there_are_enough(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server_samples, "SAMPLES_MAX", 3)
+    monkeypatch.setattr(server_figures, "SAMPLES_MAX", 3)
 
     async def story(world: World) -> None:
         for _ in range(5):

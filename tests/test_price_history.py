@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from laissez.server import price_history
-from laissez.server.http import orders
+from laissez.server import views
 from laissez.server.settings import Limits
 from service_world import World, with_service
 
@@ -50,7 +49,7 @@ def test_of_a_lease_that_ended_the_newest_pieces_are_told_and_the_rest_as_one(
         lease = await repriced(world, 40)
         await world.ask("ann", "DELETE", f"/v1/leases/{lease}")
         whole = await told_of(world, lease)
-        monkeypatch.setattr(price_history, "PRICE_PIECES_MAX", 10)
+        monkeypatch.setattr(views, "PRICE_PIECES_MAX", 10)
         before, *newest = await told_of(world, lease)
         assert whole[-9:] == newest
         assert (whole[0]["start"], whole[-9]["start"], None) == (
@@ -70,7 +69,7 @@ def test_the_piece_that_goes_on_is_one_of_the_newest(
     async def story(world: World) -> None:
         lease = await repriced(world, 40)
         whole = await told_of(world, lease)
-        monkeypatch.setattr(price_history, "PRICE_PIECES_MAX", 10)
+        monkeypatch.setattr(views, "PRICE_PIECES_MAX", 10)
         before, *newest = await told_of(world, lease)
         assert [one["start"] for one in whole[-10:]] == [one["start"] for one in newest]
         assert before["end"] == newest[0]["start"] and before["rate"] is None
@@ -85,7 +84,7 @@ def test_it_costs_one_more_question_for_every_hundred_pieces_that_are_told(
         lease = await repriced(world, 205)
         questions = world.gateway.admission.question_limit("ann")
         for most, cost in ((2_000, 3), (100, 2), (50, 1)):
-            monkeypatch.setattr(price_history, "PRICE_PIECES_MAX", most)
+            monkeypatch.setattr(views, "PRICE_PIECES_MAX", most)
             before = questions.remaining
             await told_of(world, lease)
             assert cost == before - questions.remaining
@@ -99,7 +98,7 @@ def test_whoever_owes_questions_is_refused_before_any_price_is_looked_at(
     async def story(world: World) -> None:
         lease = await repriced(world, 5)
         world.gateway.admission.question_limit("ann").owe(503, world.gateway.clock.now())
-        monkeypatch.setattr(orders, "price_pieces", None)
+        monkeypatch.setattr(views, "price_pieces", None)
         refused = await world.ask("ann", "GET", f"/v1/leases/{lease}/prices")
         assert (429, "4") == (refused.status_code, refused.headers["retry-after"])
         monkeypatch.undo()

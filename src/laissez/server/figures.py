@@ -1,24 +1,40 @@
-"""The market in figures: what all tenants owe, and how much of what there is, is leased."""
+"""The market in figures, now and over the last hours, and what tenants spend."""
 
 from __future__ import annotations
+
+import asyncio
+from collections import deque
 
 from laissez.exchange.accounts import Account
 from laissez.exchange.budgets import THRESHOLDS, ends_at, measure, whole
 from laissez.exchange.caps import spending as spending_per_hour
-from laissez.server.background import RESTS, Background
+from laissez.server.background import RESTS, RESTS_LONG, Background
 from laissez.server.billing import owed_in_all, settle
 from laissez.server.gateway import Gateway
 from laissez.server.metrics import Metrics
 from laissez.server.views import reached
 from laissez.units import dollars, format_time
-from laissez.wire.figures import Budget, OwnCaps, Spending, SpendingCaps
+from laissez.wire.figures import (
+    Budget,
+    MarketHistory,
+    MarketSample,
+    OwnCaps,
+    Spending,
+    SpendingCaps,
+)
 from laissez.wire.rendering import action_text, optional_price, optional_time, price
 from laissez.wire.views import MarketSummary
 
+SAMPLE_EVERY_S = 10.0
+SAMPLES_MAX = 720  # two hours
+
+
+# -- the market
+
 
 async def all_owed(gateway: Gateway, rests: int = RESTS) -> tuple[int, int]:
-    """What all tenants owe, exactly, and what they are charged per hour: each of them when it was
-    its turn. In a large market that takes a while."""
+    """What all tenants owe, exactly, and what they are charged per hour. In a large market that
+    takes a while, and each tenant is looked at in its turn."""
     owed = rate = 0
     pieces = Background(gateway.clock, rests)
     async for account in pieces.of(gateway.exchange.accounts.values()):
@@ -31,20 +47,61 @@ async def all_owed(gateway: Gateway, rests: int = RESTS) -> tuple[int, int]:
 
 async def market_summary(gateway: Gateway, metrics: Metrics, rests: int = RESTS) -> MarketSummary:
     owed, rate = await all_owed(gateway, rests)
-    accounts = gateway.exchange.accounts.values()
-    leaves = len(gateway.exchange.market.topology.leaves)
-    counts = [gateway.exchange.market.counts(account.name) for account in accounts]
-    online = leaves - len(metrics.offline)
+    market, accounts = gateway.exchange.market, gateway.exchange.accounts
+    leaves = len(market.topology.leaves)
+    counts = [market.counts(tenant) for tenant in accounts]
     return MarketSummary(
         format_time(gateway.clock.now()),
         leaves,
-        online,
+        leaves - len(metrics.offline),
         sum(one.leases_live for one in counts),
         sum(one.orders_open for one in counts),
         len(accounts),
         dollars(owed),
         price(rate),
     )
+
+
+class MarketSamples:
+    """The market in figures every few seconds: a bounded memory that begins anew with the process.
+    It is shown only when it is durable."""
+
+    def __init__(self, gateway: Gateway, metrics: Metrics) -> None:
+        self._gateway = gateway
+        self._metrics = metrics
+        self._samples: deque[MarketSample] = deque(maxlen=SAMPLES_MAX)
+        self._counted = [0, 0, 0]  # transfers, started, ended until the latest sample
+
+    async def run(self) -> None:
+        while True:
+            if self._gateway.failure is None:
+                await self.take()
+            await asyncio.sleep(SAMPLE_EVERY_S)
+
+    async def take(self) -> None:
+        metrics = self._metrics
+        now = await market_summary(self._gateway, metrics, RESTS_LONG)
+        counted = [metrics.transfers, metrics.leases_started, sum(metrics.leases_ended.values())]
+        new = [count - before for count, before in zip(counted, self._counted, strict=True)]
+        self._counted = counted
+        self._samples.append(
+            MarketSample(
+                now.at,
+                now.revenue,
+                now.rate_now,
+                now.leaves,
+                now.online,
+                now.leased,
+                now.open_orders,
+                *new,
+            )
+        )
+
+    def history(self) -> MarketHistory:
+        return MarketHistory(SAMPLE_EVERY_S, tuple(self._samples))
+
+
+# -- what tenants spend
 
 
 def spending_of(gateway: Gateway, account: Account) -> Spending:

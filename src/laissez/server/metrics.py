@@ -1,13 +1,16 @@
-"""The service's figures in the form that Prometheus reads. Base units, and no tenant's name
-anywhere: who may read figures may not know everybody.
+"""The service's metrics for Prometheus: base units, and no tenant's name anywhere, because who may
+read metrics may not know everybody.
 
-Counting is plain addition, on the way of every command; everything else is read when somebody asks.
+Every command counts by plain addition; everything else is read when somebody asks.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
+from typing import TypeAlias
 
 from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector
 from prometheus_client.core import (
@@ -19,24 +22,30 @@ from prometheus_client.core import (
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 from prometheus_client.registry import Collector
 
+from laissez.exchange.events import BudgetSpent, Event
 from laissez.market.commands import BringOnline, TakeOffline
+from laissez.market.events import LeaseEnded, LeaseStarted
+from laissez.market.reasons import EndReason
 from laissez.server.gateway import Entered, Gateway
 from laissez.server.quotas import StreamQuota
-from laissez.server.turnover import Turnover
 from laissez.server.webhooks.delivery import Tally
 from laissez.units import CHARGE_PER_MICRO_DOLLAR
 from laissez.wire.texts import code_of
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4.encode()
+PREFIX = "laissez_"
 LATENCIES_S = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000)
-DONE = "done"
+
+Figure: TypeAlias = tuple[str, float, str]  # name, value, help
 
 
-class Spread:
-    """A histogram: how many observations fell up to each bound."""
+class Histogram:
+    """How many observations fell up to each bound."""
 
-    def __init__(self, bounds: tuple[float, ...]) -> None:
+    def __init__(self, name: str, help: str, bounds: tuple[float, ...]) -> None:
+        self._name = name
+        self._help = help
         self._bounds = bounds
         self._counts = [0] * (len(bounds) + 1)
         self._sum = 0.0
@@ -45,29 +54,46 @@ class Spread:
         self._counts[bisect_left(self._bounds, value)] += 1
         self._sum += value
 
-    def family(self, name: str, help: str) -> Metric:
-        buckets: list[tuple[str, float]] = []
-        total = 0
-        for bound, count in zip((*map(str, self._bounds), "+Inf"), self._counts, strict=True):
-            total += count
-            buckets.append((bound, total))
-        return HistogramMetricFamily(name, help, buckets=buckets, sum_value=self._sum)
+    def family(self) -> Metric:
+        bounds = (*map(str, self._bounds), "+Inf")
+        buckets = list(zip(bounds, accumulate(self._counts), strict=True))
+        return HistogramMetricFamily(
+            PREFIX + self._name, self._help, buckets=buckets, sum_value=self._sum
+        )
 
 
 class Metrics(Collector):
+    """Lease counts are since the start of the process. A leaf is transferred where its lease ends
+    for one tenant and starts for another in one outcome."""
+
     def __init__(self, gateway: Gateway, places: StreamQuota) -> None:
         self._gateway = gateway
         self._places = places
         # by kind and by the code of a refusal; None: carried out
-        self._commands: dict[tuple[type, str | None], int] = {}
-        self._answers: dict[tuple[str, int], int] = {}
+        self._commands: Counter[tuple[type, str | None]] = Counter()
+        self._answers: Counter[tuple[str, int]] = Counter()
         self._events = 0
-        self._latency = Spread(LATENCIES_S)
-        self._group = Spread(SIZES)
-        self._turn = Spread(LATENCIES_S)
+        self._latency = Histogram(
+            "commit_latency_seconds",
+            "How long the first command of each group that became durable together had waited.",
+            LATENCIES_S,
+        )
+        self._group = Histogram(
+            "commit_group_commands", "Commands that became durable together.", SIZES
+        )
+        self._turn = Histogram(
+            "loop_delay_seconds",
+            "How long each turn of the event loop took. Who arrives meanwhile waits.",
+            LATENCIES_S,
+        )
         self._owed = 0
         self._rate = 0
-        self.turnover = Turnover()
+        self.leases_started = 0
+        self.transfers = 0
+        # every reason from the start on: a rate over a counter that was not there misses its first
+        # step
+        self.leases_ended: dict[str, int] = {str(reason): 0 for reason in EndReason}
+        self._budgets_spent = 0
         self.webhooks = Tally()
         market = gateway.exchange.market
         self.offline = {leaf for leaf in market.topology.leaves if not market.is_online(leaf)}
@@ -84,20 +110,29 @@ class Metrics(Collector):
         self._latency.observe(waited_s)
         self._group.observe(len(entered))
         for one in entered:
-            command, applied = one.request.command, one.applied
-            refusal = applied.refusal
-            key = type(command), None if refusal is None else code_of(refusal)
-            self._commands[key] = self._commands.get(key, 0) + 1
-            self._events += len(applied.events)
-            self.turnover.count(applied.events)
+            command, refusal, events = one.request.command, one.applied.refusal, one.applied.events
+            self._commands[type(command), None if refusal is None else code_of(refusal)] += 1
+            self._events += len(events)
+            self._count_leases(events)
             if refusal is None and isinstance(command, TakeOffline):
                 self.offline.add(command.leaf)
             elif refusal is None and isinstance(command, BringOnline):
                 self.offline.discard(command.leaf)
 
+    def _count_leases(self, events: Sequence[Event]) -> None:
+        lost: dict[str, str] = {}
+        for event in events:
+            if type(event) is LeaseEnded:
+                self.leases_ended[event.reason] += 1
+                lost[event.leaf] = event.tenant
+            elif type(event) is LeaseStarted:
+                self.leases_started += 1
+                self.transfers += lost.pop(event.leaf, event.tenant) != event.tenant
+            elif type(event) is BudgetSpent:
+                self._budgets_spent += 1
+
     def answered(self, operation: str, status: int) -> None:
-        key = operation, status
-        self._answers[key] = self._answers.get(key, 0) + 1
+        self._answers[operation, status] += 1
 
     # -- telling
 
@@ -109,159 +144,97 @@ class Metrics(Collector):
         return generate_latest(self.registry)
 
     def collect(self) -> Iterable[Metric]:
-        gateway, exchange = self._gateway, self._gateway.exchange
-        accounts = exchange.accounts.values()
-        leaves = len(exchange.market.topology.leaves)
-        yield self._commands_family()
-        yield self._answers_family()
-        yield self._latency.family(
-            "laissez_commit_latency_seconds",
-            "How long the first command of each group that became durable together had waited.",
-        )
-        yield self._group.family(
-            "laissez_commit_group_commands", "Commands that became durable together."
-        )
-        yield self._turn.family(
-            "laissez_loop_delay_seconds",
-            "How long each turn of the event loop took. Who arrives meanwhile waits.",
-        )
-        yield _gauge(
-            "laissez_waiting_requests",
-            "Requests and frames that wait for their turn.",
-            len(gateway.admission.queue),
-        )
-        yield _counter(
-            "laissez_shed",
-            "Requests that had waited for too long and were turned away with 503.",
-            gateway.admission.queue.shed,
-        )
-        yield _counter(
-            "laissez_delayed_answers",
-            "Answers, refusals above all, that were held back.",
-            gateway.admission.delayed,
-        )
-        yield _counter("laissez_events", "Events since the start of this process.", self._events)
-        yield _gauge(
-            "laissez_pending_commands",
-            "Applied and not yet durable.",
-            gateway.position - gateway.durable,
-        )
-        yield _gauge(
-            "laissez_durable_seq", "The last entry of the journal that is durable.", gateway.durable
-        )
-        yield _counter(
-            "laissez_refusals",
-            "Refused before the exchange, and so not in the journal.",
-            gateway.refusals.noted,
-        )
-        yield _gauge(
-            "laissez_audit_lost",
-            "Refusals that could not be written to their log.",
-            gateway.refusals.lost,
-        )
-        yield _gauge(
-            "laissez_audit_digested_timestamp_seconds",
-            "Until when there are digests of days.",
-            gateway.refusals.digested_us / 1e6,
-        )
-        yield _gauge("laissez_sessions", "Sessions and streams that are open.", len(self._places))
-        yield _gauge("laissez_tenants", "Tenants.", len(accounts))
-        counts = [exchange.market.counts(account.name) for account in accounts]
-        yield _gauge("laissez_leases", "Leases that last.", sum(one.leases_live for one in counts))
-        yield _gauge(
-            "laissez_open_orders",
-            "Orders that wait.",
-            sum(one.orders_open for one in counts),
-        )
-        yield _gauge("laissez_leaves", "Leaves of the topology.", leaves)
-        yield _gauge(
-            "laissez_leaves_online", "Leaves that can be leased.", leaves - len(self.offline)
-        )
-        yield _counter(
-            "laissez_transfers",
-            "Leaves that went from one tenant to another at once.",
-            self.turnover.transfers,
-        )
-        yield _counter("laissez_leases_started", "Leases that started.", self.turnover.started)
-        yield self._ended_family()
-        yield _counter(
-            "laissez_budgets_spent", "Budgets that were used up.", self.turnover.budgets_spent
-        )
-        yield _gauge("laissez_webhooks", "Webhooks.", len(exchange.webhooks.live))
-        yield _gauge(
-            "laissez_webhooks_retrying",
-            "Webhooks whose last delivery failed.",
-            self.webhooks.retrying,
-        )
-        yield self._deliveries_family()
-        yield _counter(
-            "laissez_webhook_dead_letters",
-            "Events that were not delivered to a webhook in time.",
-            self.webhooks.given_up,
-        )
-        yield _gauge(
-            "laissez_history_events", "Events kept for streams that resume.", len(gateway.event_log)
-        )
-        yield _gauge(
-            "laissez_idempotency_keys",
-            "Clients' ids kept for requests sent again.",
-            len(gateway.idempotency_keys),
-        )
-        yield _gauge(
-            "laissez_rate_microdollars_per_hour",
-            "What all leases together are charged per hour now.",
-            self._rate,
-        )
-        yield _counter(
-            "laissez_revenue_microdollars",
-            "What all tenants together owe, rounded down.",
-            self._owed // CHARGE_PER_MICRO_DOLLAR,
-        )
-
-    def _commands_family(self) -> Metric:
-        family = CounterMetricFamily(
-            "laissez_commands", "Commands by kind and outcome.", labels=("kind", "outcome")
-        )
-        named = {
-            (kind.__name__, DONE if code is None else code): count
+        commands = {
+            (kind.__name__, "done" if code is None else code): count
             for (kind, code), count in self._commands.items()
         }
-        for labels, count in sorted(named.items()):
-            family.add_metric(labels, count)
-        return family
+        ended = [((reason,), count) for reason, count in self.leases_ended.items()]
+        tally = self.webhooks
+        delivered = [(("delivered",), tally.delivered), (("failed",), tally.failed)]
+        answers = sorted(self._answers.items())
+        by = "Commands by kind and outcome."
+        yield _by("commands", by, ("kind", "outcome"), sorted(commands.items()))
+        by = "Answers to requests by operation and status."
+        yield _by("http_answers", by, ("operation", "status"), answers)
+        yield _by("leases_ended", "Leases that ended, by reason.", ("reason",), ended)
+        by = "Deliveries to webhooks by outcome."
+        yield _by("webhook_deliveries", by, ("outcome",), delivered)
+        for histogram in (self._latency, self._group, self._turn):
+            yield histogram.family()
+        for name, value, help in self._gauges():
+            yield GaugeMetricFamily(PREFIX + name, help, value=value)
+        for name, value, help in self._counters():
+            yield CounterMetricFamily(PREFIX + name, help, value=value)
 
-    def _ended_family(self) -> Metric:
-        """Every reason from the start on: a rate over a counter that was not there misses its first
-        step."""
-        family = CounterMetricFamily(
-            "laissez_leases_ended", "Leases that ended, by reason.", labels=("reason",)
+    def _gauges(self) -> Iterator[Figure]:
+        gateway, exchange = self._gateway, self._gateway.exchange
+        queue, pending = gateway.admission.queue, gateway.position - gateway.durable
+        keys, digested_s = gateway.idempotency_keys, gateway.refusals.digested_us / 1e6
+        counts = [exchange.market.counts(tenant) for tenant in exchange.accounts]
+        leases = sum(one.leases_live for one in counts)
+        orders = sum(one.orders_open for one in counts)
+        leaves = len(exchange.market.topology.leaves)
+        online, retrying = leaves - len(self.offline), self.webhooks.retrying
+        yield "waiting_requests", len(queue), "Requests and frames that wait for their turn."
+        yield "pending_commands", pending, "Applied and not yet durable."
+        yield "durable_seq", gateway.durable, "The last entry of the journal that is durable."
+        yield (
+            "audit_lost",
+            gateway.refusals.lost,
+            "Refusals that could not be written to their log.",
         )
-        for reason, count in self.turnover.ended.items():
-            family.add_metric((reason,), count)
-        return family
-
-    def _deliveries_family(self) -> Metric:
-        family = CounterMetricFamily(
-            "laissez_webhook_deliveries", "Deliveries to webhooks by outcome.", labels=("outcome",)
+        yield (
+            "audit_digested_timestamp_seconds",
+            digested_s,
+            "Until when there are digests of days.",
         )
-        family.add_metric(("delivered",), self.webhooks.delivered)
-        family.add_metric(("failed",), self.webhooks.failed)
-        return family
-
-    def _answers_family(self) -> Metric:
-        family = CounterMetricFamily(
-            "laissez_http_answers",
-            "Answers to requests by operation and status.",
-            labels=("operation", "status"),
+        yield "sessions", len(self._places), "Sessions and streams that are open."
+        yield "tenants", len(exchange.accounts), "Tenants."
+        yield "leases", leases, "Leases that last."
+        yield "open_orders", orders, "Orders that wait."
+        yield "leaves", leaves, "Leaves of the topology."
+        yield "leaves_online", online, "Leaves that can be leased."
+        yield "webhooks", len(exchange.webhooks.live), "Webhooks."
+        yield "webhooks_retrying", retrying, "Webhooks whose last delivery failed."
+        yield "history_events", len(gateway.event_log), "Events kept for streams that resume."
+        yield "idempotency_keys", len(keys), "Clients' ids kept for requests sent again."
+        yield (
+            "rate_microdollars_per_hour",
+            self._rate,
+            "What all leases together are charged per hour now.",
         )
-        for (operation, status), count in sorted(self._answers.items()):
-            family.add_metric((operation, str(status)), count)
-        return family
+
+    def _counters(self) -> Iterator[Figure]:
+        admission, webhooks = self._gateway.admission, self.webhooks
+        refusals = self._gateway.refusals.noted
+        revenue = self._owed // CHARGE_PER_MICRO_DOLLAR
+        yield (
+            "shed",
+            admission.queue.shed,
+            "Requests that had waited for too long and were turned away with 503.",
+        )
+        yield (
+            "delayed_answers",
+            admission.delayed,
+            "Answers, refusals above all, that were held back.",
+        )
+        yield "events", self._events, "Events since the start of this process."
+        yield "refusals", refusals, "Refused before the exchange, and so not in the journal."
+        yield "transfers", self.transfers, "Leaves that went from one tenant to another at once."
+        yield "leases_started", self.leases_started, "Leases that started."
+        yield "budgets_spent", self._budgets_spent, "Budgets that were used up."
+        yield (
+            "webhook_dead_letters",
+            webhooks.given_up,
+            "Events that were not delivered to a webhook in time.",
+        )
+        yield "revenue_microdollars", revenue, "What all tenants together owe, rounded down."
 
 
-def _gauge(name: str, help: str, value: float) -> Metric:
-    return GaugeMetricFamily(name, help, value=value)
-
-
-def _counter(name: str, help: str, value: float) -> Metric:
-    return CounterMetricFamily(name, help, value=value)
+def _by(
+    name: str, help: str, labels: tuple[str, ...], counts: Iterable[tuple[tuple[object, ...], int]]
+) -> Metric:
+    family = CounterMetricFamily(PREFIX + name, help, labels=labels)
+    for values, count in counts:
+        family.add_metric([str(value) for value in values], count)
+    return family

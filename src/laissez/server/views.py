@@ -14,13 +14,15 @@ from laissez.exchange.accounts import Account, KeyRecord
 from laissez.exchange.commands import OPERATOR
 from laissez.exchange.exchange import Exchange
 from laissez.market.answers import LeaseView, OrderView
+from laissez.market.answers import PriceSegment as Piece
 from laissez.market.errors import UnknownScope
 from laissez.market.reasons import Reason
 from laissez.units import dollars, format_time
 from laissez.wire.ids import ORDER, instance_of_order, lease_id, number_of, order_id, tag_of
+from laissez.wire.limits import PRICE_PIECES_MAX
 from laissez.wire.problems import ProblemError
 from laissez.wire.rendering import caps_text, in_force, optional_price, optional_time, price
-from laissez.wire.views import Instance, Key, Lease, Order, Quote, Tenant
+from laissez.wire.views import Instance, Key, Lease, Order, PriceSegment, Quote, Tenant
 
 SHOWN_MAX = 200  # characters of a caller's text that a problem repeats
 
@@ -102,6 +104,25 @@ def _lease(exchange: Exchange, view: LeaseView, passed: int, named: bool) -> Lea
         dollars(exchange.market.charge(view.tenant, view.lease) + view.charged * passed),
         view.tenant if named else None,
     )
+
+
+def price_pieces(exchange: Exchange, lease: LeaseView, at: int) -> list[Piece]:
+    """What a lease was charged until `at`: the newest pieces, and all before them as one without a
+    rate. The rate has not changed since the market's last command."""
+    market, until = exchange.market, reached(exchange, at)
+    pieces = list(market.price_history(lease.tenant, lease.lease, PRICE_PIECES_MAX - 1))
+    if lease.end is None and until > market.now:
+        start, charge = market.now, lease.charged * (until - market.now)
+        if pieces and pieces[-1].rate == lease.charged:
+            last = pieces.pop()
+            start, charge = last.start, last.charge + charge
+        pieces.append(Piece(start, until, lease.charged, charge))
+    return pieces
+
+
+def price_segment(piece: Piece) -> PriceSegment:
+    start, end = format_time(piece.start), format_time(piece.end)
+    return PriceSegment(start, end, optional_price(piece.rate), dollars(piece.charge))
 
 
 # -- instances

@@ -15,7 +15,6 @@ from laissez.server.http.call import Answer, Call, digest_of
 from laissez.server.http.paging import of_accounts
 from laissez.server.http.request import bad_request
 from laissez.server.preview import Readable
-from laissez.server.price_history import in_words, price_pieces
 from laissez.wire import events as told
 from laissez.wire.decoding import (
     SCOPE_OF,
@@ -133,9 +132,10 @@ def get_lease(call: Call) -> Answer:
 def lease_prices(call: Call) -> Answer:
     lease = _lease(call)
     call.admit_items(0)
-    pieces = price_pieces(call.gateway.exchange, lease, call.gateway.end_holds())
+    pieces = views.price_pieces(call.gateway.exchange, lease, call.gateway.end_holds())
     call.owe_items(len(pieces))
-    return Answer(PriceHistory(call.path["id"], lease.leaf, in_words(pieces)))
+    segments = tuple([views.price_segment(piece) for piece in pieces])
+    return Answer(PriceHistory(call.path["id"], lease.leaf, segments))
 
 
 def _lease(call: Call) -> LeaseView:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from laissez.server.figures import MarketSamples
 from laissez.server.gateway import Gateway
 from laissez.server.inframaps import Board
 from laissez.server.levels import Feed
 from laissez.server.metrics import Metrics
 from laissez.server.preview import Previews
 from laissez.server.quotas import StreamQuota
-from laissez.server.samples import MarketSamples
 from laissez.server.settings import Settings
 from laissez.server.signins import SignIns
 from laissez.server.statements import FiledStatements
