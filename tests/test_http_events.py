@@ -17,7 +17,7 @@ from laissez.server import admission
 from laissez.server.auth import authenticate
 from laissez.server.event_reader import EventReader
 from laissez.server.http.events import EventStream
-from laissez.server.rate_notices import sample
+from laissez.server.maintenance import notify_rates
 from laissez.server.settings import Limits
 from service_world import GENEROUS, World, with_pages_of, with_service
 from stream_reader import SOON_S, StreamReader
@@ -259,7 +259,7 @@ def test_notices_have_no_number(tmp_path: Path) -> None:
         stream = Listening(world, "ann", "after=0")
         await stream.until(2)
         await world.place("bob", "a100", "4.9")
-        sample(world.gateway, "ann")
+        notify_rates(world.gateway, "ann")
         events = await stream.until(4)
         assert [("rate.changed", False), ("limit.near", False)] == [
             (one["event"], "id" in one) for one in events[2:]

@@ -15,7 +15,7 @@ from laissez.live.memory import MemoryFault, MemoryFile
 from laissez.live.scripts import Scripts
 from laissez.live.task_memory import TaskMemory
 from laissez.live.task_runner import NoSuchPlace, NotAlone, TaskRunner
-from laissez.server.rate_notices import sample
+from laissez.server.maintenance import notify_rates
 from laissez.tenants.templates.task import read_task
 from live_world import Live, eventually, with_live
 
@@ -111,7 +111,7 @@ def test_a_task_gets_its_nodes_and_its_hooks_are_told_of_start_near_limit_and_en
         async with running(tmp_path, live, ONE_NODE) as run:
             await run.until(lambda: run.told() == [f"start {GPU} 4"])
             await set_floor(live, "a100", "3.8")
-            sample(live.world.gateway, "ann")
+            notify_rates(live.world.gateway, "ann")
             await run.until(lambda: f"near {GPU} 3.8" in run.told())
             await set_floor(live, "a100", "4.5")
             await run.until(lambda: run.told()[-1] == f"end {GPU} floor_raised 4.5 4")
@@ -283,7 +283,7 @@ def test_a_hook_that_saves_the_work_lets_the_limit_fall(tmp_path: Path) -> None:
             await run.until(lambda: run.count("set_limit") > 1)
             assert await limit(live) > 2 * before
             await set_floor(live, "a100", f"{await limit(live) * 0.95:.2f}")
-            sample(live.world.gateway, "ann")
+            notify_rates(live.world.gateway, "ann")
             # saved, it is no longer worth that much
             await run.until(lambda: run.count("lease_end") == 1)
             assert ["limit_near", "lease_end"] == [

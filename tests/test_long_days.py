@@ -16,7 +16,7 @@ from laissez.exchange.exchange import Exchange
 from laissez.market import commands as to_market
 from laissez.market.commands import CancelOrder, Relinquish
 from laissez.server.billing import owed_in_all
-from laissez.server.rates import levels
+from laissez.server.rates import RateWatch
 from laissez.server.views import instance_view, lease_of_order, lease_view, order_view
 from laissez.wire.ids import order_id, tag_of
 from laissez.wire.views import Lease, Order
@@ -114,8 +114,8 @@ def test_what_is_owed_in_all(after: Callable[[int], Thrifty]) -> None:
 
 def test_the_rates_that_followers_are_told_after_many_leases() -> None:
     def sampled(world: Thrifty) -> Callable[[], object]:
-        account = world.exchange.accounts["ann"]
-        return lambda: [levels(world.exchange.market, account) for _ in range(50)]
+        market, watch = world.exchange.market, RateWatch(0)
+        return lambda: [watch.notices(world.at, market.leases("ann")) for _ in range(50)]
 
     assert cost(sampled(after_leases(MANY))) < 4 * cost(sampled(after_leases(FEW)))
 

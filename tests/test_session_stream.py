@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from laissez.server.event_reader import EventReader
-from laissez.server.rate_notices import sample, sample_rates
+from laissez.server.maintenance import notify_rates, sample_rates
 from laissez.server.settings import Limits
 from laissez.server.websocket import sessions
 from laissez.wire.session import CLOSE_STOPPING, JSON, MSGPACK
@@ -251,7 +251,7 @@ def test_rates_are_told_when_they_change_and_a_near_limit_once(tmp_path: Path) -
         async with live.peer("ann", warn_within="0.2") as peer:
 
             async def looked_at() -> list[tuple[str, str]]:
-                sample(world.gateway, "ann")
+                notify_rates(world.gateway, "ann")
                 await peer.say({"type": "ping", "id": "p"})
                 heard = []
                 while (message := await peer.hear())["type"] != "pong":

@@ -27,7 +27,6 @@ from laissez.server.gateway import Commit, Gateway
 from laissez.server.http.app import make_app
 from laissez.server.http.static import FOLDER
 from laissez.server.quotas import StreamQuota
-from laissez.server.rate_notices import sample_rates
 from laissez.server.settings import Settings
 from laissez.server.signins import SignIns
 from laissez.server.snapshotter import MakeCopy, Snapshotter, by_fork
@@ -101,7 +100,7 @@ class Service:
             maintenance.Bookkeeper(self.gateway, self._settings.books).run(),
             self.snapshotter.run(),
             self.archiver.run(),
-            sample_rates(self.gateway, self._settings.stream.rate_every_s),
+            maintenance.sample_rates(self.gateway, self._settings.stream.rate_every_s),
             self.app.site.samples.run(),
             self.sessions.keep_alive(),
             self.audit.run(),

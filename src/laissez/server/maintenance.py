@@ -1,5 +1,5 @@
-"""What the service does by itself: let time pass when a hold ends, close the books, cancel what a
-lost session left behind."""
+"""What the service does by itself: end holds, close the books, cancel the orders of lost sessions,
+and notify followers of rates."""
 
 from __future__ import annotations
 
@@ -13,37 +13,59 @@ from laissez.server.gateway import Gateway
 from laissez.server.settings import Books
 from laissez.units import HOUR_US
 
-# a hold ends at its own time to the microsecond; this is how late anybody may hear of it
+# A hold ends at its own time to the microsecond; this bounds how late that is noticed.
 HOLDS_EVERY_S = 0.05
 BOOKS_EVERY_S = 1.0
 CLOSING_ROUNDS = 3
-
-
-def last_done(gateway: Gateway) -> int:
-    """When anything was last done. After a crash the sessions were gone then, for all that is
-    known, and nothing may have been won for them since."""
-    return max(gateway.exchange.market.now, gateway.last_at)
-
-
-def cancel_orphans(gateway: Gateway, at: int) -> int:
-    """Orders that were to go with their session, which the server ends, or has ended by a crash, at
-    that time."""
-    orphans = [
-        (account.name, order)
-        for account in gateway.exchange.accounts.values()
-        for order in sorted(account.session_orders)
-    ]
-    ends = [
-        gateway.enter(tenant, SERVICE, "", CancelOrder(tenant, order), at=at)
-        for tenant, order in orphans
-    ]
-    return sum(end.applied.refusal is None for end in ends)
 
 
 async def end_holds(gateway: Gateway) -> None:
     while True:
         await asyncio.sleep(HOLDS_EVERY_S)
         gateway.end_holds()
+
+
+# -- orders of lost sessions
+
+
+def last_done(gateway: Gateway) -> int:
+    """When anything was last done. After a crash the sessions may have been gone since then, and
+    nothing may have been won for them."""
+    return max(gateway.exchange.market.now, gateway.last_at)
+
+
+def cancel_orphans(gateway: Gateway, at: int) -> int:
+    """Cancel the orders that end with their session, as of the time at which the sessions ended;
+    returns how many."""
+    orphans = [
+        CancelOrder(account.name, order)
+        for account in gateway.exchange.accounts.values()
+        for order in sorted(account.session_orders)
+    ]
+    ends = [gateway.enter(one.tenant, SERVICE, "", one, at=at) for one in orphans]
+    return sum(end.applied.refusal is None for end in ends)
+
+
+# -- notices of rates
+
+
+async def sample_rates(gateway: Gateway, every_s: float) -> None:
+    while True:
+        await asyncio.sleep(every_s)
+        async for holder in Background(gateway.clock).of(gateway.following()):
+            if holder != OPERATOR and gateway.failure is None:
+                notify_rates(gateway, holder)
+
+
+def notify_rates(gateway: Gateway, tenant: str) -> None:
+    """Send the tenant's followers what is new about its rates."""
+    at, leases = gateway.clock.now(), gateway.exchange.market.leases(tenant)
+    for follower in gateway.followers(tenant):
+        for notice in follower.watch.notices(at, leases):
+            gateway.when_durable(follower.notify, notice)
+
+
+# -- the books
 
 
 class Bookkeeper:
@@ -60,16 +82,22 @@ class Bookkeeper:
         self._commands_max = settings.close_after_commands
         self._commands_at_closing = 0
 
+    async def run(self) -> None:
+        while True:
+            await asyncio.sleep(BOOKS_EVERY_S)
+            if self._gateway.failure is None and self.due(self._gateway.clock.now()) is not None:
+                await self.close()
+
     def due(self, now: int) -> int | None:
         """Until when the books should be closed now; None if they need not be. An hour that is over
         comes before anything later."""
         closed = self._closed()
-        until = now if self._is_busy() else now - self._keep_us
-        hour = until // HOUR_US * HOUR_US
         if closed is None:
             return None
-        if closed < hour:
-            return (closed // HOUR_US + 1) * HOUR_US
+        hours_until = now if self._is_busy() else now - self._keep_us
+        next_hour = (closed // HOUR_US + 1) * HOUR_US
+        if next_hour <= hours_until:
+            return next_hour
         return now if self._is_busy() else None
 
     def _closed(self) -> int | None:
@@ -80,26 +108,20 @@ class Bookkeeper:
         first = next(iter(self._gateway.exchange.accounts.values()), None)
         return None if first is None else first.created_at // HOUR_US * HOUR_US
 
-    async def run(self) -> None:
-        while True:
-            await asyncio.sleep(BOOKS_EVERY_S)
-            if self._gateway.failure is None and self.due(self._gateway.clock.now()) is not None:
-                await self.close()
+    def _is_busy(self) -> bool:
+        return self._gateway.commands - self._commands_at_closing >= self._commands_max
 
     async def close(self) -> None:
         if self._is_busy():
-            await self._work_out_charges()
+            await self._settle_all()
         before = self.due(self._gateway.clock.now())
         if before is not None and self._gateway.failure is None:
             self._gateway.enter(OPERATOR, SERVICE, "", CloseBooks(before))
             if before % HOUR_US:  # closed until now, not only until an hour that is over
                 self._commands_at_closing = self._gateway.commands
 
-    def _is_busy(self) -> bool:
-        return self._gateway.commands - self._commands_at_closing >= self._commands_max
-
-    async def _work_out_charges(self) -> None:
-        """The market remembers how far it got, so each time there is less to do, and closing finds
+    async def _settle_all(self) -> None:
+        """The market remembers how far it got, so each round has less to do, and closing finds
         little left."""
         for _ in range(CLOSING_ROUNDS):
             pieces = Background(self._gateway.clock, RESTS_MORE)

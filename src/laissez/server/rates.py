@@ -1,17 +1,15 @@
-"""Telling tenants what their leases are charged: sampled, because a rate may change with every
-command of anyone.
+"""What one follower knows of its leases' rates, and the notices it is due.
 
-Each follower remembers what it was told last and is told again only what changed. A warning comes
-once when the rate gets within the follower's distance of the limit, and again only after it has
-been outside.
+Rates are sampled, because they may change with every command of anyone. A follower is told what
+changed since it was told last. A warning comes once when a rate gets within the follower's distance
+of the limit, and again only after it has been outside.
 """
 
 from __future__ import annotations
 
-import msgspec
+from collections.abc import Iterable
 
-from laissez.exchange.accounts import Account
-from laissez.market import Market
+from laissez.market.answers import LeaseView
 from laissez.units import format_time
 from laissez.wire.events import LimitNear, Notice, RateChanged
 from laissez.wire.ids import lease_id, tag_of
@@ -20,64 +18,33 @@ from laissez.wire.rendering import optional_price, price
 PPM = 1_000_000
 
 
-class Level(msgspec.Struct, frozen=True, gc=False):
-    lease: str
-    leaf: str
-    rate: int  # what it is charged
-    limit: int | None
-    # what presses on it: more than it is charged while a hold caps that, and what counts once the
-    # hold is over
-    pressing: int
-
-
 class RateWatch:
-    """What one follower knows of its leases' rates. `within_ppm` is the distance at which it wants
-    to be warned, in millionths of the limit."""
+    """`within_ppm` is the distance at which the follower wants to be warned, in millionths of the
+    limit."""
 
     def __init__(self, within_ppm: int) -> None:
         self._within_ppm = within_ppm
-        self._told: dict[str, int] = {}
-        self._warned: set[str] = set()
+        self._told: dict[int, int] = {}  # lease: the rate it is charged
+        self._warned: set[int] = set()
 
-    def notices(self, at: int, levels: list[Level]) -> list[Notice]:
+    def notices(self, at: int, leases: Iterable[LeaseView]) -> list[Notice]:
+        """What is new, given all live leases of the tenant."""
         notices: list[Notice] = []
-        for level in levels:
-            if self._told.get(level.lease) != level.rate:
-                notices.append(
-                    RateChanged(
-                        format_time(at),
-                        level.lease,
-                        level.leaf,
-                        price(level.rate),
-                        optional_price(level.limit),
-                    )
-                )
-            if level.limit is not None and self._is_near(level.pressing, level.limit):
-                if level.lease not in self._warned:
-                    notices.append(
-                        LimitNear(
-                            format_time(at),
-                            level.lease,
-                            level.leaf,
-                            price(level.pressing),
-                            price(level.limit),
-                        )
-                    )
-                self._warned.add(level.lease)
-            else:
-                self._warned.discard(level.lease)
-        self._told = {level.lease: level.rate for level in levels}
-        self._warned &= self._told.keys()
+        time, told, near = format_time(at), {}, set()
+        for lease in leases:
+            number, leaf, limit = lease.lease, lease.leaf, lease.limit
+            told[number] = lease.charged
+            if self._told.get(number) != lease.charged:
+                id, rate = lease_id(tag_of(lease.tenant), number), price(lease.charged)
+                notices.append(RateChanged(time, id, leaf, rate, optional_price(limit)))
+            # While a hold caps the charge, `rate` is more: it counts once the hold is over.
+            if limit is not None and self._is_near(lease.rate, limit):
+                near.add(number)
+                if number not in self._warned:
+                    id, rate = lease_id(tag_of(lease.tenant), number), price(lease.rate)
+                    notices.append(LimitNear(time, id, leaf, rate, price(limit)))
+        self._told, self._warned = told, near
         return notices
 
     def _is_near(self, rate: int, limit: int) -> bool:
         return (limit - rate) * PPM <= limit * self._within_ppm
-
-
-def levels(market: Market, account: Account) -> list[Level]:
-    """What the tenant's leases are charged now."""
-    held, tag = market.leases(account.name), tag_of(account.name)
-    return [
-        Level(lease_id(tag, lease.lease), lease.leaf, lease.charged, lease.limit, lease.rate)
-        for lease in held
-    ]

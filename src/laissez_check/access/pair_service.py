@@ -20,8 +20,8 @@ from laissez.server.clock import Clock
 from laissez.server.data_folder import create, open_folder
 from laissez.server.gateway import Gateway
 from laissez.server.http.app import App, make_app
+from laissez.server.maintenance import notify_rates
 from laissez.server.quotas import StreamQuota
-from laissez.server.rate_notices import sample
 from laissez.server.settings import Limits, Settings
 from laissez.server.settings import Webhooks as WebhookSettings
 from laissez.server.webhooks.addresses import Target
@@ -121,7 +121,7 @@ class Service:
         """Until all that was done is stored, and all that it set off has been sent; then what
         leases are charged is told, as once a second."""
         await self.gateway.all_durable()
-        sample(self.gateway, ME)
+        notify_rates(self.gateway, ME)
         for _ in range(TURNS):
             await asyncio.sleep(0)
 
