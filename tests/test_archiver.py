@@ -11,8 +11,8 @@ import pytest
 from laissez.journal import Base, Reader, archive, snapshots
 from laissez.journal.format import archives
 from laissez.journal.verify import verify
-from laissez.server.archiver import NOT_ARCHIVED, Archiver, in_child
 from laissez.server.data_folder import Replaying, exchange_after, open_folder
+from laissez.server.retention import NOT_ARCHIVED, Archiver, in_child
 from laissez.server.settings import Limits
 from laissez.units import format_time
 from laissez_check.bills.compare import audit_bills

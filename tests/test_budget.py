@@ -27,9 +27,9 @@ from laissez.journal.verify import verify
 from laissez.market.commands import AdvanceTime, CloseBooks
 from laissez.server import billing
 from laissez.server.data_folder import Replaying, open_folder
+from laissez.server.retention import Snapshotter
 from laissez.server.settings import Journal as JournalSettings
 from laissez.server.settings import Limits
-from laissez.server.snapshotter import Snapshotter
 from laissez.units import CHARGE_PER_MICRO_DOLLAR, dollars, format_time, parse_time
 from laissez.wire.rendering import action_text
 from service_world import HOUR_US, World, with_service

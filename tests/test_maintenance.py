@@ -15,12 +15,12 @@ from laissez.exchange.commands import SERVICE
 from laissez.journal import snapshots
 from laissez.journal.verify import verify
 from laissez.market.commands import CancelOrder
-from laissez.server import background, maintenance, snapshotter
+from laissez.server import background, maintenance, retention
 from laissez.server.data_folder import Replaying, open_folder
 from laissez.server.maintenance import Bookkeeper, end_holds
+from laissez.server.retention import Snapshotter
 from laissez.server.settings import Books, Limits
 from laissez.server.settings import Journal as JournalSettings
-from laissez.server.snapshotter import Snapshotter
 from laissez.units import format_time
 from live_world import SOON_S, Live, eventually, place, with_live
 from service_world import HOUR_US, World, with_service
@@ -238,7 +238,7 @@ def kept_in(folder: Path) -> list[int]:
 def test_snapshots_are_taken_in_a_copy_verified_and_pruned(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(snapshotter, "SNAPSHOT_LOOK_S", 0.005)
+    monkeypatch.setattr(retention, "SNAPSHOT_LOOK_S", 0.005)
     data = tmp_path / "data"
     taken: list[int] = []
 

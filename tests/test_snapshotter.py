@@ -12,9 +12,9 @@ from typing import Any, NoReturn
 
 import pytest
 
-from laissez.server import snapshotter
+from laissez.server import retention
+from laissez.server.retention import Snapshotter
 from laissez.server.settings import Journal as JournalSettings
-from laissez.server.snapshotter import Snapshotter
 from live_world import eventually
 from service_world import World, with_service
 
@@ -43,7 +43,7 @@ def died(*_: Any) -> NoReturn:
 def test_snapshots_go_on_after_one_that_could_not_be_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, fault: str
 ) -> None:
-    monkeypatch.setattr(snapshotter, "SNAPSHOT_LOOK_S", 0.001)
+    monkeypatch.setattr(retention, "SNAPSHOT_LOOK_S", 0.001)
 
     async def story(world: World) -> None:
         journal = world.gateway._journal
@@ -60,10 +60,10 @@ def test_snapshots_go_on_after_one_that_could_not_be_taken(
             elif fault == "no files for the journal":
                 patched.setattr(journal, "reader", no_files)
             else:
-                patched.setattr(snapshotter, "_wait_and_store", died)
+                patched.setattr(retention, "_wait_and_store", died)
                 patched.setattr(journal, "reader", late_reader)
             running = asyncio.create_task(taker.run())
-            await eventually(lambda: snapshotter.NOT_WRITTEN in caplog.text or running.done())
+            await eventually(lambda: retention.NOT_WRITTEN in caplog.text or running.done())
         assert not running.done() and 0 == taker.taken
         await world.place("ann", "h100", "1")
         await eventually(lambda: taker.taken > 0 or running.done())

@@ -24,9 +24,9 @@ from laissez.market.commands import CancelOrder, PlaceOrder, SetFloor
 from laissez.server import data_folder
 from laissez.server.auth import new_key
 from laissez.server.gateway import Gateway
+from laissez.server.retention import Snapshotter
 from laissez.server.settings import Journal as JournalSettings
 from laissez.server.settings import Limits
-from laissez.server.snapshotter import Snapshotter
 from laissez.wire.ids import lease_id, order_id, tag_of
 from laissez_bench.crowd import tree
 

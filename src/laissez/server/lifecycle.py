@@ -1,8 +1,7 @@
-"""The parts of the service put together over one open data folder: the gateway, the API, the
-sessions,
-and what goes on beside the requests.
+"""The parts of the service over one open data folder: the gateway, the API, the sessions, and what
+runs in the background.
 
-It listens to nothing and reads no signal: `server` puts it behind a socket, and a simulated world
+It listens to nothing and handles no signal: `serve` puts it behind a socket, and a simulated world
 behind a network of its own.
 """
 
@@ -19,7 +18,6 @@ from typing import Any
 
 from laissez.journal import GroupCommit
 from laissez.server import maintenance
-from laissez.server.archiver import Archiver
 from laissez.server.audit.writer import AuditWriter
 from laissez.server.beside import FILE, Beside
 from laissez.server.data_folder import Opened
@@ -27,9 +25,9 @@ from laissez.server.gateway import Commit, Gateway
 from laissez.server.http.app import make_app
 from laissez.server.http.static import FOLDER
 from laissez.server.quotas import StreamQuota
+from laissez.server.retention import Archiver, MakeCopy, Snapshotter, by_fork
 from laissez.server.settings import Settings
 from laissez.server.signins import SignIns
-from laissez.server.snapshotter import MakeCopy, Snapshotter, by_fork
 from laissez.server.webhooks.dispatcher import Webhooks
 from laissez.server.websocket.sessions import Sessions
 from laissez.wire.problems import ProblemError
@@ -41,8 +39,8 @@ log = logging.getLogger("laissez.server")
 
 
 class Service:
-    """Belongs to one event loop. `begin`, then `app` may be asked; `say_farewell` before the last
-    request ends, `end` after it, and `close`."""
+    """Belongs to one event loop. `begin` comes before the first request, `say_farewell` before the
+    last one ends, then `stop_tasks`, `end` and `close`."""
 
     def __init__(
         self,
@@ -86,15 +84,15 @@ class Service:
         self._tasks: list[asyncio.Task[None]] = []
 
     def begin(self) -> None:
-        """What a crash left undone is done, and what goes on for ever begins."""
+        """Finish what a crash left undone, and start the background tasks."""
         orphans = maintenance.cancel_orphans(self.gateway, maintenance.last_done(self.gateway))
         if orphans:
             log.info("cancelled orders whose sessions were lost", extra={"orders": orphans})
-        self._tasks = [asyncio.create_task(work) for work in self._works()]
+        self._tasks = [asyncio.create_task(work) for work in self._background()]
         for task in self._tasks:
             task.add_done_callback(partial(_note_end, self.gateway))
 
-    def _works(self) -> list[Coroutine[Any, Any, None]]:
+    def _background(self) -> list[Coroutine[Any, Any, None]]:
         return [
             maintenance.end_holds(self.gateway),
             maintenance.Bookkeeper(self.gateway, self._settings.books).run(),
@@ -109,13 +107,13 @@ class Service:
         ]
 
     async def say_farewell(self) -> None:
-        """Nothing new is taken; sessions and streams are told why they end. Who does not read is
-        not waited for."""
+        """Accept nothing new, and tell sessions and streams why they end. Those that do not read
+        are not waited for."""
         self.gateway.stopping = True
         self.gateway.end_streams(CLOSE_STOPPING, "stopping")
         self.app.site.previews.give_up()
         if self.gateway.failure is None:
-            # Now, not at the next start: until then a hold may end, and one of them win a lease.
+            # Now, not at the next start: a hold may end before, and an orphan win a lease.
             maintenance.cancel_orphans(self.gateway, self.gateway.clock.now())
         log.info("stopping")
         with suppress(TimeoutError):
@@ -129,8 +127,7 @@ class Service:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def end(self) -> None:
-        """Wait for what is on its way to the disk, and leave a snapshot: the next start replays
-        nothing."""
+        """Wait until all is durable, and leave a snapshot: the next start replays nothing."""
         with suppress(Exception):
             await self.gateway.all_durable()
         self.snapshotter.take_last()
@@ -148,8 +145,8 @@ class Service:
 
 
 def _note_end(gateway: Gateway, task: asyncio.Task[None]) -> None:
-    """They run for ever; one that ends by itself met a bug, and the service must not go on without
-    it, or a journal that has failed already."""
+    """Background tasks never end by themselves, except by a bug or because the journal has failed.
+    The service must not go on without one."""
     error = None if task.cancelled() else task.exception()
     if error is not None and not isinstance(error, ProblemError):
         log.critical("a task of the server ended", exc_info=error)

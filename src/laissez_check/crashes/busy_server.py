@@ -6,7 +6,7 @@ from __future__ import annotations
 import runpy
 import sys
 
-from laissez.server.snapshotter import Snapshotter
+from laissez.server.retention import Snapshotter
 from laissez_check.started_server import Entry
 
 COMMANDS = 150  # between two snapshots
