@@ -1,5 +1,4 @@
-"""Long work that nobody must wait behind: about a millisecond of it at a time, and between two
-pieces the loop is everybody else's."""
+"""Long work in pieces of about a millisecond, between which the event loop is everybody else's."""
 
 from __future__ import annotations
 
@@ -10,9 +9,9 @@ from typing import TypeVar
 from laissez.server.clock import Clock
 
 WORK_US = 1_000
-# How long it rests after a piece, in times of how long that took:
-NO_REST = 0  # somebody waits for it; others only have their turn
-RESTS = 2  # a third of the loop is its own
+# The rest after a piece, as a multiple of the time that the piece took:
+NO_REST = 0  # somebody waits for the work; others only have their turn
+RESTS = 2  # it takes a third of the loop
 RESTS_MORE = 5  # a sixth: it is wanted soon, and may go on for long
 RESTS_LONG = 19  # a twentieth: nobody waits for it
 
@@ -26,21 +25,20 @@ class Background:
         self._began = clock.now()
 
     async def between(self) -> None:
-        """To be awaited between two steps of the work, which must bear that others do something
-        meanwhile."""
+        """Await it between two steps; others may change anything meanwhile."""
         worked = self._clock.now() - self._began
         if worked >= WORK_US:
             await asyncio.sleep(self._rests * worked / 1e6)
             self._began = self._clock.now()
 
     async def parts(self, items: Sequence[T], size: int) -> AsyncIterator[Sequence[T]]:
-        """So many at a time."""
+        """`size` items at a time."""
         for first in range(0, len(items), size):
             await self.between()
             yield items[first : first + size]
 
     async def of(self, items: Iterable[T]) -> AsyncIterator[T]:
-        """One after the other, as many as there are at the beginning."""
+        """One item at a time, of those that there are at the beginning."""
         for item in list(items):
             await self.between()
             yield item

@@ -1,7 +1,5 @@
-"""A caller that comes back after a while may have missed a million events. They are read a page at
-a time, as fast as the caller takes them and its rate limit pays for them. The last page is left to
-the stream or session that follows from then on.
-"""
+"""Send missed events a page at a time, as fast as the caller takes them and its rate limit pays for
+them: there may be a million. The last page is left to the stream or session that follows."""
 
 from __future__ import annotations
 
@@ -21,9 +19,9 @@ async def catch_up(
     n: int,
     send: Callable[[list[Numbered]], Awaitable[bool]],
 ) -> int:
-    """Send pages of the holder's events after `n` as long as `send` says so; returns the number of
-    the last that was sent, with which a page at most is left. Meanwhile what was opened is ended
-    with its key, like one that follows."""
+    """Send pages of the holder's events after `n` while `send` returns true; returns the number of
+    the last event sent, after which at most a page is left. Revoking the key ends `opened`
+    meanwhile, too."""
     gateway.keep(opened)
     try:
         goes_on = True

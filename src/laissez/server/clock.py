@@ -1,9 +1,8 @@
-"""The service's clock: the wall clock when it started, and from then on only time that really
-passed.
+"""The service's clock: the wall clock at the start, and from then on monotonic time.
 
-A wall clock that is set back or jumps ahead would bill tenants for time that did not pass, so it is
-read once. Time never falls, also not across a restart: it goes on from the last entry of the
-journal if the wall clock is behind it.
+A wall clock that jumps would bill tenants for time that did not pass, so it is read once. Time
+never falls, also not across a restart: where the wall clock is behind the last entry of the
+journal, time goes on from that entry.
 """
 
 from __future__ import annotations

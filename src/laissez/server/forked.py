@@ -1,9 +1,8 @@
-"""A copy of the process: it has all of the state as it was when it was made, and works on it while
-the market goes on.
+"""A fork of the process, which works on the state as it was while the market goes on.
 
-What it does changes nothing here. It holds on to nothing but its end of a line to us, and it does
-not outlive whoever asked for it: it is killed where the `with` ends before its work does, and ends
-by itself when its time is over, also if the server is gone by then.
+It keeps no file open but its end of a socket pair, not even the journal's lock. It does not outlive
+its purpose: it is killed where the `with` ends before its work does, and ends by itself when its
+time is over, also if the server is gone by then.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ import signal
 import socket
 import traceback
 from collections.abc import Callable
-from types import TracebackType
 from typing import NoReturn, Self
 
 FIRST_OWN_FILE, FILES_MAX = 3, 1 << 20  # after standard input, output and error
@@ -28,9 +26,8 @@ class CopyFailed(Exception):
     signal that ended it."""
 
     def __init__(self, status: int, said: str) -> None:
-        super().__init__(
-            f"the copy of the process ended with {status}{f': {said}' if said else ''}"
-        )
+        why = f": {said}" if said else ""
+        super().__init__(f"the copy of the process ended with {status}{why}")
         self.status = status
 
     @property
@@ -39,8 +36,8 @@ class CopyFailed(Exception):
 
 
 class Copy:
-    """Made at once; used in a `with`. `work` gets the copy's end of the line, and may say its
-    answer there before it returns."""
+    """Forks at once; used in a `with`. `work` runs in the fork and may send its answer through the
+    socket it gets."""
 
     def __init__(
         self, work: Callable[[socket.socket], None], within_s: float | None = None
@@ -61,31 +58,26 @@ class Copy:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._line.close()
         if not self._ended:
             self.kill()
             os.waitpid(self._pid, 0)
 
     def kill(self) -> None:
-        """Whoever waits for its answer hears that it ended so."""
+        """`answer` raises `CopyFailed` then."""
         os.kill(self._pid, signal.SIGKILL)
 
     async def tell(self, message: bytes) -> None:
         await asyncio.get_running_loop().sock_sendall(self._line, message)
 
     async def answer(self) -> bytes:
-        """All that it says until it ends; raises `CopyFailed` unless its work was done."""
+        """All that the fork sends until it ends; raises `CopyFailed` unless its work was done."""
         loop = asyncio.get_running_loop()
         said = bytearray()
         while piece := await loop.sock_recv(self._line, PIECE_BYTES):
             said += piece
-        # The line is closed when it has ended, so there is nothing to wait for.
+        # The socket is closed by its end, so there is nothing to wait for.
         _, status = os.waitpid(self._pid, 0)  # noqa: ASYNC222
         self._ended = True
         code = os.waitstatus_to_exitcode(status)
@@ -97,14 +89,13 @@ class Copy:
 def _work_and_end(
     work: Callable[[socket.socket], None], line: socket.socket, within_s: float | None
 ) -> NoReturn:
-    """In the copy. It ends here, whatever happens: nothing of the server may run twice."""
+    """In the fork. It ends here, whatever happens: nothing of the server may run twice."""
     status = FAILED
     try:
         gc.disable()
         # the event loop's: a signal would be written into whatever file gets its number next
         signal.set_wakeup_fd(-1)
-        # Nothing but the line may be held on to: not the journal's lock, which must be free as soon
-        # as the server is gone, and no connection.
+        # The journal's lock must be free as soon as the server is gone, and connections closed.
         os.closerange(FIRST_OWN_FILE, line.fileno())
         os.closerange(line.fileno() + 1, FILES_MAX)
         os.nice(10)

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -49,7 +48,6 @@ class Service:
         commit: Commit = GroupCommit,
         make_copy: MakeCopy = by_fork,
         files: Path = FOLDER,
-        chance: Callable[[], float] = random.random,
     ) -> None:
         folder = Path(settings.data.folder)
         self._settings = settings
@@ -69,7 +67,7 @@ class Service:
         self.sessions = Sessions(self.gateway, self.places)
         self.snapshotter = Snapshotter(self.gateway, opened.journal, settings.journal, make_copy)
         self.archiver = Archiver(self.gateway, opened.journal, settings.journal.retain_us)
-        self.webhooks = Webhooks(self.gateway, settings.webhooks, folder, self.beside, chance)
+        self.webhooks = Webhooks(self.gateway, settings.webhooks, folder, self.beside)
         self.signins = SignIns(self.gateway, self.beside)
         self.app = make_app(
             self.gateway,

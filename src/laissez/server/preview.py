@@ -1,8 +1,7 @@
-"""What commands of the operator would do: they are carried out, on a copy of the process, and what
-came of them is told. Exact, and nothing changes.
+"""Previews of the operator's commands: they are carried out on a fork of the process, so the answer
+is exact and nothing changes.
 
-Only what happens at once is told: what a band lets through later, or a hold keeps for now, comes
-when it comes.
+Only what happens at once is told, not what a band lets through later or a hold keeps for now.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from __future__ import annotations
 import socket
 from collections import Counter
 from collections.abc import Sequence
-from functools import partial
 from typing import TypeAlias
 
 import msgspec
@@ -47,19 +45,15 @@ class Previews:
     async def of(self, commands: Sequence[Readable]) -> PreviewDone:
         self._gateway.admission.check_open()
         if len(self._under_way) >= PREVIEWS_AT_ONCE:
-            raise ProblemError(
-                Code.OVERLOADED,
-                f"{PREVIEWS_AT_ONCE} previews are being worked out: try again in a moment",
-                1.0,
-            )
+            why = f"{PREVIEWS_AT_ONCE} previews are being worked out: try again in a moment"
+            raise ProblemError(Code.OVERLOADED, why, 1.0)
         copy = self._begin(commands)
         self._under_way.add(copy)
         try:
             with copy:
                 return _read_done(await copy.answer())
         except CopyFailed as failed:
-            # the server is being stopped, and did not wait for it
-            self._gateway.admission.check_open()
+            self._gateway.admission.check_open()  # a server that stops gives previews up
             if not failed.took_too_long:
                 raise
             why = (
@@ -71,38 +65,26 @@ class Previews:
             self._under_way.remove(copy)
 
     def _begin(self, commands: Sequence[Readable]) -> Copy:
+        exchange, at = self._gateway.exchange, self._gateway.clock.now()
+
+        def work(line: socket.socket) -> None:
+            line.sendall(msgspec.msgpack.encode(carried_out(exchange, at, commands)))
+
         try:
-            return Copy(
-                partial(
-                    _say_what_would_happen,
-                    self._gateway.exchange,
-                    self._gateway.clock.now(),
-                    commands,
-                ),
-                PREVIEW_S,
-            )
+            return Copy(work, PREVIEW_S)
         except OSError as error:
-            raise ProblemError(
-                Code.OVERLOADED,
-                f"there is no room for a copy of the process: {error.strerror}; try again later",
-                10.0,
-            ) from None
+            why = f"there is no room for a copy of the process: {error.strerror}; try again later"
+            raise ProblemError(Code.OVERLOADED, why, 10.0) from None
 
     def give_up(self) -> None:
-        """Nobody waits for those that are under way: the server is being stopped."""
+        """End those under way: the server is being stopped."""
         for copy in self._under_way:
             copy.kill()
 
 
-def _say_what_would_happen(
-    exchange: Exchange, at: int, commands: Sequence[Readable], line: socket.socket
-) -> None:
-    line.sendall(msgspec.msgpack.encode(carried_out(exchange, at, commands)))
-
-
 def carried_out(exchange: Exchange, at: int, commands: Sequence[Readable]) -> PreviewDone:
-    """Have the commands carried out by the exchange, and say what came of it."""
-    # what is over by now is no consequence
+    """Apply the commands to the exchange and compare it before and after."""
+    # holds that are over by now end first: they are no consequence
     exchange.apply(at, Request(OPERATOR, SERVICE, "", b"", AdvanceTime()))
     before = _Look(exchange.market)
     events: list[Event] = []
@@ -125,9 +107,8 @@ class _Look:
     def __init__(self, market: Market) -> None:
         self.leases: dict[str, LeaseView] = {lease.leaf: lease for lease in market.leases()}
         self.rate = sum(lease.charged for lease in self.leases.values())
-        self.idle = sum(market.is_online(leaf) for leaf in market.topology.leaves) - len(
-            self.leases
-        )
+        online = sum(market.is_online(leaf) for leaf in market.topology.leaves)
+        self.idle = online - len(self.leases)
 
 
 def _compared(
@@ -144,15 +125,14 @@ def _compared(
     ]
     lost = Counter(one.tenant for one in ended)
     won = Counter(one.tenant for one in events if isinstance(one, LeaseStarted))
+    tenants = [PreviewTenant(name, lost[name], won[name]) for name in sorted({*lost, *won})]
     return PreviewDone(
         at=format_time(at),
         refused=tuple(refused),
         leases_ended=len(ended),
         leases_started=won.total(),
         transfers=sum(was.tenant != now.tenant for was, now in pairs),
-        tenants=tuple(
-            [PreviewTenant(tenant, lost[tenant], won[tenant]) for tenant in sorted({*lost, *won})]
-        ),
+        tenants=tuple(tenants),
         ended=tuple(ended[:ENDED_SHOWN]),
         rate_before=price(before.rate),
         rate_after=price(after.rate),
