@@ -1,17 +1,16 @@
-"""The board on which operators' maps show what they read and how hard they press. In memory alone:
-after a restart it fills with the next reports.
+"""What the operator's maps report: their readings and how hard they press on prices. Kept in memory
+only: after a restart it fills with the next reports.
 
 Bounded in every direction: runners, maps of each, points of each map and of all maps together.
 """
 
 from __future__ import annotations
 
-import math
-from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import Final
+from operator import itemgetter
+from typing import Final, TypeAlias
 
 from msgspec.structs import asdict
 
@@ -24,62 +23,56 @@ POINTS_MAX: Final = 100_000  # of all maps: an answer with all of them is some m
 LATE_AFTER_TURNS: Final = 3
 SILENT_MAX_US: Final = HOUR_US
 
+# when it was heard, the runner's time, value, pressure
+Point: TypeAlias = tuple[int, int, float | None, float]
 
-class Course:
-    """The values and pressures of one map, oldest first, by the runner's clock and with the times
-    at which they were heard by the service's. NaN stands for no value."""
+
+class Series:
+    """The values and pressures of one map, oldest first, by the runner's clock, each with the time
+    at which the service heard of it."""
 
     def __init__(self) -> None:
-        self._heard = array("q")
-        self._times = array("q")
-        self._values = array("d")
-        self._pressures = array("d")
+        self._points: list[Point] = []
 
     def add(self, heard: int, at: int, reported: MapReport, points_max: int) -> None:
-        """A time that was reported before is the same report sent again; one before that means that
-        a clock was set back, and begins anew."""
-        last = self._times[-1] if self._times else at - 1
+        """The same time again is a report sent twice; an earlier one means that the runner's clock
+        was set back, and begins anew."""
+        last = self._points[-1][1] if self._points else at - 1
         if at == last:
             return
         value = reported.signals[0].value if reported.signals else None
-        self._heard.append(heard)
-        self._times.append(at)
-        self._values.append(math.nan if value is None else value)
-        self._pressures.append(max((one.pressure for one in reported.pressures), default=0.0))
+        pressure = max((one.pressure for one in reported.pressures), default=0.0)
+        self._points.append((heard, at, value, pressure))
         self.keep_latest(1 if at < last else points_max)
 
     def keep_latest(self, points: int) -> None:
-        if len(self._times) > points:
-            for column in (self._heard, self._times, self._values, self._pressures):
-                del column[:-points]
+        del self._points[:-points]
 
     def after(
         self, since: int | None, written: Callable[[int], str]
     ) -> Iterator[tuple[str, float | None, float]]:
-        first = 0 if since is None else bisect_right(self._heard, since)
-        for at, value, pressure in zip(
-            self._times[first:], self._values[first:], self._pressures[first:], strict=True
-        ):
-            yield written(at), None if math.isnan(value) else value, pressure
+        """What was heard after `since`."""
+        first = 0 if since is None else bisect_right(self._points, since, key=itemgetter(0))
+        for _, at, value, pressure in self._points[first:]:
+            yield written(at), value, pressure
 
 
 class Runner:
-    """The last report of a runner, when it came by the service's clock, and the courses of its
-    maps."""
+    """The last report of a runner, when the service heard it, and the series of its maps."""
 
     report: InfraMapsReport
     heard: int
 
     def __init__(self) -> None:
-        self.courses: dict[str, Course] = {}
+        self.series: dict[str, Series] = {}
 
     def take(self, report: InfraMapsReport, now: int, points_max: int) -> None:
         self.report = report
         self.heard = now
         at = parse_time(report.at)
-        self.courses = {each.name: self.courses.get(each.name) or Course() for each in report.maps}
+        self.series = {each.name: self.series.get(each.name) or Series() for each in report.maps}
         for each in report.maps:
-            self.courses[each.name].add(now, at, each, points_max)
+            self.series[each.name].add(now, at, each, points_max)
 
     def is_late(self, now: int) -> bool:
         return now - self.heard > self._late_after_us
@@ -97,7 +90,7 @@ class Runner:
         maps = tuple(
             [
                 MapShown(
-                    **asdict(each), history=tuple(self.courses[each.name].after(since, written))
+                    **asdict(each), history=tuple(self.series[each.name].after(since, written))
                 )
                 for each in report.maps
             ]
@@ -118,17 +111,17 @@ class Board:
         """A report, whose texts have been checked."""
         runner = self._runners.setdefault(name, Runner())
         others = [
-            course
+            one
             for each in self._runners.values()
             if each is not runner
-            for course in each.courses.values()
+            for one in each.series.values()
         ]
         points_max = max(
             1, min(POINTS_PER_MAP_MAX, self._points_max // max(1, len(report.maps) + len(others)))
         )
         runner.take(report, now, points_max)
-        for course in others:  # some of them may not report for long
-            course.keep_latest(points_max)
+        for one in others:  # some of them may not report for long
+            one.keep_latest(points_max)
         self._forget(now)
 
     def shown(self, now: int, since: int | None) -> InfraMaps:

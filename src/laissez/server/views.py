@@ -1,9 +1,8 @@
-"""The exchange as its callers see it: pure functions from its state, or from the outcome of a
-command, to what the wire carries.
+"""The exchange as its callers see it: pure functions from its state to what the wire carries.
 
-The market's own time is that of its latest command. Nothing moves between two commands except that
-charges go on, at constant rates, until the next hold ends; so what is asked about a later moment is
-worked out here, exactly, without a command that says that time has passed.
+The market's own time is that of its latest command. Between two commands only charges go on, at
+constant rates, until the next hold ends. So the state at a later moment is computed here, exactly,
+without a command that lets time pass.
 """
 
 from __future__ import annotations
@@ -44,8 +43,8 @@ def reached(exchange: Exchange, at: int | None) -> int:
 
 
 def order_views(exchange: Exchange, account: Account, named: bool = False) -> Iterator[Order]:
-    """The open orders of a tenant, oldest first; `named` adds whose they are, for the operator.
-    Each is put into words when it is asked for."""
+    """The open orders of a tenant, oldest first; `named` adds the tenant, for the operator. Each is
+    rendered when it is asked for."""
     return (_order(account, view, named) for view in exchange.market.orders(account.name))
 
 
@@ -70,8 +69,8 @@ def _order(account: Account, view: OrderView, named: bool) -> Order:
 def lease_views(
     exchange: Exchange, account: Account, at: int | None = None, named: bool = False
 ) -> Iterator[Lease]:
-    """The leases of a tenant that last, oldest first, with what they cost until `at` (until the
-    market's own time if None)."""
+    """The live leases of a tenant, oldest first, with what they cost until `at` (the market's own
+    time if None)."""
     passed = reached(exchange, at) - exchange.market.now
     return (_lease(exchange, view, passed, named) for view in exchange.market.leases(account.name))
 
@@ -79,10 +78,8 @@ def lease_views(
 def lease_view(
     exchange: Exchange, lease: LeaseView, at: int | None = None, named: bool = False
 ) -> Lease | None:
-    """A lease as it is at that time; None if it has ended."""
-    if lease.end is not None:
-        return None
-    # Time may have passed since it was looked up.
+    """A lease as it is at that time, which may have passed since it was looked up; None if it has
+    ended."""
     view = exchange.market.lease(lease.tenant, lease.lease)
     if view is None or view.end is not None:
         return None
@@ -90,7 +87,7 @@ def lease_view(
 
 
 def _lease(exchange: Exchange, view: LeaseView, passed: int, named: bool) -> Lease:
-    """As it is so many microseconds after the market's own time."""
+    """A lease `passed` microseconds after the market's own time."""
     tag = tag_of(view.tenant)
     return Lease(
         lease_id(tag, view.lease),
@@ -129,7 +126,8 @@ def price_segment(piece: Piece) -> PriceSegment:
 
 
 def instance_views(exchange: Exchange, account: Account, named: bool = False) -> Iterator[Instance]:
-    """Pending and running ones, oldest request first. Each is rendered when it is asked for."""
+    """Pending and running instances, oldest request first. Each is rendered when it is asked
+    for."""
     market = exchange.market
     found: list[OrderView | LeaseView] = [
         *market.orders(account.name),
@@ -137,7 +135,7 @@ def instance_views(exchange: Exchange, account: Account, named: bool = False) ->
     ]
     found.sort(key=lambda view: view.order)
     return (
-        _pending(view, named) if isinstance(view, OrderView) else _running(view, named)
+        _pending(view, named) if isinstance(view, OrderView) else _won(view, named)
         for view in found
     )
 
@@ -147,23 +145,10 @@ def instance_view(
 ) -> Instance | None:
     """The instance of an order; one that stopped as long as the books know it."""
     lease = lease_of_order(exchange, account, order)
-    if lease is None:
-        waits = exchange.market.order(account.name, order)
-        return None if waits is None else _pending(waits, named)
-    if lease.end is None:
-        return _running(lease, named)
-    tag = tag_of(account.name)
-    return Instance(
-        instance_of_order(order_id(tag, order)),
-        "stopped",
-        lease.leaf,
-        lease.leaf,
-        lease_id(tag, lease.lease),
-        None,
-        None,
-        format_time(lease.end),
-        account.name if named else None,
-    )
+    if lease is not None:
+        return _won(lease, named)
+    waits = exchange.market.order(account.name, order)
+    return None if waits is None else _pending(waits, named)
 
 
 def lease_of_order(exchange: Exchange, account: Account, order: int) -> LeaseView | None:
@@ -187,24 +172,25 @@ def _pending(view: OrderView, named: bool) -> Instance:
     )
 
 
-def _running(view: LeaseView, named: bool) -> Instance:
-    tag = tag_of(view.tenant)
+def _won(view: LeaseView, named: bool) -> Instance:
+    """Running, or stopped when its lease ended."""
+    tag, runs = tag_of(view.tenant), view.end is None
     return Instance(
         instance_of_order(order_id(tag, view.order)),
-        "running",
+        "running" if runs else "stopped",
         view.leaf,
         view.leaf,
         lease_id(tag, view.lease),
-        price(view.rate),
-        optional_price(view.limit),
-        format_time(view.start),
+        price(view.rate) if runs else None,
+        optional_price(view.limit) if runs else None,
+        format_time(view.start if view.end is None else view.end),
         view.tenant if named else None,
     )
 
 
 def own_number(id: str) -> int:
-    """The number that a tenant's own id of an order, a lease or an instance ends with: they grow
-    with age."""
+    """The number at the end of a tenant's own id of an order, lease or instance: newer ones are
+    higher."""
     return int(id[12:])  # a prefix of four characters, a tag of eight
 
 
@@ -212,8 +198,8 @@ def own_number(id: str) -> int:
 
 
 def quote_view(exchange: Exchange, holder: str | None, scope: str, at: int) -> Quote:
-    """What wins a leaf of the scope now. Outside the asker's pricing domain answers exactly like a
-    scope that does not exist."""
+    """What wins a leaf of the scope now. A scope outside the asker's pricing domain is answered
+    exactly like one that does not exist."""
     try:
         quoted = exchange.market.quote(None if holder == OPERATOR else holder, scope)
     except UnknownScope:
