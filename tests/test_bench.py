@@ -17,7 +17,8 @@ from laissez_bench.crowd import Crowd, tree
 from laissez_bench.generator import Phase
 from laissez_bench.market import LOADS, OPERATIONS, Timer
 from laissez_bench.statistics import Counted, Ratio, ratio_of
-from laissez_bench.verdicts import Verdict
+from laissez_bench.verdict import Verdict
+from laissez_bench.world import World
 
 KEYS = {
     "operation",
@@ -77,7 +78,9 @@ def test_json_is_one_array_of_rows() -> None:
 
 @pytest.mark.usefixtures("small")
 def test_the_table_shows_growth(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cli, "times_oracle", lambda: 1_000.0)  # measured for real by the test above
+    monkeypatch.setattr(
+        market, "times_oracle", lambda: 1_000.0
+    )  # measured for real by the test above
     ran = CliRunner().invoke(cli.app, ["market", "--leaves", "100,200", "--calls", "100"])
     assert 0 == ran.exit_code, ran.output
     assert "place + cancel anywhere" in ran.stdout
@@ -140,9 +143,7 @@ class FakeServer:
 @pytest.fixture
 def side(tmp_path: Path) -> service.Side:
     held = [Held("key", [], []) for _ in range(100)]
-    found = service.Side("session", service.World(tmp_path, held, [], 100), False)
-    found.bytes_per_command = 0.0
-    return found
+    return service.Side("session", World(tmp_path, held, [], 100), False)
 
 
 def test_a_closed_row_takes_the_smallest_number_in_flight_that_gives_the_most(
@@ -157,8 +158,8 @@ def test_an_open_row_finds_the_highest_rate_that_keeps_p99(side: service.Side) -
     side.run = server = FakeServer(10_000)
     side.bisect(1.0, 16_000)
     assert service.OPEN_STEPS <= len(server.phases) <= 2 * service.OPEN_STEPS
-    assert 9_800 < side.row(None).per_second <= 10_000
-    assert 5 == pytest.approx(side.row(None).p99_ms, rel=0.02)
+    assert 9_800 < side.row().per_second <= 10_000
+    assert 5 == pytest.approx(side.row().p99_ms, rel=0.02)
 
 
 def test_one_hiccup_does_not_lower_an_open_row(side: service.Side) -> None:
@@ -172,17 +173,17 @@ def test_one_hiccup_does_not_lower_an_open_row(side: service.Side) -> None:
 
     side.run = stalls_once
     side.bisect(1.0, 16_000)
-    assert 9_800 < side.row(None).per_second <= 10_000
+    assert 9_800 < side.row().per_second <= 10_000
 
 
 def test_an_open_row_where_no_rate_keeps_p99_is_zero(side: service.Side) -> None:
     side.run = FakeServer(0)
     side.bisect(1.0, 16_000)
-    assert 0 == side.row(None).per_second
+    assert 0 == side.row().per_second
 
 
 def test_a_share_of_the_ceiling_is_of_the_rate(side: service.Side) -> None:
-    ceiling = service.Side("session", side._made, True)
+    ceiling = service.Side("session", side._world, True)
     side.counted, ceiling.counted = Counted(2, 500, pause_s=0.02), Counted(1, 1_000)
     row = side.row(ceiling)
     assert (0.25, 20.0) == (row.share_of_ceiling, row.pause_ms_max)
@@ -231,7 +232,9 @@ def test_recovery_replays_what_came_after_the_snapshot() -> None:
 @pytest.mark.slow
 @pytest.mark.once
 def test_below_at_and_above_its_capacity_every_request_of_an_open_loop_is_accounted_for() -> None:
-    rows = overload.measure(["rest"], 0.2, lambda _: None, leaves=200, tenants=20, connections=8)
+    rows = overload.measure(
+        ["rest"], 0.2, lambda _: None, leaves=200, tenants=20, connections_max=8
+    )
     assert [("rest", level) for level in overload.LEVELS] == [(row.load, row.level) for row in rows]
     for row in rows:
         assert (

@@ -80,7 +80,7 @@ def test_the_command_prints_its_rows(monkeypatch: pytest.MonkeyPatch) -> None:
         requests_per_second=1234.0,
         **shares,
     )
-    monkeypatch.setattr(cli, "measure_simulation", lambda minutes, step: [row])
+    monkeypatch.setattr(simulation, "measure", lambda minutes, step: [row])
     found = CliRunner().invoke(cli.app, ["sim", "--json"])
     assert 0 == found.exit_code, found.output
     assert [{**json.loads(found.output)[0], "speed": 250.0, "world_share": 0.25}] == json.loads(

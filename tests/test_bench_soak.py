@@ -9,8 +9,8 @@ import pytest
 from laissez.server.settings import Settings
 from laissez_bench import soak, tables
 from laissez_bench.following import Following
-from laissez_bench.readings import Readings, Remembered
-from laissez_bench.soak_verdict import (
+from laissez_bench.readings import Reading
+from laissez_bench.soak import (
     FULL_READINGS_LEAST,
     MORE_FILES_MAX,
     MORE_THREADS_MAX,
@@ -18,7 +18,7 @@ from laissez_bench.soak_verdict import (
     Audited,
     Quarter,
     Soak,
-    judged,
+    judge,
 )
 from laissez_bench.statistics import Counted, Times
 from laissez_check.part_audit import PartAudit
@@ -27,7 +27,10 @@ pytestmark = pytest.mark.once
 
 SETTINGS = Settings()
 FLAT = [100.0] * READINGS
-FULL = Remembered(
+FULL = Reading(
+    100.0,
+    50,
+    3,
     SETTINGS.limits.history_events_max - 2,
     SETTINGS.limits.idempotency_keys_max,
     SETTINGS.books.close_after_commands,
@@ -35,29 +38,21 @@ FULL = Remembered(
 STEADY = Quarter(100_000, 2.0, 9.0, 0, 10.0)
 
 
-class Seen(Readings):
-    """Readings that nobody took."""
-
-    def __init__(
-        self,
-        megabytes: list[float] = FLAT,
-        files: tuple[int, int] = (50, 50),
-        threads: tuple[int, int] = (3, 3),
-        remembered: Remembered = FULL,
-    ) -> None:
-        self.megabytes = megabytes
-        self.files, self.threads = (
-            [first] * (READINGS - 1) + [last] for first, last in (files, threads)
-        )
-        self.remembered = [remembered] * READINGS
-        self.at_first = Remembered(0, 0, 0)
+def taken(
+    megabytes: list[float] = FLAT, files: int = FULL.files, threads: int = FULL.threads
+) -> list[Reading]:
+    """Readings of which the last differs in files and threads."""
+    readings = [FULL._replace(megabytes=one) for one in megabytes]
+    return [*readings[:-1], readings[-1]._replace(files=files, threads=threads)]
 
 
 def seen(
-    readings: Readings, quarters: list[Quarter], problems: dict[str, int], doubts: list[str]
+    readings: list[Reading], quarters: list[Quarter], problems: dict[str, int], doubts: list[str]
 ) -> Soak:
     whole = Counted(600, 400_000, problems=problems)
-    return judged(whole, quarters, readings, Audited(1, 8, 1, 1, 1, doubts), SETTINGS)
+    first = Reading(100.0, 50, 3, 0, 0, 0)
+    audited = Audited(1, 8, 1, 1, 1, doubts)
+    return judge(whole, quarters, first, readings, audited, SETTINGS)
 
 
 def four(**last: Any) -> list[Quarter]:
@@ -71,44 +66,44 @@ def four(**last: Any) -> list[Quarter]:
 @pytest.mark.parametrize(
     ("readings", "quarters", "problems", "doubts", "failures"),
     [
-        (Seen(), four(), {"not_your_order": 9, "overloaded": 9}, [], []),
-        (Seen([*FLAT[:10], *[105.0] * 10]), four(), {}, [], []),
-        (Seen([*FLAT[:10], *[106.0] * 10]), four(), {}, [], ["memory"]),
-        (Seen(files=(50, 50 + MORE_FILES_MAX)), four(), {}, [], []),
-        (Seen(files=(50, 51 + MORE_FILES_MAX)), four(), {}, [], ["files"]),
-        (Seen(threads=(3, 4 + MORE_THREADS_MAX)), four(), {}, [], ["threads"]),
-        (Seen(), four(p50_ms=22.0), {}, [], []),  # eleven times as long, as long as that is little
-        (Seen(), four(p50_ms=22.1), {}, [], ["latency"]),
-        (Seen(), four(p99_ms=900.0, slow=1_000), {}, [], []),  # of 100,000: one in a hundred
-        (Seen(), four(p99_ms=900.0, slow=1_001), {}, [], ["latency"]),
+        (taken(), four(), {"not_your_order": 9, "overloaded": 9}, [], []),
+        (taken([*FLAT[:10], *[105.0] * 10]), four(), {}, [], []),
+        (taken([*FLAT[:10], *[106.0] * 10]), four(), {}, [], ["memory"]),
+        (taken(files=50 + MORE_FILES_MAX), four(), {}, [], []),
+        (taken(files=51 + MORE_FILES_MAX), four(), {}, [], ["files"]),
+        (taken(threads=4 + MORE_THREADS_MAX), four(), {}, [], ["threads"]),
+        (taken(), four(p50_ms=22.0), {}, [], []),  # eleven times as long, as long as that is little
+        (taken(), four(p50_ms=22.1), {}, [], ["latency"]),
+        (taken(), four(p99_ms=900.0, slow=1_000), {}, [], []),  # of 100,000: one in a hundred
+        (taken(), four(p99_ms=900.0, slow=1_001), {}, [], ["latency"]),
         # it was so from the first
         (
-            Seen(),
+            taken(),
             [Quarter(100_000, 2.0, 900.0, slow, 10.0) for slow in (1_500, 1_500, 3_000, 3_000)],
             {},
             [],
             [],
         ),
-        (Seen(), four(server_cpu_s=15.0), {}, [], []),
-        (Seen(), four(server_cpu_s=15.1), {}, [], ["processor time"]),
-        (Seen(), four(server_cpu_s=15.1, answered=200_000), {}, [], []),
-        (Seen(), four(answered=66_667, server_cpu_s=7.0), {}, [], []),
+        (taken(), four(server_cpu_s=15.0), {}, [], []),
+        (taken(), four(server_cpu_s=15.1), {}, [], ["processor time"]),
+        (taken(), four(server_cpu_s=15.1, answered=200_000), {}, [], []),
+        (taken(), four(answered=66_667, server_cpu_s=7.0), {}, [], []),
         # as where a third of the sessions is never answered again
-        (Seen(), four(answered=66_666, server_cpu_s=7.0), {}, [], ["throughput"]),
+        (taken(), four(answered=66_666, server_cpu_s=7.0), {}, [], ["throughput"]),
         (
-            Seen(),
+            taken(),
             four(answered=0, p50_ms=0.0, p99_ms=0.0, server_cpu_s=0.0),
             {},
             [],
             ["throughput"],
         ),
-        (Seen(), [Quarter(0, 0.0, 0.0, 0, 10.0)] * 4, {}, [], ["throughput"]),
-        (Seen(), four(), {"internal": 1}, [], ["answers"]),
-        (Seen(), four(), {}, ["record: line 7 does not follow"], ["record"]),
+        (taken(), [Quarter(0, 0.0, 0.0, 0, 10.0)] * 4, {}, [], ["throughput"]),
+        (taken(), four(), {"internal": 1}, [], ["answers"]),
+        (taken(), four(), {}, ["record: line 7 does not follow"], ["record"]),
     ],
 )
 def test_a_soak_fails_for_what_does_not_stay_as_it_is(
-    readings: Seen,
+    readings: list[Reading],
     quarters: list[Quarter],
     problems: dict[str, int],
     doubts: list[str],
@@ -119,11 +114,17 @@ def test_a_soak_fails_for_what_does_not_stay_as_it_is(
     ]
 
 
+def remembering(megabytes: list[float], short: Reading, full: int) -> list[Reading]:
+    """Readings of which the last `full` find as much remembered as may be."""
+    remembered = [short] * (READINGS - full) + [FULL] * full
+    return [one._replace(megabytes=used) for one, used in zip(remembered, megabytes, strict=True)]
+
+
 @pytest.mark.parametrize(
     "short",
     [FULL._replace(events=900_000), FULL._replace(ids=900_000), FULL._replace(entries=900_000)],
 )
-def test_memory_is_judged_once_as_much_is_remembered_as_may_be(short: Remembered) -> None:
+def test_memory_is_judged_once_as_much_is_remembered_as_may_be(short: Reading) -> None:
     """It grows until then; and one reading or two say nothing."""
     doubles = [100.0 + 10 * index for index in range(READINGS)]
     for full, is_judged in (
@@ -132,12 +133,10 @@ def test_memory_is_judged_once_as_much_is_remembered_as_may_be(short: Remembered
         (FULL_READINGS_LEAST, True),
         (READINGS, True),
     ):
-        readings = Seen(doubles)
-        readings.remembered = [short] * (READINGS - full) + [FULL] * full
+        readings = remembering(doubles, short, full)
         found = seen(readings, four(), {}, [])
         assert (is_judged, not is_judged) == (bool(found.failures), bool(found.not_judged))
-    readings = Seen([*doubles[:10], *[200.0] * 10])
-    readings.remembered = [short] * 10 + [FULL] * 10
+    readings = remembering([*doubles[:10], *[200.0] * 10], short, 10)
     assert (10, 1.0, []) == (
         (found := seen(readings, four(), {}, [])).full_from,
         found.growth,
@@ -164,7 +163,7 @@ def test_times_tell_how_many_were_longer() -> None:
 
 
 def test_the_report_says_what_was_judged(capsys: pytest.CaptureFixture[str]) -> None:
-    tables.show_soak(seen(Seen(), four(slow=1_001), {}, []))
+    tables.show_soak(seen(taken(), four(slow=1_001), {}, []))
     said = capsys.readouterr().out
     assert "judged: memory once it is full, files, threads, throughput, the median," in said
     assert (
@@ -181,7 +180,7 @@ class Heard(Following):
         self.gaps: list[str] = []
         self.parts = list(parts)
 
-    def _shown(self, part: PartAudit) -> list[dict[str, Any]]:
+    def _shown(self, host: str) -> list[dict[str, Any]]:
         return []
 
 

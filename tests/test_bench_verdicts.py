@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import msgspec
@@ -13,18 +14,12 @@ import pytest
 from typer.testing import CliRunner
 
 from laissez.workers import output_of
-from laissez_bench import cli, noisy, tables
-from laissez_bench.noisy import NOBODY, Noisy
+from laissez_bench import cli, noisy, overload, tables
+from laissez_bench.noisy import NOBODY, ROUNDS_LEAST, Noisy
 from laissez_bench.overload import Level, Measured
 from laissez_bench.processor_time import FolderPlan
 from laissez_bench.statistics import Ratio
-from laissez_bench.verdicts import (
-    ROUNDS_LEAST,
-    Verdict,
-    judge_noisy,
-    judge_overload,
-    kept_ms_max,
-)
+from laissez_bench.verdict import Verdict
 
 pytestmark = pytest.mark.once
 
@@ -113,7 +108,7 @@ def level(
 def test_a_slowdown_fails_when_it_is_certainly_beyond_what_is_promised(
     rows: list[Noisy], failures: list[str], not_judged: list[str]
 ) -> None:
-    verdict = judge_noisy(rows)
+    verdict = noisy.judge(rows)
     for expected, found in ((failures, verdict.failures), (not_judged, verdict.not_judged)):
         assert len(expected) == len(found) and all(
             words.startswith(begin) for begin, words in zip(expected, found, strict=True)
@@ -129,7 +124,7 @@ def brief(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def measured() -> Verdict[Noisy]:
-    return judge_noisy(noisy.measure(["unreadable"], 0.8, lambda _: None, leaves=200, tenants=20))
+    return noisy.judge(noisy.measure(["unreadable"], 0.8, lambda _: None, leaves=200, tenants=20))
 
 
 @pytest.mark.slow
@@ -177,7 +172,7 @@ def test_a_service_that_answers_them_as_fast_as_they_are_asked_for_fails(
 def test_whoever_is_admitted_beyond_the_capacity_is_served_in_time_and_the_rest_is_shed(
     rows: list[Level], failures: list[str]
 ) -> None:
-    verdict = judge_overload(rows, wait_s_max=0.05)
+    verdict = overload.judge(rows, wait_s_max=0.05)
     assert len(failures) == len(verdict.failures)
     assert all(
         words.startswith(begin) for begin, words in zip(failures, verdict.failures, strict=True)
@@ -188,35 +183,34 @@ def test_whoever_is_admitted_beyond_the_capacity_is_served_in_time_and_the_rest_
 
 
 def test_whoever_may_wait_longer_in_line_may_be_answered_later() -> None:
-    assert kept_ms_max(1.0) - kept_ms_max(0.5) == pytest.approx(4 * 500)
+    assert overload.admitted_ms_max(1.0) - overload.admitted_ms_max(0.5) == pytest.approx(4 * 500)
 
 
 # -- as they are told
 
 
 @pytest.mark.parametrize(
-    ("command", "measure", "rows", "said"),
+    ("module", "rows", "said"),
     [
         (
-            "noisy",
-            "measure_noisy",
+            noisy,
             [row(NOBODY), row("keys", p50=Ratio(9, 8, 10))],
             "FAILED: keys: expected the others' p50",
         ),
         (
-            "overload",
-            "measure_overload",
+            overload,
             [level(shed=0.0)],
             "FAILED: rest: expected some of 150% of the capacity to be shed",
         ),
-        ("noisy", "measure_noisy", [row(NOBODY), row("keys")], "passed"),
-        ("overload", "measure_overload", [level()], "passed"),
+        (noisy, [row(NOBODY), row("keys")], "passed"),
+        (overload, [level()], "passed"),
     ],
 )
 def test_the_exit_status_tells_a_broken_promise(
-    monkeypatch: pytest.MonkeyPatch, command: str, measure: str, rows: list[Any], said: str
+    monkeypatch: pytest.MonkeyPatch, module: ModuleType, rows: list[Any], said: str
 ) -> None:
-    monkeypatch.setattr(cli, measure, lambda *_: rows)
+    monkeypatch.setattr(module, "measure", lambda *_: rows)
+    command = module.__name__.rpartition(".")[2]
     shown = CliRunner().invoke(cli.app, [command])
     assert said in shown.stdout and (1 if "FAILED" in said else 0) == shown.exit_code
     ran = CliRunner().invoke(cli.app, [command, "-o", "json"])
@@ -234,7 +228,7 @@ def test_the_name_of_a_long_request_leaves_room_for_the_figures(
 ) -> None:
     kind = 'POST /v1/orders {"alternatives": [{"scope": "[/]", "limit": "' + "1" * 200
     monkeypatch.setattr(tables, "FILE_WIDTH", width)
-    tables.show_noisy(judge_noisy([row(NOBODY), row(kind)]))
+    tables.show_noisy(noisy.judge([row(NOBODY), row(kind)]))
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     (first,) = [line for line in lines if line.startswith("POST")]
     assert first.endswith("x1.00 0.90-1.10 x1.00 0.90-1.10 100.0 % 1.0 2.0 +0.01") and not any(

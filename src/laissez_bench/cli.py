@@ -12,26 +12,16 @@ import typer
 from laissez.cli.output import Format, FormatOption, JsonFlag
 from laissez.cli.progress import steps
 from laissez.server.settings import read_settings
-from laissez_bench import tables
-from laissez_bench.console import FOLLOWERS
-from laissez_bench.console import measure as measure_console
+from laissez_bench import console as consoles
+from laissez_bench import market as markets
+from laissez_bench import noisy as noises
+from laissez_bench import overload as overloads
+from laissez_bench import recovery, simulation, tables
+from laissez_bench import service as services
+from laissez_bench import soak as soaks
 from laissez_bench.crowd import PLACES
-from laissez_bench.market import Row as MarketRow
-from laissez_bench.market import measure, times_oracle, turns
-from laissez_bench.noise import ANY_REQUEST
-from laissez_bench.noise import KINDS as NOISES
-from laissez_bench.noisy import measure as measure_noisy
-from laissez_bench.overload import LOADS as OVERLOADS
-from laissez_bench.overload import measure as measure_overload
-from laissez_bench.recovery import RECOVERY, Recovery
-from laissez_bench.recovery import measure as measure_recovery
-from laissez_bench.service import LOADS
-from laissez_bench.service import Row as ServiceRow
-from laissez_bench.service import measure as measure_service
-from laissez_bench.simulation import MINUTES, SIZES
-from laissez_bench.simulation import measure as measure_simulation
-from laissez_bench.soak import measure as measure_soak
-from laissez_bench.verdicts import judge_noisy, judge_overload
+from laissez_bench.noise import ANY_REQUEST, KINDS
+from laissez_bench.verdict import Judged
 
 app = typer.Typer(
     help="Measure how fast it is, here and now.", no_args_is_help=True, add_completion=False
@@ -39,11 +29,11 @@ app = typer.Typer(
 
 RESTING = 10_000
 FEW_RESTING = 100
-ROWS = (*LOADS, RECOVERY)
+ROWS = (*services.LOADS, recovery.RECOVERY)
 F = TypeVar("F")
 
 
-def _between(least: float, most: float, what: str) -> Any:
+def _option(what: str, least: float, most: float | None = None) -> Any:
     return typer.Option(min=least, max=most, help=what)
 
 
@@ -56,28 +46,16 @@ def bench() -> None:
     """Measure how fast it is, here and now."""
 
 
-def _sizes(text: str) -> list[int]:
-    sizes = sorted({int(part) if part.strip().isdecimal() else 0 for part in text.split(",")})
-    if not all(100 <= size <= 1_000_000 for size in sizes):
-        raise typer.BadParameter(
-            f"expected numbers of leaves from 100 to 1,000,000 with commas between, found {text!r}"
-        )
-    return sizes
-
-
 @app.command()
 def market(
     leaves: Annotated[
         str, typer.Option(help="Sizes of the tree to measure, with commas between.")
     ] = "1000,10000,100000",
-    calls: Annotated[
-        int, typer.Option(min=100, help="Calls to time per operation and size.")
-    ] = 20_000,
+    calls: Annotated[int, _option("Calls to time per operation and size.", 100)] = 20_000,
     places: Annotated[
         int,
-        typer.Option(
-            min=100,
-            help="Leaves that the load names; as many as the tree has shows what cold caches cost.",
+        _option(
+            "Leaves that the load names; as many as the tree has shows what cold caches cost.", 100
         ),
     ] = PLACES,
     output: FormatOption = Format.TABLE,
@@ -88,10 +66,10 @@ def market(
     sizes = _sizes(leaves)
     few_at = 10_000 if 10_000 in sizes else sizes[0]
     cells = [(size, RESTING) for size in sizes] + [(few_at, FEW_RESTING)]
-    with steps("bench market", len(cells) + turns(calls) + 1) as step:
-        rows = measure(cells, places, calls, step)
+    with steps("bench market", len(cells) + markets.turns(calls) + 1) as step:
+        rows = markets.measure(cells, places, calls, step)
         step("the naive oracle, 1,000 leaves")
-        ratio = round(times_oracle())
+        ratio = round(markets.times_oracle())
     few = {row.operation: row.per_second for row in rows if row.resting == FEW_RESTING}
     rows = [row for row in rows if row.resting == RESTING]
     for row in rows:
@@ -100,23 +78,32 @@ def market(
         if row.leaves == 1_000 and row.operation in ("place_anywhere", "cancel_anywhere"):
             row.times_oracle = ratio
 
-    def show(rows: list[MarketRow]) -> None:
+    def show(rows: list[markets.Row]) -> None:
         tables.show_market(rows, sizes, few_at, (RESTING, FEW_RESTING), ratio)
 
     _report(rows, show, output, as_json)
+
+
+def _sizes(text: str) -> list[int]:
+    sizes = sorted({int(part) if part.strip().isdecimal() else 0 for part in text.split(",")})
+    if not all(100 <= size <= 1_000_000 for size in sizes):
+        raise typer.BadParameter(
+            f"expected numbers of leaves from 100 to 1,000,000 with commas between, found {text!r}"
+        )
+    return sizes
 
 
 @app.command()
 def service(
     load: Annotated[list[str] | None, _some_of("A row to measure", ROWS)] = None,
     seconds: Annotated[
-        float, _between(1, 3600, "How long each row is measured, after a warm-up.")
+        float, _option("How long each row is measured, after a warm-up.", 1, 3600)
     ] = 10,
     ceiling: Annotated[
         bool, typer.Option(help="Also measure a server with an empty exchange, by turns.")
     ] = True,
     recovery_commands: Annotated[
-        int, typer.Option(min=100, max=100_000_000, help="Commands in the journal to recover.")
+        int, _option("Commands in the journal to recover.", 100, 100_000_000)
     ] = 20_000,
     output: FormatOption = Format.TABLE,
     as_json: JsonFlag = False,
@@ -125,28 +112,29 @@ def service(
     crash. The load generator runs on this machine, too."""
     named = load or list(ROWS)
     _check_known("loads", named, ROWS)
-    loads = [one for one in named if one != RECOVERY]
-    rows: list[ServiceRow | Recovery] = []
-    with steps("bench service", len(loads) + 1 + 3 * (RECOVERY in named)) as step:
+    loads = [one for one in named if one != recovery.RECOVERY]
+    recovers = recovery.RECOVERY in named
+    rows: list[services.Row | recovery.Recovery] = []
+    with steps("bench service", len(loads) + 1 + 3 * recovers) as step:
         if loads:
-            rows += measure_service(loads, seconds, step, ceiling=ceiling)
-        if RECOVERY in named:
-            rows.append(measure_recovery(recovery_commands, step))
+            rows += services.measure(loads, seconds, step, ceiling=ceiling)
+        if recovers:
+            rows.append(recovery.measure(recovery_commands, step))
     _report(rows, tables.show_service, output, as_json)
 
 
 @app.command()
 def console(
     seconds: Annotated[
-        float, _between(1, 600, "How long it is looked at by each number of consoles.")
+        float, _option("How long it is looked at by each number of consoles.", 1, 600)
     ] = 5,
     output: FormatOption = Format.TABLE,
     as_json: JsonFlag = False,
 ) -> None:
     """Measure what it costs the server to be looked at: 10,000 leaves whose prices all move five
     times a second, and previews of a floor."""
-    with steps("bench console", len(FOLLOWERS) + 2) as step:
-        found = measure_console(seconds, step)
+    with steps("bench console", len(consoles.FOLLOWERS) + 2) as step:
+        found = consoles.measure(seconds, step)
     _report(found, tables.show_console, output, as_json)
 
 
@@ -154,27 +142,26 @@ def console(
 def sim(
     minutes: Annotated[
         float,
-        _between(
-            0.1, 60, "Minutes of virtual time to measure, after everybody has come and settled."
+        _option(
+            "Minutes of virtual time to measure, after everybody has come and settled.", 0.1, 60
         ),
-    ] = MINUTES,
+    ] = simulation.MINUTES,
     output: FormatOption = Format.TABLE,
     as_json: JsonFlag = False,
 ) -> None:
     """Time the simulator: 100, 1,000 and 10,000 nodes with a tenant for every ten, on one core."""
-    with steps("bench sim", len(SIZES) + 1) as step:
-        rows = measure_simulation(minutes=minutes, step=step)
+    with steps("bench sim", len(simulation.SIZES) + 1) as step:
+        rows = simulation.measure(minutes=minutes, step=step)
     _report(rows, partial(tables.show_simulation, minutes=minutes), output, as_json)
 
 
 @app.command()
 def soak(
-    minutes: Annotated[float, _between(0.1, 600, "How long.")] = 10,
+    minutes: Annotated[float, _option("How long.", 0.1, 600)] = 10,
     per_second: Annotated[
         float,
-        typer.Option(
-            min=100,
-            help="Commands per second. Choose a sustainable rate; above it you measure queueing.",
+        _option(
+            "Commands per second. Choose a sustainable rate; above it you measure queueing.", 100
         ),
     ] = 3_000,
     output: FormatOption = Format.TABLE,
@@ -183,15 +170,15 @@ def soak(
     """Watch the server under a steady load: memory, files, threads, drift; and audit events, record
     and bills. Exit status 1 if anything is wrong."""
     with steps("bench soak", 4) as step:
-        found = measure_soak(minutes, per_second, step)
-    _report(found, tables.show_soak, output, as_json, found.failures)
+        found = soaks.measure(minutes, per_second, step)
+    _report(found, tables.show_soak, output, as_json)
 
 
 @app.command()
 def overload(
-    load: Annotated[list[str] | None, _some_of("A load to measure", OVERLOADS)] = None,
+    load: Annotated[list[str] | None, _some_of("A load to measure", overloads.LOADS)] = None,
     seconds: Annotated[
-        float, _between(0.1, 3600, "How long each level is measured, in turns.")
+        float, _option("How long each level is measured, in turns.", 0.1, 3600)
     ] = 10,
     output: FormatOption = Format.TABLE,
     as_json: JsonFlag = False,
@@ -199,46 +186,40 @@ def overload(
     """Ask for 50, 80, 100 and 150 % of what the server can do, at given moments whether or not it
     has answered, and see what it sheds. Exit status 1 if it sheds nothing of what is too much, or
     those it admits wait for too long."""
-    loads = load or list(OVERLOADS)
-    _check_known("loads", loads, OVERLOADS)
+    loads = load or list(overloads.LOADS)
+    _check_known("loads", loads, overloads.LOADS)
     with steps("bench overload", len(loads) + 1) as step:
-        rows = measure_overload(loads, seconds, step)
-    found = judge_overload(rows, read_settings().limits.wait_s_max)
-    _report(found, tables.show_overload, output, as_json, found.failures)
+        rows = overloads.measure(loads, seconds, step)
+    found = overloads.judge(rows, read_settings().limits.wait_s_max)
+    _report(found, tables.show_overload, output, as_json)
 
 
 @app.command()
 def noisy(
     kind: Annotated[
-        list[str] | None, _some_of("A kind of noise, or any request, like 'GET /v1/leases'", NOISES)
+        list[str] | None, _some_of("A kind of noise, or any request, like 'GET /v1/leases'", KINDS)
     ] = None,
     seconds: Annotated[
-        float, _between(0.1, 3600, "How long each kind is measured, by turns with silence.")
+        float, _option("How long each kind is measured, by turns with silence.", 0.1, 3600)
     ] = 10,
     output: FormatOption = Format.TABLE,
     as_json: JsonFlag = False,
 ) -> None:
     """See how much one tenant that asks as fast as it can slows the others down, in the server's
     processor time. Exit status 1 if that is certainly by more than a tenth."""
-    kinds = kind or list(NOISES)
-    _check_known("kinds of noise", [one for one in kinds if not ANY_REQUEST.fullmatch(one)], NOISES)
+    kinds = kind or list(KINDS)
+    _check_known("kinds of noise", [one for one in kinds if not ANY_REQUEST.fullmatch(one)], KINDS)
     with steps("bench noisy", 2) as step:
-        found = judge_noisy(measure_noisy(kinds, seconds, step))
-    _report(found, tables.show_noisy, output, as_json, found.failures)
+        found = noises.judge(noises.measure(kinds, seconds, step))
+    _report(found, tables.show_noisy, output, as_json)
 
 
-def _report(
-    found: F,
-    show: Callable[[F], None],
-    output: Format,
-    as_json: bool,
-    failures: Collection[str] = (),
-) -> None:
+def _report(found: F, show: Callable[[F], None], output: Format, as_json: bool) -> None:
     if as_json or output is Format.JSON:
         print(msgspec.json.encode(found).decode())
     else:
         show(found)
-    if failures:
+    if isinstance(found, Judged) and found.failures:
         raise typer.Exit(1)
 
 

@@ -9,17 +9,9 @@ from pathlib import Path
 
 import msgspec
 
-from laissez.exchange.commands import (
-    OPERATOR,
-    SERVICE,
-    Caps,
-    Command,
-    CreateTenant,
-    IssueKey,
-)
+from laissez.exchange.commands import OPERATOR, SERVICE, Caps, Command, CreateTenant, IssueKey
 from laissez.exchange.keys import OPERATOR_SCOPES, TENANT_SCOPES
-from laissez.journal import Journal
-from laissez.market import Alternative, Market
+from laissez.market import Alternative, Market, Topology
 from laissez.market.commands import CancelOrder, PlaceOrder, SetFloor
 from laissez.server import data_folder
 from laissez.server.auth import new_key
@@ -48,91 +40,65 @@ class Held(msgspec.Struct):
     orders: list[str]
 
 
-def found(folder: Path, leaves: int, tenants: int, seed: int = 1, capped: int = 0) -> list[Held]:
-    """The last `capped` tenants have no caps of their own, and so those that everybody has; and
-    each has much behind it, with others' in between."""
-    return asyncio.run(_found(folder, leaves, tenants, random.Random(seed), capped))
+def make_market(folder: Path, leaves: int, tenants: int, capped: int = 0) -> list[Held]:
+    """The last `capped` tenants have the caps that everybody has, and a long history with others'
+    commands in between."""
+    return asyncio.run(_make_market(folder, leaves, tenants, capped))
 
 
-async def _found(
-    folder: Path, leaves: int, tenants: int, draw: random.Random, capped: int
-) -> list[Held]:
+async def _make_market(folder: Path, leaves: int, tenants: int, capped: int) -> list[Held]:
+    draw = random.Random(1)
     data_folder.create(folder, tree(leaves), 1_000)
     opened = data_folder.open_folder(folder, Limits())
+    exchange, market = opened.exchange, opened.exchange.market
     gateway = Gateway(
-        opened.exchange,
-        opened.journal,
-        opened.clock,
-        Limits(),
-        opened.event_log,
-        opened.idempotency_keys,
+        exchange, opened.journal, opened.clock, Limits(), opened.event_log, opened.idempotency_keys
     )
+
+    def enter(who: str, command: Command) -> None:
+        refused = gateway.enter(who, SERVICE, "", command).applied.refusal
+        assert refused is None, refused
+
+    def issue_key(who: str, scopes: tuple[str, ...]) -> str:
+        key = new_key()
+        enter(OPERATOR, IssueKey(who, key.id, key.digest, scopes, "bench"))
+        return key.secret
+
+    (folder / OPERATOR_KEY).write_text(issue_key(OPERATOR, OPERATOR_SCOPES))
     names = [f"tenant{i:04}" for i in range(tenants)]
-    operator = new_key()
-    _enter(
-        gateway,
-        OPERATOR,
-        IssueKey(OPERATOR, operator.id, operator.digest, OPERATOR_SCOPES, "bench"),
-    )
-    (folder / OPERATOR_KEY).write_text(operator.secret)
-    keys = [
-        _new_tenant(gateway, name, Caps() if index >= tenants - capped else UNCAPPED)
-        for index, name in enumerate(names)
-    ]
-    _enter(gateway, OPERATOR, SetFloor("h100", FLOOR))
+    busy = names[tenants - capped :]
+    keys = {}
+    for name in names:
+        enter(OPERATOR, CreateTenant(name, Caps() if name in busy else UNCAPPED))
+        keys[name] = issue_key(name, TENANT_SCOPES)
+    enter(OPERATOR, SetFloor("h100", FLOOR))
     for i in range(leaves):
-        limit = draw.randint(*HOLD_LIMITS)
-        _enter(
-            gateway,
-            names[i % tenants],
-            PlaceOrder(names[i % tenants], (Alternative("h100", FLOOR, limit),)),
-        )
-        for other in names[tenants - capped :]:
-            _come_and_go(gateway, other)
-        if capped and not i % GROUP:
+        name, limit = names[i % tenants], draw.randint(*HOLD_LIMITS)
+        enter(name, PlaceOrder(name, (Alternative("h100", FLOOR, limit),)))
+        for other in busy:
+            enter(other, PlaceOrder(other, (Alternative("h100", 0, 0),)))
+            enter(other, CancelOrder(other, market.counts(other).orders_placed))
+        if busy and not i % GROUP:
             await gateway.all_durable()
-    scopes = [
-        path for path in opened.exchange.market.topology.nodes if path.count("/") in (1, 2, 3)
-    ]
-    for _ in range(WAITING_PER_TENANT):
-        for name in names:
-            bid = draw.randint(*WAITING_BIDS)
-            _enter(gateway, name, PlaceOrder(name, (Alternative(draw.choice(scopes), bid, bid),)))
+    scopes = scopes_of(market.topology)
+    for name in names * WAITING_PER_TENANT:
+        bid = draw.randint(*WAITING_BIDS)
+        enter(name, PlaceOrder(name, (Alternative(draw.choice(scopes), bid, bid),)))
     await gateway.all_durable()
-    market = opened.exchange.market
-    held = [_held(key, name, market) for name, key in zip(names, keys, strict=True)]
+    held = [_held(keys[name], name, market) for name in names]
     gateway.close()
-    _leave_snapshot(gateway, opened.journal)
+    Snapshotter(gateway, opened.journal, JournalSettings()).take_last()
+    opened.journal.close()
     return held
+
+
+def scopes_of(topology: Topology) -> list[str]:
+    """The scopes that orders name: zones, rows and racks."""
+    return [path for path in topology.nodes if path.count("/") in (1, 2, 3)]
 
 
 def _held(key: str, name: str, market: Market) -> Held:
     tag = tag_of(name)
-    return Held(
-        key,
-        [lease_id(tag, lease.lease) for lease in market.leases(name)],
-        [order_id(tag, order.order) for order in market.orders(name)],
-    )
-
-
-def _come_and_go(gateway: Gateway, name: str) -> None:
-    """Two events that leave everything as it was."""
-    _enter(gateway, name, PlaceOrder(name, (Alternative("h100", 0, 0),)))
-    _enter(gateway, name, CancelOrder(name, gateway.exchange.market.counts(name).orders_placed))
-
-
-def _new_tenant(gateway: Gateway, name: str, caps: Caps) -> str:
-    key = new_key()
-    _enter(gateway, OPERATOR, CreateTenant(name, caps))
-    _enter(gateway, OPERATOR, IssueKey(name, key.id, key.digest, TENANT_SCOPES, "bench"))
-    return key.secret
-
-
-def _enter(gateway: Gateway, who: str, command: Command) -> None:
-    refused = gateway.enter(who, SERVICE, "", command).applied.refusal
-    assert refused is None, refused
-
-
-def _leave_snapshot(gateway: Gateway, journal: Journal) -> None:
-    Snapshotter(gateway, journal, JournalSettings()).take_last()
-    journal.close()
+    leases = [lease_id(tag, lease.lease) for lease in market.leases(name)]
+    orders = [order_id(tag, order.order) for order in market.orders(name)]
+    return Held(key, leases, orders)

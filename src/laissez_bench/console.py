@@ -3,24 +3,26 @@ moves, and previews of a change."""
 
 from __future__ import annotations
 
-import threading
+import asyncio
 import time
 from collections.abc import Callable
+from functools import partial
+from statistics import median
 
-import httpx
 import msgspec
 
-from laissez.client import Client
+from laissez.client import AsyncClient
 from laissez.wire.requests import SetFloor
-from laissez_bench import cluster
-from laissez_bench.cores import cpu_seconds
-from laissez_bench.service import LEAVES, TENANTS, running, world
+from laissez_bench.cores import cpu_time
+from laissez_bench.generator import POLL_S, Watcher, connect
+from laissez_bench.world import LEAVES, TENANTS, Server, make_world, serving
 
 FOLLOWERS = (0, 1, 8)
 MOVES_PER_SECOND = 5  # as often as levels are told
 FLOORS = ("2.00", "2.50")  # of the root, so that the rate of nearly every leaf moves with it
 PREVIEWED = "6.00"  # above most limits
 PREVIEWS = 5
+TOLD_WITHIN_S = 60
 
 
 class Row(msgspec.Struct):
@@ -45,108 +47,70 @@ def measure(
     seconds: float, step: Callable[[str], None], leaves: int = LEAVES, tenants: int = TENANTS
 ) -> Looked:
     step("making the market")
-    with world(leaves, tenants) as made, running(made.base / "made") as at:
-        url = f"http://{at.host}:{at.port}"
-        key = (made.base / "made" / cluster.OPERATOR_KEY).read_text().strip()
-        with Client(url, key) as operator:
-            rows = []
-            for followers in FOLLOWERS:
-                step(f"{followers} followers")
-                rows.append(
-                    _looked_at(operator, Followers(followers, url, key), at.pid, seconds, leaves)
-                )
-            step("previews")
-            return Looked(rows, *_previewed(operator))
+    with make_world(leaves, tenants) as world, serving(world.folder) as server:
+        return asyncio.run(_measure(server, seconds, step, leaves))
 
 
-def _looked_at(
-    operator: Client, followers: Followers, pid: int, seconds: float, leaves: int
+async def _measure(
+    server: Server, seconds: float, step: Callable[[str], None], leaves: int
+) -> Looked:
+    async with AsyncClient(server.url, server.operator_key) as operator:
+        rows = []
+        for followers in FOLLOWERS:
+            step(f"{followers} followers")
+            rows.append(await _row(operator, server, followers, seconds, leaves))
+        step("previews")
+        took = []
+        for _ in range(PREVIEWS):
+            asked = time.monotonic()
+            done = await operator.preview([SetFloor(node="h100", price=PREVIEWED)])
+            took.append(time.monotonic() - asked)
+        return Looked(rows, round(median(took) * 1000, 1), done.leases_ended)
+
+
+async def _row(
+    operator: AsyncClient, server: Server, count: int, seconds: float, leaves: int
 ) -> Row:
-    with followers:
-        # the whole has been sent to everybody before anything is counted
-        _move(operator, 1.0 / MOVES_PER_SECOND)
-        cpu, began, messages, size = (
-            cpu_seconds(pid),
-            time.monotonic(),
-            followers.messages,
-            followers.bytes,
-        )
-        longest = _move(operator, seconds)
-        followers.wait_for_more_than(messages)
-        passed = time.monotonic() - began
-        each = max(1, followers.count) * passed
-        return Row(
-            followers.count,
-            round((cpu_seconds(pid) - cpu) / passed, 3),
-            round((followers.messages - messages) / each, 2),
-            round((followers.bytes - size) / each / 1e6, 6),
-            round(longest * 1000, 1),
-            leaves,
-        )
+    make = partial(Watcher, "/v1/levels", server.operator_key, lambda: None)
+    followers = [await connect(server.host, server.port, make) for _ in range(count)]
+
+    async def told_more_than(messages: int) -> None:
+        async with asyncio.timeout(TOLD_WITHIN_S):
+            while followers and sum(one.messages for one in followers) <= messages:
+                await asyncio.sleep(POLL_S)
+
+    def figures() -> tuple[float, float, int, int]:
+        messages = sum(one.messages for one in followers)
+        size = sum(one.bytes for one in followers)
+        return sum(cpu_time(server.pid)), time.monotonic(), messages, size
+
+    # all levels have been sent to everybody before anything is counted
+    await told_more_than(count - 1)
+    await _move(operator, 1.0 / MOVES_PER_SECOND)
+    before = figures()
+    longest_s = await _move(operator, seconds)
+    await told_more_than(before[2])  # a slow machine may send the last change late
+    cpu_s, passed_s, messages, size = [a - b for a, b in zip(figures(), before, strict=True)]
+    for follower in followers:
+        follower.transport.close()
+    each = max(1, count) * passed_s
+    return Row(
+        count,
+        round(cpu_s / passed_s, 3),
+        round(messages / each, 2),
+        round(size / each / 1e6, 6),
+        round(longest_s * 1000, 1),
+        leaves,
+    )
 
 
-def _move(operator: Client, seconds: float) -> float:
-    """Move every price, evenly spread over so many seconds; the longest that one change took."""
-    longest = 0.0
+async def _move(operator: AsyncClient, seconds: float) -> float:
+    """Move every price, evenly spread over this time; returns the longest that one change took."""
+    longest_s = 0.0
     began = time.monotonic()
     for turn in range(max(1, round(seconds * MOVES_PER_SECOND))):
-        time.sleep(max(0.0, began + turn / MOVES_PER_SECOND - time.monotonic()))
+        await asyncio.sleep(began + turn / MOVES_PER_SECOND - time.monotonic())
         asked = time.monotonic()
-        operator.set_floor("h100", FLOORS[turn % 2])
-        longest = max(longest, time.monotonic() - asked)
-    return longest
-
-
-def _previewed(operator: Client) -> tuple[float, int]:
-    took: list[float] = []
-    for _ in range(PREVIEWS):
-        asked = time.monotonic()
-        done = operator.preview([SetFloor(node="h100", price=PREVIEWED)])
-        took.append(time.monotonic() - asked)
-    return round(sorted(took)[PREVIEWS // 2] * 1000, 1), done.leases_ended
-
-
-class Followers:
-    """So many streams of levels, each read in a thread of its own; entered once all of them have
-    been sent the whole."""
-
-    def __init__(self, count: int, url: str, key: str) -> None:
-        self.count = count
-        self.messages = 0
-        self.bytes = 0
-        self._url = url
-        self._headers = {"Authorization": f"Bearer {key}", "Accept": "text/event-stream"}
-        self._begun = threading.Barrier(count + 1)
-        self._counting = threading.Condition()
-        self._over = False
-
-    def __enter__(self) -> None:
-        for _ in range(self.count):
-            threading.Thread(target=self._follow, daemon=True).start()
-        self._begun.wait(timeout=60)
-
-    def __exit__(self, *_: object) -> None:
-        # each leaves with the next message that it is sent, if only the server's last
-        self._over = True
-
-    def wait_for_more_than(self, messages: int) -> None:
-        """A slow machine may send the last change late; the clock runs until it has arrived."""
-        if self.count:
-            with self._counting:
-                self._counting.wait_for(lambda: self.messages > messages, timeout=60)
-
-    def _follow(self) -> None:
-        waiting = True
-        with httpx.stream(
-            "GET", f"{self._url}/v1/levels", headers=self._headers, timeout=30
-        ) as stream:
-            for piece in stream.iter_bytes():
-                with self._counting:
-                    self.bytes += len(piece)
-                    self.messages += piece.count(b"event: ")
-                    self._counting.notify_all()
-                if waiting:
-                    self._begun.wait(timeout=60)
-                    waiting = False
-                if self._over:
-                    return
+        await operator.set_floor("h100", FLOORS[turn % 2])
+        longest_s = max(longest_s, time.monotonic() - asked)
+    return longest_s

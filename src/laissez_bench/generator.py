@@ -1,9 +1,6 @@
 """The load generator: a process that keeps connections busy and times every answer.
 
-    python -m laissez_bench.generator
-
-It reads a plan and then phases, a line of JSON each, and prints a line of JSON for each of them. In
-a closed loop a connection asks again when it is answered; in an open loop requests are due at
+In a closed loop a connection asks again when it is answered; in an open loop requests are due at
 random instants, answered or not. Latency counts from the instant at which a request was due, so
 that a server that stalls is charged for everybody who would have asked meanwhile (no coordinated
 omission).
@@ -17,15 +14,17 @@ from __future__ import annotations
 import asyncio
 import gc
 import random
-import sys
 import time
 from asyncio import Protocol, Transport
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
+from multiprocessing.connection import Connection as PipeConnection
 from typing import Any, TypeAlias, TypeVar, cast
 
 import msgspec
+import uvloop
 
 from laissez.wire.requests import AmendOrder, AskQuote, CancelOrder, PlaceOrder, SetLimit
 from laissez_bench.cluster import Held
@@ -487,30 +486,17 @@ KINDS: dict[str, type[Session | Rest]] = {
 }
 
 
-async def serve(read_line: Callable[[], bytes], write: Callable[[bytes], object]) -> None:
-    """Connect, and carry out phases until the input ends."""
-    loop = asyncio.get_running_loop()
-    load = Load(msgspec.json.decode(read_line(), type=Plan))
+def generate(plan: Plan, pipe: PipeConnection) -> None:
+    """In a process of its own: carry out the phases that come until the pipe is closed."""
+    uvloop.run(_generate(plan, pipe))
+
+
+async def _generate(plan: Plan, pipe: PipeConnection) -> None:
+    load = Load(plan)
     await load.watch()
-    gc.collect()
-    gc.freeze()
     gc.disable()
-    write(b"{}\n")
-    while line := await loop.run_in_executor(None, read_line):
-        counted = await load.run(msgspec.json.decode(line, type=Phase))
-        write(msgspec.json.encode(counted) + b"\n")
+    with suppress(EOFError):
+        while True:
+            phase = await asyncio.get_running_loop().run_in_executor(None, pipe.recv)
+            pipe.send(await load.run(phase))
     load.close()
-
-
-def main() -> None:
-    import uvloop
-
-    def write(line: bytes) -> None:
-        sys.stdout.buffer.write(line)
-        sys.stdout.buffer.flush()
-
-    uvloop.run(serve(sys.stdin.buffer.readline, write))
-
-
-if __name__ == "__main__":
-    main()

@@ -9,16 +9,31 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 
 import msgspec
 
-from laissez_bench.generator import Phase
-from laissez_bench.service import LEAVES, TENANTS, World, generating, running, world
+from laissez.server.fair_queue import BAD_FOR_US, TURN_US
+from laissez_bench.generator import SHED, Phase
 from laissez_bench.statistics import Counted
+from laissez_bench.verdict import EXPECTED, Verdict
+from laissez_bench.world import LEAVES, TENANTS, World, generating, make_world, serving
 
 PHASE_S = 2.0
 WARM_UP_S = 0.5
 LEVELS = (0.5, 0.8, 1.0, 1.5)
+TOO_MUCH = LEVELS[-1]
 # connections, commands in flight on each while the capacity is found
 LOADS = {"session": (64, 20), "rest": (2_048, 1)}
 CLOSED_CONNECTIONS = 64  # while the capacity is found: enough to keep the server busy
+
+# Whoever is admitted has waited in the queue for `wait_s_max`, in a queue that may be late for a
+# while before load is shed, and then had its turn. On a machine whose cores are shared with the
+# load and other work, each of these can take several times as long. Without shedding it would grow
+# for as long as the load lasts: by half a second for each second at 150 %.
+SLACK = 4
+PHASE_S_LEAST = 1.0  # less is a burst, and bursts are waited out
+# of the capacity: to turn everybody away at once is no service either, and refusing takes up to
+# half of it
+ADMITTED_LEAST = 0.25
+# whatever else is told counts as done, and is not; what a lost connection leaves is unanswered
+ANSWERS = EXPECTED | SHED | {"connection_lost"}
 
 # noise of this kind while the block lasts
 MakeNoise = Callable[[str], AbstractAsyncContextManager[None]]
@@ -40,10 +55,6 @@ class Measured(msgspec.Struct):
 
     capacity: float
     rounds: list[Counted]
-
-    @property
-    def all(self) -> Counted:
-        return Counted.sum_of(self.rounds)
 
 
 class Level(msgspec.Struct):
@@ -93,51 +104,49 @@ def measure(
     step: Callable[[str], None],
     leaves: int = LEAVES,
     tenants: int = TENANTS,
-    connections: int | None = None,
+    connections_max: int = 1 << 30,
 ) -> list[Level]:
-    step("making the market")
-    with world(leaves, tenants) as made:
-        return [row for load in loads for row in _levels(load, made, seconds, step, connections)]
-
-
-def _levels(
-    load: str, made: World, seconds: float, step: Callable[[str], None], most: int | None
-) -> list[Level]:
-    connections, in_flight = LOADS[load]
     shares = ", ".join(f"{level * 100:.0f} %" for level in LEVELS)
-    step(f"{load}: the capacity, and {shares} of it")
+    step("making the market")
+    rows: list[Level] = []
+    with make_world(leaves, tenants) as world:
+        for load in loads:
+            step(f"{load}: the capacity, and {shares} of it")
+            rows += _levels(load, world, seconds, connections_max)
+    return rows
+
+
+def _levels(load: str, world: World, seconds: float, connections_max: int) -> list[Level]:
+    connections, in_flight = LOADS[load]
     rounds = max(1, round(seconds / PHASE_S))
     turns = Turns(list(LEVELS), rounds, seconds / rounds, min(WARM_UP_S, seconds), in_flight)
-    with running(made.copy(load), sheds=True) as at:
-        plan = made.plan(load, at, min(connections, most or connections))
-        plan.tenants = made.held
+    with serving(world.copy(load), sheds=True) as server:
+        plan = world.plan(load, server, min(connections, connections_max))
+        plan.tenants = world.held
         with generating(plan) as ask:
 
             async def run(phase: Phase) -> Counted:
                 return ask(phase)
 
             found = asyncio.run(take_turns(run, turns))
-    return [
-        _row(load, level, turns.phase_s + turns.warm_up_s, one)
-        for level, one in zip(LEVELS, found, strict=True)
-    ]
+    phase_s = turns.phase_s + turns.warm_up_s
+    return [_row(load, *one, phase_s) for one in zip(LEVELS, found, strict=True)]
 
 
-def _row(load: str, level: float, phase_s: float, measured: Measured) -> Level:
-    found = measured.all
+def _row(load: str, level: float, measured: Measured, phase_s: float) -> Level:
+    found = Counted.sum_of(measured.rounds)
     seconds = found.seconds
-    admitted = found.admitted.count - found.unanswered
     return Level(
         load=load,
         level=level,
         phase_s=phase_s,
         capacity=round(measured.capacity, 1),
         offered=round(found.offered / seconds, 1),
-        admitted=round(admitted / seconds, 1),
+        admitted=round(found.done / seconds, 1),
         shed=round(found.refused.count / seconds, 1),
         unanswered=found.unanswered,
-        p50_ms=found.admitted.quantile_ms(0.5),
-        p99_ms=found.admitted.quantile_ms(0.99),
+        p50_ms=found.p50_ms,
+        p99_ms=found.p99_ms,
         p999_ms=found.admitted.quantile_ms(0.999),
         refused_p50_ms=found.refused.quantile_ms(0.5),
         refused_p99_ms=found.refused.quantile_ms(0.99),
@@ -145,4 +154,50 @@ def _row(load: str, level: float, phase_s: float, measured: Measured) -> Level:
         load_cpu=round(found.generator_cpu_s / seconds, 2),
         server_cpu=round(found.server_cpu_s / seconds, 3),
         problems=found.problems,
+    )
+
+
+def admitted_ms_max(wait_s_max: float) -> float:
+    """The bound on p99 of what is admitted, however much is asked for."""
+    return SLACK * (wait_s_max * 1_000 + (BAD_FOR_US + TURN_US) / 1_000)
+
+
+def judge(rows: list[Level], wait_s_max: float) -> Verdict[Level]:
+    verdict = Verdict(rows)
+    for row in rows:
+        verdict.expect_answers(f"{row.load} at {row.level:.0%}", row.problems, ANSWERS)
+        if row.level != TOO_MUCH:
+            continue
+        if row.phase_s >= PHASE_S_LEAST:
+            _judge_too_much(verdict, row, admitted_ms_max(wait_s_max))
+        else:
+            verdict.not_judged.append(
+                f"{row.load}: it was asked for too much for {row.phase_s:g} s at a time: that is a"
+                f" burst, {PHASE_S_LEAST:g} s is not"
+            )
+    return verdict
+
+
+def _judge_too_much(verdict: Verdict[Level], row: Level, ms_max: float) -> None:
+    verdict.expect(
+        row.shed > 0,
+        f"{row.load}: expected some of {TOO_MUCH:.0%} of the capacity to be shed, found nothing",
+    )
+    least = ADMITTED_LEAST * row.capacity
+    verdict.expect(
+        row.admitted >= least,
+        f"{row.load}: expected at least {least:,.0f}/s to be admitted at {TOO_MUCH:.0%}, found"
+        f" {row.admitted:,.0f}/s",
+    )
+    if row.late_p99_ms > ms_max:
+        verdict.not_judged.append(
+            f"{row.load}: the load itself was {row.late_p99_ms:,.0f} ms behind, so how late the"
+            " answers were is not known"
+        )
+        return
+    waited_ms = row.p99_ms - row.late_p99_ms
+    verdict.expect(
+        waited_ms <= ms_max,
+        f"{row.load}: expected p99 of what was admitted at {TOO_MUCH:.0%} at most"
+        f" {ms_max:,.0f} ms, found {waited_ms:,.0f}",
     )

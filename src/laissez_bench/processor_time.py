@@ -34,7 +34,7 @@ from laissez_bench.cores import CpuTime
 from laissez_bench.generator import Load, Plan
 from laissez_bench.noise import make_noise
 from laissez_bench.overload import Measured, Turns, take_turns
-from laissez_bench.service import THIS_MACHINE
+from laissez_bench.world import THIS_MACHINE
 from laissez_check.simulated.edges import Wall, patched
 from laissez_check.simulated.listening import listen
 from laissez_check.simulated.loop import PROCESS, Process, SimulatedLoop
@@ -138,7 +138,6 @@ async def _run(
 ) -> list[Measured]:
     await loop.begin(server, loop.create_task, _serve(plan, network, wall))
     load = Load(plan.plan, lambda: CpuTime(loop.worked, 0.0))
-    await load.connect()
     # a collection would fall into one phase or another by chance
     gc.collect()
     gc.freeze()

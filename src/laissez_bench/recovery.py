@@ -11,7 +11,7 @@ import msgspec
 
 from laissez.workers import output_of
 from laissez_bench.generator import Phase
-from laissez_bench.service import LEAVES, TENANTS, generating, running, world
+from laissez_bench.world import LEAVES, TENANTS, generating, make_world, serving
 
 RECOVERY = "recovery"
 CONNECTIONS = 8
@@ -43,15 +43,14 @@ def measure(
 ) -> Recovery:
     """The server takes its snapshots as it always does."""
     step("making the market")
-    with world(leaves, tenants) as made:
-        folder = made.base / "made"
+    with make_world(leaves, tenants) as world:
         step(f"carrying out {commands:,} commands")
-        with running(folder, stop=SIGKILL) as at:
-            plan = made.plan("batch", at, min(CONNECTIONS, tenants))
+        with serving(world.folder, stop=SIGKILL) as server:
+            plan = world.plan("batch", server, min(CONNECTIONS, tenants))
             with generating(plan) as run:
                 run(Phase(10 + commands / COMMANDS_PER_SECOND_LEAST, commands_max=commands))
         step("recovering")
-        return _recover(folder)
+        return _recover(world.folder)
 
 
 def _recover(folder: Path) -> Recovery:

@@ -8,32 +8,29 @@ stream and a console is open all the while.
 
 from __future__ import annotations
 
-import os
 import shutil
-import signal
-import subprocess
-import sys
-import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 
 from laissez.journal import Reader
-from laissez.workers import deaf_to_interrupts
-from laissez_bench import cluster
-from laissez_bench.crowd import tree
-from laissez_bench.generator import BATCH_COMMANDS, Phase, Plan
+from laissez_bench.generator import BATCH_COMMANDS, Phase
 from laissez_bench.statistics import Counted
+from laissez_bench.world import (
+    LEAVES,
+    TENANTS,
+    Run,
+    World,
+    generating,
+    make_world,
+    server_process,
+    serving,
+)
 
-LEAVES = 10_000
-TENANTS = 1_000
 ROUNDS = 4  # turns that product and ceiling take
 WARM_UP_S = 1.0
-THIS_MACHINE = "127.0.0.1/32"  # webhooks may lead there
 
 OPEN = "open-session"
 OPEN_P99_MS_MAX = 20.0
@@ -50,8 +47,6 @@ WITH_CEILING = ("session", "batch", "rest")
 LOADS = (*SEARCHED, OPEN)
 GAIN_LEAST = 1.05  # more in flight must give so much more, or it only adds waiting
 PROBE_S_MAX = 1.0
-
-Run = Callable[[Phase], Counted]
 
 
 class Row(msgspec.Struct):
@@ -78,152 +73,42 @@ class Row(msgspec.Struct):
     bytes_per_command: float = 0.0  # of the journal on disk
 
 
-class ServerDied(Exception):
-    """The server ended, or did not come up, while it was measured."""
-
-
-class Address(NamedTuple):
-    host: str
-    port: int
-    pid: int
-
-
-@contextmanager
-def running(
-    folder: Path, sheds: bool = False, stop: signal.Signals = signal.SIGTERM
-) -> Iterator[Address]:
-    """A server process on the data folder. Unless it `sheds`, excess load waits."""
-    settings = {
-        "LIMITS__SESSIONS_MAX": "100",
-        "SERVER__LOG_LEVEL": "warning",
-        "WEBHOOKS__ALLOW_ADDRESSES": THIS_MACHINE,
-        **({} if sheds else {"LIMITS__WAIT_S_MAX": "60"}),
-    }
-    command = ["-m", "laissez.cli", "serve", "--data", str(folder), "--port", "0"]
-    with _process(command, settings, stop) as address:
-        yield address
-
-
-@contextmanager
-def _process(
-    arguments: list[str], settings: dict[str, str], stop: signal.Signals = signal.SIGTERM
-) -> Iterator[Address]:
-    environment = {**os.environ, **{f"LAISSEZ_{name}": value for name, value in settings.items()}}
-    with deaf_to_interrupts():
-        process = subprocess.Popen(
-            [sys.executable, *arguments], stdout=subprocess.PIPE, text=True, env=environment
-        )
-    assert process.stdout is not None
-    try:
-        for line in process.stdout:
-            if line.startswith("Serving at "):
-                host, _, port = line.split("//", 1)[1].strip().rpartition(":")
-                yield Address(host, int(port), process.pid)
-                break
-        else:
-            raise ServerDied(f"the server ended with {process.wait()} before it was ready")
-        if process.poll() is not None:
-            raise ServerDied(f"the server ended with {process.returncode} while it was measured")
-    finally:
-        process.send_signal(stop)
-        process.wait(30)
-        process.stdout.close()
-
-
-@contextmanager
-def generating(plan: Plan) -> Iterator[Run]:
-    """A generator process that is connected, and carries out phases."""
-    with deaf_to_interrupts():
-        process = subprocess.Popen(
-            [sys.executable, "-m", "laissez_bench.generator"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    to, from_ = process.stdin, process.stdout
-
-    def ask(asked: Plan | Phase) -> Counted:
-        to.write(msgspec.json.encode(asked) + b"\n")
-        to.flush()
-        if not (line := from_.readline()):
-            raise ServerDied(f"the load generator ended with {process.wait()}")
-        return msgspec.json.decode(line, type=Counted)
-
-    with process:
-        try:
-            ask(plan)
-            yield ask
-        except BaseException:
-            process.kill()
-            raise
-
-
-class World(NamedTuple):
-    """A market made on disk, from which every server gets a copy."""
-
-    base: Path
-    held: list[cluster.Held]
-    scopes: list[str]
-    leaves: int
-
-    def plan(self, load: str, at: Address, connections: int, folder: Path | None = None) -> Plan:
-        """With a folder, its operator watches."""
-        key = "" if folder is None else (folder / cluster.OPERATOR_KEY).read_text().strip()
-        tenants = self.held[:connections]
-        seed = time.time_ns()
-        return Plan(load, at.host, at.port, connections, seed, tenants, self.scopes, at.pid, key)
-
-    def copy(self, name: str) -> Path:
-        return Path(shutil.copytree(self.base / "made", self.base / name))
-
-
-@contextmanager
-def world(leaves: int, tenants: int, capped: int = 0) -> Iterator[World]:
-    base = Path(tempfile.mkdtemp(prefix="laissez-bench-"))
-    try:
-        held = cluster.found(base / "made", leaves, tenants, capped=capped)
-        scopes = [path for path in tree(leaves).nodes if path.count("/") in (1, 2, 3)]
-        yield World(base, held, scopes, leaves)
-    finally:
-        shutil.rmtree(base)
-
-
 class Side:
     """A server under load: the product or the ceiling."""
 
-    def __init__(self, load: str, made: World, is_ceiling: bool) -> None:
+    def __init__(self, load: str, world: World, is_ceiling: bool) -> None:
         self.name = f"ceiling-{load}" if is_ceiling else load
         self._kind = "session" if load == OPEN else load
-        self._made = made
+        self._world = world
         self._is_ceiling = is_ceiling
         self.counted = Counted()
         self.connections, self.in_flight = SEARCHED[self._kind][-1]
+        self.bytes_per_command = 0.0
         self.run: Run
 
     @contextmanager
     def loaded(self) -> Iterator[None]:
-        made = self._made
-        folder = made.base / self.name if self._is_ceiling else made.copy(self.name)
+        world = self._world
         connections = max(connections for connections, _ in SEARCHED[self._kind])
         if self._kind in ("session", "connections"):
-            connections = min(connections, len(made.held))
-        before = (0, 0) if self._is_ceiling else _journal_size(folder)
-        starting = (
-            _process(["-m", "laissez_bench.echo", str(folder)], {})
-            if self._is_ceiling
-            else running(folder)
-        )
-        with starting as at:
-            watched = None if self._is_ceiling else folder
-            with generating(made.plan(self._kind, at, connections, watched)) as self.run:
+            connections = min(connections, len(world.held))
+        if self._is_ceiling:
+            folder, before = world.base / self.name, (0, 0)
+            starting = server_process(folder, ["laissez_bench.echo", str(folder)], {})
+        else:
+            folder = world.copy(self.name)
+            before = _journal_size(folder)
+            starting = serving(folder)
+        with starting as server:
+            plan = world.plan(self._kind, server, connections, watched=not self._is_ceiling)
+            with generating(plan) as self.run:
                 yield
         entries, size = [a - b for a, b in zip(_journal_size(folder), before, strict=True)]
         self.bytes_per_command = size / max(1, entries)
         shutil.rmtree(folder)
 
     def search(self, seconds: float) -> float:
-        """Put more in flight as long as that gives more answers; says how many per second. One
+        """Put more in flight as long as that gives more answers; returns how many per second. One
         probe may be disturbed, so the search ends after two that gain nothing."""
         best, misses = 0.0, 0
         for connections, in_flight in SEARCHED[self._kind]:
@@ -257,34 +142,35 @@ class Side:
                 high = rate
 
     def at_rate(self, seconds: float, per_second: float) -> Counted:
-        self.connections, self.in_flight = min(64, len(self._made.held)), 0
+        self.connections, self.in_flight = min(64, len(self._world.held)), 0
         return self.run(Phase(seconds, min(WARM_UP_S, seconds / 4), per_second))
 
-    def row(self, ceiling: Side | None) -> Row:
+    def row(self, ceiling: Side | None = None) -> Row:
         counted, answered = self.counted, max(1, self.counted.answered)
 
         def us(seconds: float) -> float:
             return round(seconds * 1e6 / answered, 2)
 
+        share = None
+        if ceiling is not None and ceiling.counted.answered:
+            share = round(counted.per_second / ceiling.counted.per_second, 3)
         return Row(
             load=self.name,
             per_second=round(counted.per_second, 1),
-            p50_ms=counted.admitted.quantile_ms(0.5),
-            p99_ms=counted.admitted.quantile_ms(0.99),
+            p50_ms=counted.p50_ms,
+            p99_ms=counted.p99_ms,
             durable=True,
             connections=self.connections,
             in_flight=self.in_flight * (BATCH_COMMANDS if self._kind == "batch" else 1),
-            leaves=0 if self._is_ceiling else self._made.leaves,
-            tenants=len(self._made.held),
+            leaves=0 if self._is_ceiling else self._world.leaves,
+            tenants=len(self._world.held),
             problems=counted.problems,
             us_per_command=us(counted.server_cpu_s),
             us_per_command_main=us(counted.server_main_s),
             us_per_command_others=us(counted.server_others_s),
             generator_us_per_command=us(counted.generator_cpu_s),
             generator_share=round(counted.generator_cpu_s / (counted.seconds or 1.0), 3),
-            share_of_ceiling=None
-            if ceiling is None or not ceiling.counted.answered
-            else round(counted.per_second / ceiling.counted.per_second, 3),
+            share_of_ceiling=share,
             pause_ms_max=round(counted.pause_s * 1000, 1),
             bytes_per_command=round(self.bytes_per_command, 1),
         )
@@ -303,19 +189,18 @@ def measure(
     server with a market of its own, in an open loop if a rate is asked for."""
     rows: list[Row] = []
     step("making the market")
-    with world(leaves, tenants) as made:
+    with make_world(leaves, tenants) as world:
         for load in loads:
             step(load)
-            rows += _rows(load, seconds, made, per_second, ceiling and load in WITH_CEILING)
+            rows += _rows(load, seconds, world, per_second, ceiling and load in WITH_CEILING)
     return rows
 
 
 def _rows(
-    load: str, seconds: float, made: World, per_second: float | None, with_ceiling: bool
+    load: str, seconds: float, world: World, per_second: float | None, with_ceiling: bool
 ) -> list[Row]:
-    product = Side(load, made, False)
-    ceiling = Side(load, made, True) if with_ceiling else None
-    sides = [product] if ceiling is None else [product, ceiling]
+    product = Side(load, world, False)
+    sides = [product, Side(load, world, True)] if with_ceiling else [product]
     with ExitStack() as servers:
         for side in sides:
             servers.enter_context(side.loaded())
@@ -329,15 +214,13 @@ def _rows(
             for _ in range(ROUNDS):
                 for side in sides:
                     side.closed(seconds / ROUNDS)
-    return [product.row(ceiling), *([] if ceiling is None else [ceiling.row(None)])]
+    ceilings = sides[1:]
+    return [product.row(*ceilings), *(side.row() for side in ceilings)]
 
 
 def _is_kept(counted: Counted) -> bool:
-    return (
-        counted.admitted.quantile_ms(0.99) < OPEN_P99_MS_MAX
-        and not counted.refused.count
-        and not counted.unanswered
-    )
+    is_complete = not counted.refused.count and not counted.unanswered
+    return is_complete and counted.p99_ms < OPEN_P99_MS_MAX
 
 
 def _journal_size(folder: Path) -> tuple[int, int]:

@@ -18,8 +18,8 @@ from laissez_bench.overload import Level
 from laissez_bench.recovery import Recovery
 from laissez_bench.service import Row
 from laissez_bench.simulation import Row as SimulationRow
-from laissez_bench.soak_verdict import SLOW_S, Soak, cpu_us, slow_share
-from laissez_bench.verdicts import Verdict
+from laissez_bench.soak import SLOW_S, Soak
+from laissez_bench.verdict import Judged, Verdict
 
 FILE_WIDTH = 120
 LONG = "noise"  # may be a request of any length
@@ -198,7 +198,7 @@ def show_overload(found: Verdict[Level]) -> None:
         *behind.values(),
         "times run from when a request was due; a request without an answer counts with its wait",
     )
-    _conclude(found.failures, found.not_judged)
+    _conclude(found)
 
 
 def show_noisy(found: Verdict[Noisy]) -> None:
@@ -222,7 +222,7 @@ def show_noisy(found: Verdict[Noisy]) -> None:
         " where it lies with 95 % certainty",
         "CPU: what the noise takes of the server's core",
     )
-    _conclude(found.failures, found.not_judged)
+    _conclude(found)
 
 
 def show_soak(found: Soak) -> None:
@@ -242,10 +242,11 @@ def show_soak(found: Soak) -> None:
     )
     print("by quarter: p50 ms", *(f"{quarter.p50_ms:.1f}" for quarter in found.quarters), end="; ")
     print("p99 ms", *(f"{quarter.p99_ms:.1f}" for quarter in found.quarters), end="; ")
-    print("processor us for a command", *(f"{cpu_us(quarter):.0f}" for quarter in found.quarters))
-    slow = [f"{slow_share(half):.2%}" for half in (found.quarters[:2], found.quarters[2:])]
+    print("processor us for a command", *(f"{quarter.cpu_us:.0f}" for quarter in found.quarters))
+    first, second = found.slow_shares
     print(
-        f"answers above {SLOW_S * 1_000:g} ms: {slow[0]} in the first half, {slow[1]} in the second"
+        f"answers above {SLOW_S * 1_000:g} ms: {first:.2%} in the first half, {second:.2%} in the"
+        " second"
     )
     audited = found.audited
     print(
@@ -257,13 +258,13 @@ def show_soak(found: Soak) -> None:
         "judged: memory once it is full, files, threads, throughput, the median, the share above"
         " that, processor time, problems, and the audits"
     )
-    _conclude(found.failures, found.not_judged)
+    _conclude(found)
 
 
-def _conclude(failures: list[str], not_judged: list[str]) -> None:
-    for words in not_judged:
+def _conclude(found: Judged) -> None:
+    for words in found.not_judged:
         print(f"not judged: {words}")
-    for words in failures:
+    for words in found.failures:
         print(f"FAILED: {words}")
-    if not failures:
-        print("passed, as far as it was judged" if not_judged else "passed")
+    if not found.failures:
+        print("passed, as far as it was judged" if found.not_judged else "passed")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from laissez_bench import market, service
+from laissez_bench import market, service, world
 from laissez_experiments.lab.cell import Cell
 from laissez_experiments.lab.experiment import Experiment, Results
 from laissez_experiments.lab.findings import Claim, Findings, Number
@@ -112,8 +112,8 @@ def service_cells(plan: Plan, machine: Machine) -> list[ServiceSpeed]:
             load=load,
             asked_per_second=asked,
             measured_s=LOAD_S,
-            leaves=service.LEAVES,
-            tenants=service.TENANTS,
+            leaves=world.LEAVES,
+            tenants=world.TENANTS,
         )
         for load, asked in LOADS
     ]
@@ -254,7 +254,7 @@ def _text(plan: Plan, machine: Machine, measured: MarketRows, served: ServiceRow
     if served:
         in_time = _in_time(served)
         parts.append(
-            f"Through the service ({service.LEAVES:,} leaves, {service.TENANTS:,} tenants that"
+            f"Through the service ({world.LEAVES:,} leaves, {world.TENANTS:,} tenants that"
             " place, amend and cancel orders, set limits and ask for quotes; each answer is"
             " durable before it is sent; server and load share the cores), "
             + " and ".join(

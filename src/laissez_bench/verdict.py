@@ -1,0 +1,33 @@
+"""Whether the service keeps its promises under load: failures, and what could not be judged."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Generic, TypeVar
+
+import msgspec
+
+# refusals that a market gives
+EXPECTED = frozenset(
+    {"already_filled", "not_your_lease", "not_your_order", "too_many_orders", "overloaded"}
+)
+R = TypeVar("R")
+
+
+class Judged(msgspec.Struct, kw_only=True):
+    failures: list[str] = []
+    not_judged: list[str] = []
+
+    def expect(self, holds: bool, failure: str) -> None:
+        if not holds:
+            self.failures.append(failure)
+
+    def expect_answers(
+        self, where: str, problems: dict[str, int], expected: Collection[str]
+    ) -> None:
+        for code, count in sorted(problems.items()):
+            self.expect(code in expected, f"{where}: {count:,} answers were {code}")
+
+
+class Verdict(Judged, Generic[R]):
+    rows: list[R]
