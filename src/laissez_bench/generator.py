@@ -107,7 +107,7 @@ class Load:
         self.connections: list[Session | Rest] = []
         self._watchers: list[Watcher] = []
         self._is_over = False
-        self._pool = Pool(plan.scopes, plan.seed)
+        self.pool = Pool(plan.scopes, plan.seed)
         self._server_cpu = server_cpu or (lambda: cpu_time(plan.server))
 
     async def watch(self) -> None:
@@ -121,7 +121,7 @@ class Load:
         plan = self.plan
         for number in range(len(self.connections), min(most, plan.connections)):
             held = plan.tenants[number % len(plan.tenants)]
-            tenant = Tenant(number, held, self._pool, plan.seed, reads=self.kind is not Batch)
+            tenant = Tenant(number, held, self.pool, plan.seed, reads=self.kind is not Batch)
             make = partial(self.kind, self, tenant)
             self.connections.append(await connect(plan.host, plan.port, make))
 

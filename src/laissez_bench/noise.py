@@ -20,6 +20,7 @@ SESSIONS = 4  # of the eight that a tenant may have
 COMMANDS = 100  # in a frame
 BATCH = 500
 WEBHOOK_ID = re.compile(r'"id":"(whk_[^"]+)"')
+_seeds = itertools.count(1)
 ANY_REQUEST = re.compile(r"[A-Z]+ /\S*( .+)?")  # a kind of noise by itself
 
 
@@ -27,6 +28,7 @@ class Noise:
     """The requests of one noisy tenant, as texts like `POST /v1/orders {...}`."""
 
     def __init__(self, kind: str, held: Held, pool: Pool, seed: int) -> None:
+        self.held = held
         self.key = f"{held.key}x" if kind == "keys" else held.key
         self.kind = kind
         self.pool = pool
@@ -78,8 +80,8 @@ KINDS: dict[str, tuple[str | Callable[[Noise, int], str], int, int]] = {
 
 
 class NoisyConnection(Rest):
-    def __init__(self, load: Load, tenant: Tenant, noise: Noise) -> None:
-        super().__init__(load, tenant)
+    def __init__(self, load: Load, noise: Noise) -> None:
+        super().__init__(load, Tenant(0, noise.held, load.pool, noise.seed))
         self._noise = noise
         self._request = KINDS.get(noise.kind, (noise.kind, 0, 0))[0]
 
@@ -99,13 +101,12 @@ class NoisyConnection(Rest):
 async def make_noise(plan: Plan, kind: str, held: Held) -> Load:
     """Begin to ask. Closing the load ends the noise."""
     _, connections, sessions = KINDS.get(kind, (kind, HTTP_CONNECTIONS, 0))
-    load = Load(msgspec.structs.replace(plan, connections=sessions, tenants=[held]))
+    # ids made from an earlier noise's seed would be repeats, which the server only looks up
+    seed = plan.seed + next(_seeds)
+    load = Load(msgspec.structs.replace(plan, connections=sessions, tenants=[held], seed=seed))
     load.stop = math.inf
     await load.connect()
-    pool = Pool(plan.scopes, plan.seed)
-    tenant = Tenant(0, held, pool, plan.seed)
-    noise = Noise(kind, held, pool, plan.seed)
-    make = partial(NoisyConnection, load, tenant, noise)
+    make = partial(NoisyConnection, load, Noise(kind, held, load.pool, seed))
     for _ in range(connections):
         load.connections.append(await connect(plan.host, plan.port, make))
     for connection in load.connections:

@@ -30,17 +30,19 @@ R = TypeVar("R")
 
 
 def _show(
-    title: str, rows: Sequence[R], columns: dict[str, Callable[[R], str]], *notes: str
+    title: str, rows: Sequence[R], columns: dict[str, str | Callable[[R], str]], *notes: str
 ) -> None:
-    """Where there is no room, long names give way and not figures. Into a file, nothing is cut
-    off."""
+    """A column is a format for a row (`{0.load}`) or a function of it. Where there is no room, long
+    names give way and not figures. Into a file, nothing is cut off."""
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for name in columns:
-        justify = "left" if name in NAMES else "right"
-        table.add_column(name, justify=justify, no_wrap=name != LONG)  # type: ignore[arg-type]
+        table.add_column(name, justify="left" if name in NAMES else "right", no_wrap=name != LONG)
     for row in rows:
-        # what stands in brackets in a request is no markup
-        table.add_row(*(Text(cell(row)) for cell in columns.values()))
+        cells = [
+            column.format(row) if isinstance(column, str) else column(row)
+            for column in columns.values()
+        ]
+        table.add_row(*map(Text, cells))  # what stands in brackets in a request is no markup
     console = Console(highlight=False)
     if not console.is_terminal:
         console = Console(highlight=False, width=FILE_WIDTH)
@@ -49,12 +51,12 @@ def _show(
         console.print(note)
 
 
-def _percent(share: float, digits: int = 0) -> str:
-    return f"{share * 100:.{digits}f} %"
+def _ms(name: str) -> Callable[[object], str]:
+    def cell(row: object) -> str:
+        ms = getattr(row, name)
+        return f"{ms:,.0f}" if ms >= 100 else f"{ms:.1f}"
 
-
-def _ms(time: float) -> str:
-    return f"{time:,.0f}" if time >= 100 else f"{time:.1f}"
+    return cell
 
 
 def show_service(rows: Sequence[Row | Recovery]) -> None:
@@ -64,21 +66,21 @@ def show_service(rows: Sequence[Row | Recovery]) -> None:
             "The service: durable answers per second",
             served,
             {
-                "load": lambda row: row.load,
-                "per s": lambda row: f"{row.per_second:,.0f}",
+                "load": "{0.load}",
+                "per s": "{0.per_second:,.0f}",
                 "of ceiling": lambda row: (
-                    "" if row.share_of_ceiling is None else _percent(row.share_of_ceiling)
+                    "" if row.share_of_ceiling is None else f"{row.share_of_ceiling * 100:.0f} %"
                 ),
-                "p50 ms": lambda row: _ms(row.p50_ms),
-                "p99 ms": lambda row: _ms(row.p99_ms),
+                "p50 ms": _ms("p50_ms"),
+                "p99 ms": _ms("p99_ms"),
                 "in flight": lambda row: (
                     f"{row.connections:,} x {row.in_flight}" if row.in_flight else "open"
                 ),
-                "us": lambda row: f"{row.us_per_command:.1f}",
-                "main us": lambda row: f"{row.us_per_command_main:.1f}",
-                "gen us": lambda row: f"{row.generator_us_per_command:.1f}",
-                "pause ms": lambda row: _ms(row.pause_ms_max),
-                "bytes": lambda row: f"{row.bytes_per_command:,.0f}",
+                "us": "{0.us_per_command:.1f}",
+                "main us": "{0.us_per_command_main:.1f}",
+                "gen us": "{0.generator_us_per_command:.1f}",
+                "pause ms": _ms("pause_ms_max"),
+                "bytes": "{0.bytes_per_command:,.0f}",
                 "refused": lambda row: f"{sum(row.problems.values()):,}",
             },
             f"{max(row.leaves for row in served):,} leaves, {served[0].tenants:,} tenants; servers"
@@ -99,11 +101,11 @@ def show_console(found: Looked) -> None:
         "The service, looked at while every price moves",
         found.rows,
         {
-            "followers": lambda row: f"{row.followers}",
-            "CPU of a core": lambda row: _percent(row.cpu_share, 1),
-            "messages/s each": lambda row: f"{row.messages_per_second:.1f}",
-            "MB/s each": lambda row: f"{row.megabytes_per_second:.2f}",
-            "longest answer ms": lambda row: f"{row.longest_ms:.0f}",
+            "followers": "{0.followers}",
+            "CPU of a core": lambda row: f"{row.cpu_share * 100:.1f} %",
+            "messages/s each": "{0.messages_per_second:.1f}",
+            "MB/s each": "{0.megabytes_per_second:.2f}",
+            "longest answer ms": "{0.longest_ms:.0f}",
         },
         f"a preview of a floor that would end {found.preview_ends:,} leases takes"
         f" {found.preview_ms:,.0f} ms (median)",
@@ -111,18 +113,21 @@ def show_console(found: Looked) -> None:
 
 
 def show_simulation(rows: list[SimulationRow], minutes: float) -> None:
+    def share(name: str) -> Callable[[SimulationRow], str]:
+        return lambda row: f"{getattr(row, f'{name}_share') * 100:.0f} %"
+
     _show(
         "The simulator, one core",
         rows,
         {
-            "nodes": lambda row: f"{row.nodes:,}",
-            "tenants": lambda row: f"{row.tenants:,}",
-            "speed": lambda row: f"{row.speed:,.0f}",
-            "requests/s": lambda row: f"{row.requests_per_second:,.0f}",
-            "market": lambda row: _percent(row.market_share),
-            "adapters": lambda row: _percent(row.adapter_share),
-            "worlds": lambda row: _percent(row.world_share),
-            "itself": lambda row: _percent(row.simulator_share),
+            "nodes": "{0.nodes:,}",
+            "tenants": "{0.tenants:,}",
+            "speed": "{0.speed:,.0f}",
+            "requests/s": "{0.requests_per_second:,.0f}",
+            "market": share("market"),
+            "adapters": share("adapter"),
+            "worlds": share("world"),
+            "itself": share("simulator"),
         },
         f"speed is simulated over real time, for {minutes:g} virtual minutes after everybody has"
         " come and settled",
@@ -184,16 +189,16 @@ def show_overload(found: Verdict[Level]) -> None:
         "The service, asked for more than it can do: per second",
         found.rows,
         {
-            "load": lambda row: row.load,
-            "level": lambda row: _percent(row.level),
-            "offered": lambda row: f"{row.offered:,.0f}",
-            "done": lambda row: f"{row.admitted:,.0f}",
-            "shed": lambda row: f"{row.shed:,.0f}",
-            "p50 ms": lambda row: _ms(row.p50_ms),
-            "p99": lambda row: _ms(row.p99_ms),
-            "p99.9": lambda row: _ms(row.p999_ms),
-            "shed p50": lambda row: _ms(row.refused_p50_ms),
-            "shed p99": lambda row: _ms(row.refused_p99_ms),
+            "load": "{0.load}",
+            "level": lambda row: f"{row.level * 100:.0f} %",
+            "offered": "{0.offered:,.0f}",
+            "done": "{0.admitted:,.0f}",
+            "shed": "{0.shed:,.0f}",
+            "p50 ms": _ms("p50_ms"),
+            "p99": _ms("p99_ms"),
+            "p99.9": _ms("p999_ms"),
+            "shed p50": _ms("refused_p50_ms"),
+            "shed p99": _ms("refused_p99_ms"),
         },
         *behind.values(),
         "times run from when a request was due; a request without an answer counts with its wait",
@@ -209,14 +214,14 @@ def show_noisy(found: Verdict[Noisy]) -> None:
             LONG: lambda row: (
                 row.kind if len(row.kind) <= NAME_MAX else f"{row.kind[: NAME_MAX - 1]}…"
             ),
-            "p50": lambda row: str(row.slowdown_p50),
-            "p99": lambda row: str(row.slowdown_p99),
-            "done": lambda row: _percent(row.done, 1),
-            "p50 ms": lambda row: _ms(row.p50_ms),
-            "p99 ms": lambda row: _ms(row.p99_ms),
+            "p50": "{0.slowdown_p50!s}",
+            "p99": "{0.slowdown_p99!s}",
+            "done": lambda row: f"{row.done * 100:.1f} %",
+            "p50 ms": _ms("p50_ms"),
+            "p99 ms": _ms("p99_ms"),
             "CPU": lambda row: f"{row.server_cpu - row.server_cpu_without:+.2f}",
         },
-        f"the others ask for {_percent(LEVEL)} of the capacity ({found.rows[0].offered:,.0f}/s);"
+        f"the others ask for {LEVEL * 100:.0f} % of the capacity ({found.rows[0].offered:,.0f}/s);"
         " the noise counts after its first burst",
         "p50, p99: their times over those in the silence before and after; the median round, and"
         " where it lies with 95 % certainty",
@@ -226,6 +231,11 @@ def show_noisy(found: Verdict[Noisy]) -> None:
 
 
 def show_soak(found: Soak) -> None:
+    def by_quarter(name: str, digits: int = 1) -> str:
+        return " ".join(f"{getattr(quarter, name):.{digits}f}" for quarter in found.quarters)
+
+    first, second = found.slow_shares
+    audited = found.audited
     print(
         f"{found.minutes:g} minutes at {found.per_second:,.0f} commands/s, p50 {found.p50_ms:.1f}"
         f" ms, p99 {found.p99_ms:.1f} ms"
@@ -238,23 +248,14 @@ def show_soak(found: Soak) -> None:
         )
     print(
         f"files {min(found.files)} to {max(found.files)}, threads {min(found.threads)} to"
-        f" {max(found.threads)}"
-    )
-    print("by quarter: p50 ms", *(f"{quarter.p50_ms:.1f}" for quarter in found.quarters), end="; ")
-    print("p99 ms", *(f"{quarter.p99_ms:.1f}" for quarter in found.quarters), end="; ")
-    print("processor us for a command", *(f"{quarter.cpu_us:.0f}" for quarter in found.quarters))
-    first, second = found.slow_shares
-    print(
+        f" {max(found.threads)}\n"
+        f"by quarter: p50 ms {by_quarter('p50_ms')}; p99 ms {by_quarter('p99_ms')}; processor us"
+        f" for a command {by_quarter('cpu_us', 0)}\n"
         f"answers above {SLOW_S * 1_000:g} ms: {first:.2%} in the first half, {second:.2%} in the"
-        " second"
-    )
-    audited = found.audited
-    print(
+        " second\n"
         f"audited: {audited.events:,} events of the operator, owners and rates of {audited.leaves}"
         f" leaves by the {audited.concerned:,} about them; the record of {audited.entries:,}"
-        f" entries; the charges of {audited.bills:,} leases"
-    )
-    print(
+        f" entries; the charges of {audited.bills:,} leases\n"
         "judged: memory once it is full, files, threads, throughput, the median, the share above"
         " that, processor time, problems, and the audits"
     )
