@@ -7,6 +7,7 @@ afterwards is not timed. The time of reading the clock (some 50 ns) is included.
 from __future__ import annotations
 
 import gc
+import itertools
 import multiprocessing
 import tracemalloc
 from collections.abc import Callable
@@ -67,11 +68,10 @@ class Row(msgspec.Struct):
 
 
 class Timer:
-    """Times calls one by one, or gathers what was timed in rounds."""
+    """Times calls one by one."""
 
     def __init__(self) -> None:
         self.nanoseconds: list[float] = []
-        self.rounds: list[list[float]] = []
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         start = perf_counter_ns()
@@ -79,14 +79,11 @@ class Timer:
         self.nanoseconds.append(perf_counter_ns() - start)
         return result
 
-    def per_second(self) -> float:
-        """Of the median round: a round during which the machine did something else does not count
-        for more than one."""
-        return median(len(times) / sum(times) for times in self.rounds or [self.nanoseconds]) * 1e9
 
-    def percentile_us(self, percent: int) -> float:
-        ordered = sorted(nanoseconds for times in self.rounds for nanoseconds in times)
-        return ordered[min(len(ordered) - 1, len(ordered) * percent // 100)] / 1_000
+def per_second(rounds: list[list[float]]) -> float:
+    """Of the median round: a round during which the machine did something else does not count for
+    more than one."""
+    return median(len(times) / sum(times) for times in rounds) * 1e9
 
 
 class Cell:
@@ -98,25 +95,26 @@ class Cell:
         with multiprocessing.get_context("spawn").Pool(1, leave_signals_to_the_parent) as pool:
             self.bytes_per_leaf = pool.apply(memory_per_leaf, (leaves,))
         self.pool = multiprocessing.get_context("spawn").Pool(1, _gather, (leaves, resting, places))
-        self.timers = {operation: Timer() for operation in OPERATIONS}
+        self.rounds: dict[str, list[list[float]]] = {operation: [] for operation in OPERATIONS}
 
     def take_turn(self) -> None:
         """Some rounds of every operation."""
         for operation, rounds in self.pool.apply(_take_turn).items():
-            self.timers[operation].rounds.extend(rounds)
+            self.rounds[operation] += rounds
 
     def rows(self) -> list[Row]:
         self.pool.terminate()
-        return [self._row(operation, self.timers[operation]) for operation in OPERATIONS]
+        return [self._row(operation, rounds) for operation, rounds in self.rounds.items()]
 
-    def _row(self, operation: str, timer: Timer) -> Row:
+    def _row(self, operation: str, rounds: list[list[float]]) -> Row:
+        ordered = sorted(itertools.chain(*rounds))
         return Row(
             operation,
             self.leaves,
             self.resting,
-            round(timer.per_second(), 1),
-            round(timer.percentile_us(50), 3),
-            round(timer.percentile_us(99), 3),
+            round(per_second(rounds), 1),
+            round(ordered[len(ordered) // 2] / 1_000, 3),
+            round(ordered[len(ordered) * 99 // 100] / 1_000, 3),
             laissez.market_form() == "compiled",
             self.places,
             round(self.bytes_per_leaf, 1),
@@ -222,11 +220,7 @@ def place_rack(crowd: Crowd, timer: Timer) -> None:
 
 def amend(crowd: Crowd, timer: Timer) -> None:
     chosen = crowd.random.sample(list(crowd.resting), min(ROUND, len(crowd.resting)))
-    _timed(
-        crowd,
-        timer,
-        [AmendOrder(tenant, order, (crowd.waiting("h100"),)) for tenant, order in chosen],
-    )
+    _timed(crowd, timer, [AmendOrder(*order, (crowd.waiting("h100"),)) for order in chosen])
 
 
 def transfer(crowd: Crowd, timer: Timer) -> None:
@@ -246,13 +240,8 @@ def transfer(crowd: Crowd, timer: Timer) -> None:
 
 
 def set_limit(crowd: Crowd, timer: Timer) -> None:
-    leaves = [crowd.leaf() for _ in range(ROUND)]
-    leases = [crowd.lease(leaf) for leaf in leaves]
-    _timed(
-        crowd,
-        timer,
-        [SetLimit(*lease, crowd.random.randint(*LIMITS)) for lease in leases],
-    )
+    leases = [crowd.lease(crowd.leaf()) for _ in range(ROUND)]
+    _timed(crowd, timer, [SetLimit(*lease, crowd.random.randint(*LIMITS)) for lease in leases])
 
 
 def quote(crowd: Crowd, timer: Timer) -> None:
@@ -260,11 +249,8 @@ def quote(crowd: Crowd, timer: Timer) -> None:
     for _ in range(ROUND):
         leaf = crowd.leaf()
         level = crowd.random.choice(("host", "rack", "type"))
-        timer.call(
-            crowd.market.quote,
-            crowd.market.owner(leaf),
-            crowd.market.topology.ancestor(leaf, level),
-        )
+        scope = crowd.market.topology.ancestor(leaf, level)
+        timer.call(crowd.market.quote, crowd.market.owner(leaf), scope)
 
 
 def rate(crowd: Crowd, timer: Timer) -> None:
@@ -275,19 +261,14 @@ def rate(crowd: Crowd, timer: Timer) -> None:
 def bill(crowd: Crowd, timer: Timer) -> None:
     """A bill after some price moved; the time is spread over the leases it lists."""
     for _ in range(20):
-        (order,) = _place_on_top(crowd)
+        tenant = crowd.tenant()
+        placed = crowd.do(PlaceOrder(tenant, (at_price("h100", LIMITS[0]),)))[0]
+        assert isinstance(placed, OrderPlaced)
         crowd.now += 1_000_000
-        _cancel(crowd, Timer(), [order])
+        crowd.do(CancelOrder(tenant, placed.order))
         one = Timer()
         lines = len(one.call(crowd.market.bill, crowd.market.owner(crowd.leaf())).leases)
         timer.nanoseconds.extend([one.nanoseconds[0] / lines] * lines)
-
-
-def _place_on_top(crowd: Crowd) -> list[tuple[str, int]]:
-    tenant = crowd.tenant()
-    placed = crowd.do(PlaceOrder(tenant, (at_price("h100", LIMITS[0]),)))[0]
-    assert isinstance(placed, OrderPlaced)
-    return [(tenant, placed.order)]
 
 
 LOADS: dict[str, Callable[[Crowd, Timer], None]] = {
@@ -323,7 +304,7 @@ def times_oracle() -> float:
                 engine.apply, PlaceOrder("asker", (at_price("h100", 2_000_000),)), at
             )[0]
             timer.call(engine.apply, CancelOrder("asker", placed.order), at + 1)
-        seconds.append(1 / timer.per_second())
+        seconds.append(1 / per_second([timer.nanoseconds]))
     return seconds[1] / seconds[0]
 
 
