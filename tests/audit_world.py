@@ -3,25 +3,29 @@ over."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 
 from laissez.exchange.commands import OPERATOR, SERVICE, Request
-from laissez.journal import Entry, Journal
+from laissez.journal import Entry, Journal, Reader
 from laissez.market import Market, Topology
 from laissez.market.commands import SetFloor
-from laissez.server.audit.digests import DigestFile
-from laissez.server.audit.log import DAY_US, FOLDER, RefusalFiles, day_of, start
-from laissez.server.audit.refusals import Noted
+from laissez.server.audit import digests as days
+from laissez.server.audit import log
+from laissez.server.audit.log import Digest, End, day_of, read, rows, start
+from laissez.server.audit.refusals import DAY_US, Line
+from laissez.server.beside import FILE, Beside, reading
 from laissez.server.data_folder import Replaying
+from laissez.units import format_time
 
 BEGAN = 20_000 * DAY_US
 DAYS = [day_of(BEGAN + day * DAY_US) for day in range(4)]
 GENESIS = Market(Topology.of(["h100/gpu0"]), 10).snapshot()
 
 
-def noted(at: int) -> Noted:
-    return Noted(at, "forbidden", 403, "listTenants", "ann", "key_1", address="10.0.0.1")
+def noted(at: int, code: str = "forbidden") -> Line:
+    return Line(0, format_time(at), code, 403, "listTenants", "ann", "key_1", address="10.0.0.1")
 
 
 def entries(first_floor: int = 1, key: str = SERVICE) -> list[Entry]:
@@ -41,21 +45,74 @@ def entries(first_floor: int = 1, key: str = SERVICE) -> list[Entry]:
 def made(folder: Path) -> Path:
     """Two entries and three refusals each day."""
     with Journal.create(folder, GENESIS) as journal:
-        with journal.reader() as reader:
-            beginning = start(reader.identity)
         written = entries()
         for day in range(4):
             at = BEGAN + day * DAY_US
             journal.append(written[day * 2 : day * 2 + 2])
-            RefusalFiles(folder / FOLDER, beginning, at).append(
-                [noted(at + number) for number in range(3)]
-            )
-        with journal.reader() as reader:
-            assert DAYS[:3] == [
-                one.date for one in DigestFile(folder / FOLDER, beginning).bring_up(reader, DAYS[3])
-            ]
+            append(folder, [noted(at + number) for number in range(3)])
+        assert DAYS[:3] == brought_up(folder)
     return folder
 
 
-def change(path: Path, by: Callable[[list[bytes]], list[bytes]]) -> None:
-    path.write_bytes(b"".join(by(path.read_bytes().splitlines(keepends=True))))
+def identity_of(folder: Path) -> bytes:
+    with Reader.of(folder) as reader:
+        return reader.identity
+
+
+def append(folder: Path, lines: Sequence[Line] = ()) -> End:
+    """As the service does after a start."""
+    identity = identity_of(folder)
+    with closing(Beside(folder / FILE, identity)) as beside:
+        return beside.transact(
+            lambda c: log.append(c, log.end_of_log(c, days.logged(c, start(identity))), lines)
+        )
+
+
+def brought_up(folder: Path) -> list[str]:
+    """The days of which digests were missing."""
+    with (
+        Reader.of(folder) as reader,
+        closing(Beside(folder / FILE, reader.identity)) as beside,
+    ):
+        return [
+            one.date
+            for one in beside.transact(
+                lambda c: days.bring_up(c, start(reader.identity), reader, DAYS[3])
+            )
+        ]
+
+
+def stored(folder: Path, table: str) -> dict[int, bytes]:
+    with reading(folder / FILE, identity_of(folder)) as connection:
+        return {n: line or b"" for n, line in rows(connection, table)}
+
+
+def lines(folder: Path) -> list[Line]:
+    return [read(line, Line, None) for line in stored(folder, "refusals").values()]
+
+
+def digests(folder: Path) -> list[Digest]:
+    return [read(line, Digest, None) for line in stored(folder, "digests").values()]
+
+
+Rows = dict[int, bytes]
+
+
+def change(folder: Path, table: str, by: Callable[[Rows], Rows]) -> None:
+    """As somebody with a database tool does."""
+    changed = by(stored(folder, table))
+    clear, add = f"DELETE FROM {table}", f"INSERT INTO {table} VALUES (?, ?)"  # noqa: S608
+    with closing(Beside(folder / FILE, identity_of(folder))) as beside:
+        beside.transact(lambda c: c.execute(clear))
+        beside.transact(lambda c: c.executemany(add, changed.items()))
+
+
+def remove(folder: Path, *numbers: int) -> None:
+    """Lines of the log."""
+    change(folder, "refusals", lambda rows: {n: rows[n] for n in rows if n not in numbers})
+
+
+def keep(folder: Path, path: Path) -> Path:
+    """The digests, kept elsewhere."""
+    path.write_bytes(b"\n".join(stored(folder, "digests").values()))
+    return path

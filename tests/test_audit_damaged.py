@@ -5,27 +5,32 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from random import Random
 
 import pytest
 
-from audit_world import BEGAN, DAYS, change, made, noted
-from laissez.journal import JournalError, Reader
-from laissez.server.audit.digests import FILE, DigestFile
-from laissez.server.audit.log import (
-    CUT,
-    DAY_US,
-    FOLDER,
-    Broken,
-    Refusal,
-    RefusalFiles,
-    path_of,
-    read,
-    start,
+from audit_world import (
+    BEGAN,
+    DAYS,
+    append,
+    brought_up,
+    change,
+    digests,
+    identity_of,
+    lines,
+    made,
+    noted,
+    remove,
+    stored,
 )
+from laissez.journal import JournalError, Reader
+from laissez.server.audit.digests import bring_up, logged
+from laissez.server.audit.log import Broken, start
+from laissez.server.audit.refusals import DAY_US
 from laissez.server.audit.verify import verify
+from laissez.server.beside import FILE, Beside, BesideFailed, reading
 from laissez_check.disk.faulty import FaultyDisk
 
 pytestmark = pytest.mark.once
@@ -36,14 +41,12 @@ def folder(tmp_path: Path) -> Path:
     return made(tmp_path / "data")
 
 
-def digests(folder: Path) -> DigestFile:
-    with Reader.of(folder) as reader:
-        return DigestFile(folder / FOLDER, start(reader.identity))
-
-
-def brought_up(folder: Path) -> list[str]:
-    with Reader.of(folder) as reader:
-        return [one.date for one in digests(folder).bring_up(reader, DAYS[3])]
+def last_digested(folder: Path) -> tuple[int, str]:
+    """The line and the day after which the log goes on."""
+    identity = identity_of(folder)
+    with reading(folder / FILE, identity) as connection:
+        end = logged(connection, start(identity))
+    return end.n, DAYS[(end.at - BEGAN) // DAY_US - 1] if end.at else ""
 
 
 # -- digests
@@ -51,18 +54,27 @@ def brought_up(folder: Path) -> list[str]:
 
 @pytest.mark.parametrize(
     "spoiled",
-    [lambda line: line.replace(b'"lines":3', b'"lines":7'), lambda line: line[:-4] + b'g"}\n'],
+    [lambda line: line.replace(b'"lines":3', b'"lines":7'), lambda line: line[:-3] + b'g"}'],
 )
-@pytest.mark.parametrize("line", [0, 1, 2])
+@pytest.mark.parametrize("line", [1, 2, 3])
 def test_a_digest_that_is_not_what_was_written_stays_and_is_told_with_its_place(
     folder: Path, line: int, spoiled: Callable[[bytes], bytes], caplog: pytest.LogCaptureFixture
 ) -> None:
     """It was believed as long as it could be read."""
-    path = folder / FOLDER / FILE
-    change(path, lambda lines: [*lines[:line], spoiled(lines[line]), *lines[line + 1 :]])
-    damaged = path.read_bytes()
-    assert [] == brought_up(folder) and damaged == path.read_bytes()
-    assert f"{FILE}, line {line + 1}: " in str([vars(record) for record in caplog.records])
+    change(folder, "digests", lambda rows: {**rows, line: spoiled(rows[line])})
+    damaged = stored(folder, "digests")
+    assert [] == brought_up(folder) and damaged == stored(folder, "digests")
+    assert f"'line': {line}," in str([vars(record) for record in caplog.records])
+
+
+def test_unreadable_digests_at_the_end_are_told_and_made_again(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    whole = stored(folder, "digests")
+    change(folder, "digests", lambda rows: {**rows, 3: b"nonsense", 4: rows[1][:-20]})
+    assert [DAYS[2]] == brought_up(folder) and whole == stored(folder, "digests")
+    told = [record.found for record in caplog.records]  # type: ignore[attr-defined]
+    assert [repr(b"nonsense"), repr(whole[1][:-20])] == told
 
 
 @pytest.mark.parametrize(
@@ -76,28 +88,25 @@ def test_a_digest_that_is_not_what_was_written_stays_and_is_told_with_its_place(
 def test_from_a_last_digest_that_is_not_true_nothing_follows(
     folder: Path, found: bytes, meant: bytes
 ) -> None:
-    path = folder / FOLDER / FILE
-    change(path, lambda lines: [*lines[:2], lines[2].replace(found, meant)])
-    damaged = path.read_bytes()
+    change(folder, "digests", lambda rows: {**rows, 3: rows[3].replace(found, meant)})
+    damaged = stored(folder, "digests")
     with pytest.raises(
-        Broken, match=f"{FILE}, line 3: the journal or the log of refusals is not what it says"
+        Broken, match="digests, line 3: the journal or the log of refusals is not what it says"
     ):
         brought_up(folder)
-    assert damaged == path.read_bytes()
+    assert damaged == stored(folder, "digests")
 
 
 def test_the_log_goes_on_after_the_last_digest_that_is_credible(folder: Path) -> None:
-    whole = digests(folder).logged()
-    change(
-        folder / FOLDER / FILE,
-        lambda lines: [*lines[:2], lines[2].replace(b'"refusals":9', b'"refusals":8')],
-    )
-    assert (9, DAYS[2]) == (whole[0], whole[2]) and (6, DAYS[1]) == digests(folder).logged()[::2]
-    change(folder / FOLDER / FILE, lambda lines: [b"nonsense\n", lines[1]])
-    # what it follows is gone, and the log says the same
-    assert (6, DAYS[1]) == digests(folder).logged()[::2]
-    path_of(folder / FOLDER, DAYS[1]).unlink()
-    assert (0, "") == digests(folder).logged()[::2]
+    assert (9, DAYS[2]) == last_digested(folder)
+    forged = stored(folder, "digests")[3].replace(b'"refusals":9', b'"refusals":8')
+    change(folder, "digests", lambda rows: {**rows, 3: forged})
+    assert (6, DAYS[1]) == last_digested(folder)
+    change(folder, "digests", lambda rows: {1: b"nonsense", 2: rows[2]})
+    # the digest before it is gone, and the log says the same
+    assert (6, DAYS[1]) == last_digested(folder)
+    remove(folder, 6)
+    assert (0, "") == last_digested(folder)
 
 
 def test_digests_that_the_journal_does_not_fit_are_not_made_to_fit_it(
@@ -105,88 +114,93 @@ def test_digests_that_the_journal_does_not_fit_are_not_made_to_fit_it(
 ) -> None:
     """Whoever changed the journal and all its checksums would else only have to wait for a
     restart."""
-    before = (folder / FOLDER / FILE).read_bytes()
+    before, identity = stored(folder, "digests"), identity_of(folder)
     with (
         Reader.of(made(tmp_path / "other")) as reader,
+        closing(Beside(folder / FILE, identity)) as beside,
         pytest.raises(Broken, match="none is added"),
     ):
-        digests(folder).bring_up(reader, DAYS[3])
-    assert before == (folder / FOLDER / FILE).read_bytes()
+        beside.transact(lambda c: bring_up(c, start(identity), reader, DAYS[3]))
+    assert before == stored(folder, "digests")
 
 
-@pytest.mark.parametrize("name", [FILE, path_of(Path(), DAYS[3]).name])
-def test_what_cannot_be_read_at_all_is_a_problem_and_no_traceback(folder: Path, name: str) -> None:
-    (folder / FOLDER / name).unlink()
-    (folder / FOLDER / name).mkdir()
-    assert [f"{name}: it cannot be read: Is a directory"] == verify(folder).problems
+def test_a_file_that_cannot_be_read_at_all_is_a_problem_and_no_traceback(folder: Path) -> None:
+    path = folder / FILE
+    path.unlink()
+    path.mkdir()
+    assert [f"{path} cannot be read: disk I/O error"] == verify(folder).problems
+    path.rmdir()
+    path.write_bytes(b"no database at all, and long enough to be taken for one" * 100)
+    assert [f"{path} cannot be read: file is not a database"] == verify(folder).problems
 
 
 # -- the end of the log, where a start goes on
 
 
-def go_on(folder: Path) -> RefusalFiles:
-    n, chain, over = digests(folder).logged()
-    return RefusalFiles(folder / FOLDER, chain, BEGAN + 3 * DAY_US + 9, n, over)
-
-
-def test_an_altered_line_at_the_beginning_of_the_last_file_is_cut_off_and_told(
+def test_an_altered_line_since_the_last_digest_stays_and_is_told(
     folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Nothing was compared with what comes before it, so it was gone on from."""
-    path = path_of(folder / FOLDER, DAYS[3])
-    change(path, lambda lines: [lines[0].replace(b"ann", b"bob")])
-    assert 10 == go_on(folder).n and "was cut off" in caplog.text
-    assert CUT == read(path.read_bytes().splitlines()[0], Refusal, None).code and verify(folder).ok
+    """Nothing was compared with what comes before it, so it was gone on from in silence."""
+    change(folder, "refusals", lambda rows: {**rows, 10: rows[10].replace(b"ann", b"bob")})
+    found = verify(folder).problems
+    assert ["refusals, line 10"] == [problem.split(": ")[0] for problem in found]
+    assert 13 == append(folder, [noted(BEGAN + 3 * DAY_US + 9)]).n
+    assert "is not what was written" in caplog.text and found == verify(folder).problems
 
 
-def test_two_files_that_are_cut_off_at_one_start_are_both_told_of(
-    folder: Path, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("left", [b"", b'{"n":12,"at":"19', bytes(40), b'{"n":12}'])
+def test_the_log_goes_on_behind_a_line_that_cannot_be_read(
+    folder: Path, left: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The line about the first was written into the second before that was cut, and lost with its
-    number."""
-    (folder / FOLDER / FILE).unlink()
-    change(path_of(folder / FOLDER, DAYS[2]), lambda lines: [*lines[:2], b"nonsense\n"])
-    change(path_of(folder / FOLDER, DAYS[3]), lambda lines: [b"nonsense\n"])
-    assert 10 == go_on(folder).n and 2 == caplog.text.count("was cut off") and verify(folder).ok
-    assert [(9, CUT), (10, CUT)] == [
-        ((line := read(one, Refusal, None)).n, line.code)
-        for one in path_of(folder / FOLDER, DAYS[3]).read_bytes().splitlines()
-    ]
+    change(folder, "refusals", lambda rows: {**rows, 12: left})
+    assert 13 == append(folder, [noted(BEGAN + 3 * DAY_US + 9)]).n
+    assert 1 == caplog.text.count("is not what was written")
+    assert ["refusals, line 12: it does not end with its chain"] == verify(folder).problems
 
 
-def test_a_file_of_another_day_or_another_log_is_not_gone_on_from(
+def test_lines_of_another_log_are_gone_on_from_and_told(
     folder: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    first, last = (path_of(folder / FOLDER, DAYS[day]) for day in (0, 3))
-    last.write_bytes(first.read_bytes())
-    assert 10 == go_on(folder).n and 1 == caplog.text.count("was cut off")
-    last.write_bytes(path_of(made(tmp_path / "other") / FOLDER, DAYS[3]).read_bytes())
-    assert 10 == go_on(folder).n and 2 == caplog.text.count("was cut off")
+    other = stored(made(tmp_path / "other"), "refusals")
+    change(folder, "refusals", lambda rows: {**rows, **{n: other[n] for n in (10, 11, 12)}})
+    assert 12 == append(folder).n and 1 == caplog.text.count("is not what was written")
+    assert ["refusals, line 10"] == [one.split(": ")[0] for one in verify(folder).problems]
 
 
-@pytest.mark.parametrize("is_damaged", [False, True])
-def test_a_line_of_which_nobody_knows_what_came_before_it_is_gone_on_from_and_that_is_told(
-    folder: Path, is_damaged: bool, caplog: pytest.LogCaptureFixture
-) -> None:
-    """To put it aside would lose lines that may be right, for the sake of those that are gone or
-    damaged."""
-    (folder / FOLDER / FILE).unlink()
-    before = path_of(folder / FOLDER, DAYS[2])
-    if is_damaged:
-        change(before, lambda lines: [*lines[:2], b"nonsense\n"])
-    else:
-        before.unlink()
-    assert 12 == go_on(folder).n and "before this one are gone, or damaged" in caplog.text
-
-
-def test_an_empty_file_of_a_day_is_passed_over(
+def test_lines_that_are_gone_before_the_end_are_told(
     folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """As it is left when all that it had was cut off."""
-    (folder / FOLDER / FILE).unlink()
-    path_of(folder / FOLDER, DAYS[3]).write_bytes(b"")
-    go_on(folder).append([noted(BEGAN + 4 * DAY_US)])
-    assert 10 == go_on(folder).n and "" == caplog.text and verify(folder).ok
+    change(folder, "digests", lambda rows: {})
+    remove(folder, 7, 8, 9)
+    assert 12 == append(folder).n
+    reasons = [record.reason for record in caplog.records]  # type: ignore[attr-defined]
+    assert ["lines 7 to 9 are missing before it"] == reasons
+
+
+def test_a_number_that_nothing_can_follow_stops_the_log_and_nothing_else(folder: Path) -> None:
+    change(folder, "refusals", lambda rows: {**rows, 2**63 - 1: rows[12]})
+    with pytest.raises(OverflowError):
+        append(folder, [noted(BEGAN + 4 * DAY_US)])
+    assert not verify(folder).ok
+
+
+# -- times
+
+
+def test_times_do_not_fall_though_a_start_finds_the_clock_behind_the_last_line(
+    folder: Path,
+) -> None:
+    """Time goes on from the end of the journal, and what was refused after that is in no
+    journal."""
+    append(folder, [noted(BEGAN), noted(BEGAN + 5 * DAY_US)])
+    _, last, clamped, later = [line.at_us for line in lines(folder)][-4:]
+    assert last == clamped and later == BEGAN + 5 * DAY_US
+
+
+def test_times_do_not_fall_behind_a_day_that_has_its_digest(folder: Path) -> None:
+    remove(folder, 10, 11, 12)
+    append(folder, [noted(BEGAN)])
+    assert BEGAN + 3 * DAY_US == lines(folder)[-1].at_us and verify(folder).ok
 
 
 # -- what is not on the disk yet
@@ -198,26 +212,20 @@ def test_lines_and_digests_that_the_disk_failed_to_keep_are_kept_before_anything
 ) -> None:
     """The next process found them in memory and made a digest of them; then the power failed."""
     whole = made(tmp_path / "whole")
+    change(whole, "digests", lambda rows: {})
     with FaultyDisk(tmp_path, Random(seed)) as disk:
         for fails in range(1, 12):
             folder = tmp_path / f"data{fails}"
             shutil.copytree(whole, folder)
-            (folder / FOLDER / FILE).unlink()
             disk.fail_at = disk.operations + fails
-            with suppress(OSError, JournalError):
-                go_on(folder).append(
-                    [noted(BEGAN + 3 * DAY_US + number) for number in range(10, 15)]
-                )
+            with suppress(OSError, JournalError, BesideFailed):
+                append(folder, [noted(BEGAN + 3 * DAY_US + number) for number in range(10, 15)])
                 brought_up(folder)
             disk.kill()
             disk.fail_at = None
-            log = go_on(folder)
+            end = append(folder)
             brought_up(folder)
-            known = digests(folder).credible()
+            known = digests(folder)
             disk.power_off()
-            assert (log.n, log.chain, known) == (
-                (again := go_on(folder)).n,
-                again.chain,
-                digests(folder).credible(),
-            )
+            assert (end, known) == (append(folder), digests(folder))
             assert [] == verify(folder).problems

@@ -4,36 +4,24 @@ is in it, and a flood does not fill the disk."""
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from laissez.server.audit.log import (
-    CUT,
-    FOLDER,
-    LOST,
-    Refusal,
-    RefusalFiles,
-    day_of,
-    days,
-    path_of,
-    put_aside,
-    read,
-    start,
-)
-from laissez.server.audit.refusals import Noted, Refusals
+from audit_world import lines, stored
+from laissez.server.audit.log import CUT, LOST, start
+from laissez.server.audit.refusals import DAY_US, Line, Refusals
 from laissez.server.audit.verify import verify
 from laissez.server.audit.view import Acted, Wanted, acted
 from laissez.server.audit.writer import AuditWriter
 from laissez.server.auth import Principal
+from laissez.server.beside import FILE
 from laissez.server.clock import Clock
 from laissez.server.data_folder import create, open_folder
 from laissez.server.lifecycle import Service
 from laissez.server.settings import Audit, Data, Limits, Settings
-from laissez.units import format_time
 from laissez.wire.problems import Code, ProblemError
 from laissez_check.in_process import InProcess
 from live_world import Live, eventually, place, with_live
@@ -41,23 +29,14 @@ from service_world import TOPOLOGY, World, no_order, with_service
 
 pytestmark = pytest.mark.once
 
-DAY_US = 86_400_000_000
 ORDER = {"alternatives": [{"scope": "h100", "limit": "2"}]}
 
 
-def keeper_of(world: World, folder: Path, settings: Audit = Audit()) -> AuditWriter:  # noqa: B008 (frozen)
-    return AuditWriter(world.gateway, world.gateway._journal, folder, settings)
+def keeper_of(world: World, settings: Audit = Audit()) -> AuditWriter:  # noqa: B008 (frozen)
+    return AuditWriter(world.gateway, world.gateway._journal, world.beside, settings)
 
 
-def lines(folder: Path) -> list[Refusal]:
-    return [
-        read(line, Refusal, None)
-        for date in days(folder / FOLDER)
-        for line in path_of(folder / FOLDER, date).read_bytes().splitlines()
-    ]
-
-
-def told(line: Refusal) -> tuple[str, int, str, str]:
+def told(line: Line) -> tuple[str, int, str, str]:
     return line.code, line.status, line.operation, line.holder
 
 
@@ -130,7 +109,7 @@ def test_every_refused_request_leaves_one_line_that_says_who_and_why_and_nothing
             assert status == (await request).status_code
         world.gateway.stopping = True
         await ask("ann", "POST", "/v1/orders", ORDER)
-        await keeper_of(world, folder).write()
+        await keeper_of(world).write()
         found = lines(folder)
         assert [*(line for _, line in expected), ("stopping", 503, "placeOrder", "ann")] == [
             told(line) for line in found
@@ -140,7 +119,7 @@ def test_every_refused_request_leaves_one_line_that_says_who_and_why_and_nothing
         assert {"once"} == {line.id for line in found if line.id} and {"127.0.0.1"} == {
             line.address for line in found
         }
-        written = b"".join(path.read_bytes() for path in (folder / FOLDER).iterdir())
+        written = b"".join(stored(folder, "refusals").values())
         assert not [
             secret
             for secret in (*world.secrets.values(), wrong, revoked, reader)
@@ -175,7 +154,7 @@ def test_refusals_of_a_session_are_logged_and_those_that_the_journal_holds_are_n
         with pytest.raises(Exception, match="403"):
             async with live.connected("ann", "laissez.v9.json"):
                 pass
-        await keeper_of(live.world, folder).write()
+        await keeper_of(live.world).write()
         assert [
             ("unauthenticated", 401, "session.hello", ""),
             ("bad_request", 400, "session", "ann"),
@@ -207,7 +186,7 @@ def test_commands_of_a_batch_that_cannot_be_read_are_logged_once_and_the_others_
                 "ann", "POST", "/v1/batch", {"commands": [good, bad, bad]}, key="all"
             )
             assert [200, 400, 400] == [one["status"] for one in answer.json()["results"]]
-        await keeper_of(world, folder).write()
+        await keeper_of(world).write()
         (line,) = lines(folder)
         assert (("bad_request", 400, "sendBatch", "ann"), 2, "all") == (
             told(line),
@@ -234,7 +213,7 @@ def test_who_signed_in_and_out_is_logged_with_the_address_and_is_no_refusal(tmp_
             assert (
                 200 == (await world.ask(None, "DELETE", "/v1/signin", headers=headers)).status_code
             )
-        await keeper_of(world, folder).write()
+        await keeper_of(world).write()
         assert [("done", 200, "signIn", "ann"), ("done", 200, "signOut", "ann")] == [
             told(line) for line in lines(folder)
         ]
@@ -256,7 +235,7 @@ def test_the_view_shows_what_was_done_and_refused_in_the_order_of_time(tmp_path:
         await world.place("ann", "h100", "2")
         await world.ask("bob", "GET", "/v1/tenants")
         await world.ask("bob", "DELETE", f"/v1/orders/{no_order('bob')}", key="k")
-        await keeper_of(world, folder).write()
+        await keeper_of(world).write()
         found = list(acted(folder, Wanted()))
         assert [one.at for one in found] == sorted(one.at for one in found)
         assert [
@@ -346,116 +325,14 @@ def test_if_nobody_writes_them_they_do_not_fill_the_memory() -> None:
 # -- the disk
 
 
-def noted(at: int, code: str = "forbidden") -> Noted:
-    return Noted(at, code, 403, "listTenants", "ann", "key_1")
-
-
-@pytest.mark.parametrize("left", [b'{"n":3,"at":"19', b"\x00" * 40, b'{"n":3}\n', b"\x00\x00\n{"])
-def test_what_a_crash_left_of_a_line_is_cut_off_and_that_is_a_line(
-    tmp_path: Path, left: bytes
-) -> None:
-    at = 10 * DAY_US
-    RefusalFiles(tmp_path, "00", at).append([noted(at), noted(at + 1)])
-    path = path_of(tmp_path, day_of(at))
-    whole = path.read_bytes()
-    path.write_bytes(whole + left)
-    again = RefusalFiles(tmp_path, "00", at + 2)
-    again.append([noted(at + 3)])
-    assert path.read_bytes().startswith(whole)
-    before, codes = "00", []
-    for line in path.read_bytes().splitlines():
-        found = read(line, Refusal, before)
-        before = found.chain
-        codes.append((found.n, found.code))
-    assert [(1, "forbidden"), (2, "forbidden"), (3, CUT), (4, "forbidden")] == codes
-
-
-@pytest.mark.parametrize("nonsense", [b"\x00" * 512, b"\xa5\n" * 256])
-def test_lines_after_one_that_a_crash_garbled_are_cut_off_too_and_put_aside(
-    tmp_path: Path, nonsense: bytes
-) -> None:
-    """Of many lines written at once, a power failure may spoil any sector."""
-    at = 10 * DAY_US
-    RefusalFiles(tmp_path, "00", at).append([noted(at)])
-    path = path_of(tmp_path, day_of(at))
-    whole = path.read_bytes()
-    RefusalFiles(tmp_path, "00", at).append([noted(at + n) for n in range(1, 12)])
-    spoiled = path.read_bytes()[len(whole) :]
-    spoiled = spoiled[:512] + nonsense + spoiled[1024:]
-    path.write_bytes(whole + spoiled)
-    RefusalFiles(tmp_path, "00", at + 20).append([noted(at + 21)])
-    lines = path.read_bytes().splitlines()
-    before = "00"
-    for line in lines:
-        before = read(line, Refusal, before).chain
-    cut = next(
-        found for found in (read(line, Refusal, None) for line in lines) if found.code == CUT
-    )
-    (aside,) = put_aside(tmp_path, day_of(at))
-    assert f"refusals-{day_of(at)}.cut-{cut.n}" == aside.name
-    assert (
-        spoiled.endswith(aside.read_bytes())
-        and hashlib.sha256(aside.read_bytes()).hexdigest() == cut.cut
-    )
-
-
-def test_times_do_not_fall_though_a_start_finds_the_clock_behind_the_last_line(
-    tmp_path: Path,
-) -> None:
-    """Time goes on from the end of the journal, and what was refused after that is in no
-    journal."""
-    at = 10 * DAY_US
-    RefusalFiles(tmp_path, "00", at).append([noted(at)])
-    RefusalFiles(tmp_path, "00", at - DAY_US).append([noted(at - DAY_US), noted(at + 1)])
-    found = [
-        read(line, Refusal, None).at
-        for line in path_of(tmp_path, day_of(at)).read_bytes().splitlines()
-    ]
-    assert [format_time(at), format_time(at), format_time(at + 1)] == found
-
-
-def test_times_do_not_fall_after_a_line_that_tells_of_a_cut(tmp_path: Path) -> None:
-    """What was refused before anybody looked at the files is written after it."""
-    at = 10 * DAY_US
-    path = path_of(tmp_path, day_of(at))
-    path.write_bytes(b"torn")
-    RefusalFiles(tmp_path, "00", at + 2).append([noted(at + 1)])
-    assert [format_time(at + 2)] * 2 == [
-        read(line, Refusal, None).at for line in path.read_bytes().splitlines()
-    ]
-
-
-def test_a_cut_is_told_on_the_day_of_its_file_though_the_clock_is_behind_it(tmp_path: Path) -> None:
-    tomorrow = 11 * DAY_US
-    path = path_of(tmp_path, day_of(tomorrow))
-    path.write_bytes(b"torn")
-    RefusalFiles(tmp_path, "00", tomorrow - 5).append([noted(tomorrow - 4)])
-    assert [day_of(tomorrow)] == days(tmp_path)
-    assert [format_time(tomorrow)] * 2 == [
-        read(line, Refusal, None).at for line in path.read_bytes().splitlines()
-    ]
-
-
-def test_a_file_of_which_nothing_can_be_read_is_begun_anew_after_the_day_before(
-    tmp_path: Path,
-) -> None:
-    at = 10 * DAY_US
-    RefusalFiles(tmp_path, "00", at).append([noted(at)])
-    path_of(tmp_path, day_of(at + DAY_US)).write_bytes(b"\x00" * 100)
-    again = RefusalFiles(tmp_path, "00", at + DAY_US)
-    assert 2 == again.n
-    (line,) = path_of(tmp_path, day_of(at + DAY_US)).read_bytes().splitlines()
-    assert (2, CUT) == (read(line, Refusal, None).n, read(line, Refusal, None).code)
-
-
 def test_a_disk_that_refuses_stops_nobody_and_what_is_lost_is_told_later(tmp_path: Path) -> None:
     async def story(world: World) -> None:
-        keeper = keeper_of(world, folder)
-        (folder / FOLDER).write_text("in the way")
+        keeper = keeper_of(world)
+        world.beside.transact(lambda c: c.execute("ALTER TABLE refusals RENAME TO hidden"))
         await world.ask(None, "GET", "/v1/orders")
         await keeper.write()
         assert 1 == world.gateway.refusals.lost and world.gateway.failure is None
-        (folder / FOLDER).unlink()
+        world.beside.transact(lambda c: c.execute("ALTER TABLE hidden RENAME TO refusals"))
         await world.ask(None, "GET", "/v1/leases")
         await keeper.write()
         assert [("unauthenticated", 1), (LOST, 1)] == [
@@ -468,12 +345,31 @@ def test_a_disk_that_refuses_stops_nobody_and_what_is_lost_is_told_later(tmp_pat
     assert verify(folder).ok
 
 
+def test_a_database_that_was_set_aside_is_a_line_and_a_problem(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        await world.ask(None, "GET", "/v1/orders")
+        await keeper_of(world).write()
+
+    folder, secrets = tmp_path / "data", dict[str, str]()
+    with_service(folder, story, secrets=secrets)
+    (folder / FILE).write_bytes((folder / FILE).read_bytes()[:-4096])
+    with_service(folder, story, secrets=secrets)
+    assert [(1, CUT, f"{FILE}.damaged-1"), (2, "unauthenticated", "")] == [
+        (line.n, line.code, line.aside) for line in lines(folder)
+    ]
+    assert [
+        f"refusals, line 1: the log before it was damaged, and is set aside as {FILE}.damaged-1"
+    ] == verify(folder).problems
+    with_service(folder, story, secrets=secrets)  # told once
+    assert [CUT, "unauthenticated", "unauthenticated"] == [line.code for line in lines(folder)]
+
+
 def test_a_planned_stop_leaves_nothing_unwritten(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         world.gateway.refusals.bounds = Audit(lines_per_second=1)
         for _ in range(3):
             await world.ask(None, "GET", "/v1/orders")
-        keeper = keeper_of(world, folder, Audit(lines_per_second=1))
+        keeper = keeper_of(world, Audit(lines_per_second=1))
         keeper.finish()
         assert 3 == sum(line.times for line in lines(folder))
 
@@ -495,7 +391,7 @@ def test_the_service_keeps_the_log_itself_and_leaves_nothing_out_when_it_ends(
                 transport=InProcess(service.app), base_url="http://test"
             ) as client:
                 assert 401 == (await client.get("/v1/orders")).status_code
-                await eventually(lambda: bool(days(folder / FOLDER)))  # without being told to
+                await eventually(lambda: bool(lines(folder)))  # without being told to
                 assert 404 == (await client.get("/nothing")).status_code
             await service.say_farewell()
             await service.stop_tasks()

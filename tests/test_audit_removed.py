@@ -9,25 +9,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from audit_world import BEGAN, DAYS, made, noted
+from audit_world import BEGAN, DAYS, append, change, lines, made, noted
+from audit_world import remove as remove_lines
 from laissez.cli.audit import app
-from laissez.journal import Reader
-from laissez.server.audit.digests import FILE, DigestFile
-from laissez.server.audit.log import (
-    DAY_US,
-    FOLDER,
-    REMOVED,
-    Refusal,
-    RefusalFiles,
-    day_of,
-    path_of,
-    read,
-    start,
-    written,
-)
-from laissez.server.audit.refusals import Noted
-from laissez.server.audit.verify import verify
-from laissez.server.audit.verify_log import Verdict
+from laissez.server.audit.log import REMOVED, written
+from laissez.server.audit.refusals import DAY_US, Line
+from laissez.server.audit.verify import Verdict, verify
+from laissez.units import format_time
 
 pytestmark = pytest.mark.once
 
@@ -39,17 +27,13 @@ def folder(tmp_path: Path) -> Path:
     return made(tmp_path / "data")
 
 
-def remove(folder: Path, day: int, keep_days: int, days: list[str] = DAYS[:3]) -> None:
+def remove(folder: Path, day: int, keep_days: int) -> None:
     """As the service does, or as whoever forges a line: it is written on the given day, and chained
     as it must be."""
-    with Reader.of(folder) as reader:
-        n, chain, over = DigestFile(folder / FOLDER, start(reader.identity)).logged()
     at = BEGAN + day * DAY_US
-    RefusalFiles(folder / FOLDER, chain, at, n, over).append(
-        [noted(at), Noted(at, REMOVED, 0, until=LAST, keep_days=keep_days)]
-    )
-    for date in days:
-        path_of(folder / FOLDER, date).unlink()
+    removal = Line(0, format_time(at), REMOVED, until=LAST, keep_days=keep_days)
+    append(folder, [noted(at), removal])
+    remove_lines(folder, *range(1, LAST + 1))
 
 
 def removed(verdict: Verdict) -> tuple[int, str, str, int]:
@@ -63,12 +47,11 @@ def removed(verdict: Verdict) -> tuple[int, str, str, int]:
 
 def too_young(keep_days: int, *days: str) -> list[str]:
     why = (
-        f"though line 14, which tells of its removal, was written before it was {keep_days}"
+        f"though line 14, which tells of their removal, was written before they were {keep_days}"
         " days old"
     )
-    return [
-        f"{FILE}, {date}: refusals-{date}.jsonl had 3 lines, and is gone, {why}" for date in days
-    ]
+    gone = "the log of refusals had 3 lines of that day, and they are gone,"
+    return [f"digests, {date}: {gone} {why}" for date in days]
 
 
 def test_days_that_were_old_may_be_gone_and_the_verdict_says_which(folder: Path) -> None:
@@ -125,17 +108,17 @@ def test_clocks_may_differ_a_little(folder: Path) -> None:
 
 def test_a_line_whose_time_is_none_tells_of_no_removal(folder: Path) -> None:
     remove(folder, day=93, keep_days=90)
-    date = day_of(BEGAN + 93 * DAY_US)
-    path = path_of(folder / FOLDER, date)
-    before, _ = path.read_bytes().splitlines()
+    before, last = lines(folder)[-2:]
+    date = last.at[:10]
     forged, _ = written(
-        Refusal(14, f"{date}T99:00:00.000000Z", REMOVED, until=LAST, keep_days=90),
-        read(before, Refusal, None).chain,
+        Line(14, f"{date}T99:00:00.000000Z", REMOVED, until=LAST, keep_days=90), before.chain
     )
-    path.write_bytes(before + b"\n" + forged)
+    change(folder, "refusals", lambda rows: {**rows, 14: forged})
     broken, *gone = verify(folder).problems
-    assert broken.startswith(f"{path.name}, line 2: expected a time such as")
-    assert ["though no line tells of its removal"] * 3 == [one.rpartition(", ")[2] for one in gone]
+    assert broken.startswith("refusals, line 14: expected a time such as")
+    assert ["though no line tells of their removal"] * 3 == [
+        one.rpartition(", ")[2] for one in gone
+    ]
 
 
 def test_the_command_shows_what_was_removed_and_takes_how_long_days_are_kept(folder: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import sqlite3
 import subprocess
 from collections.abc import Callable
@@ -16,7 +15,24 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
-from audit_world import BEGAN, DAYS, GENESIS, change, entries, made, noted
+from audit_world import (
+    BEGAN,
+    DAYS,
+    GENESIS,
+    Rows,
+    append,
+    brought_up,
+    change,
+    digests,
+    entries,
+    identity_of,
+    keep,
+    lines,
+    made,
+    noted,
+    remove,
+    stored,
+)
 from laissez.cli.audit import app
 from laissez.cli.journal import app as journal_app
 from laissez.exchange.accounts import KeyRecord
@@ -26,23 +42,11 @@ from laissez.journal import Entry, Reader, snapshots
 from laissez.journal.backup import backup
 from laissez.journal.format import group_link, pack
 from laissez.market.commands import Alternative, PlaceOrder, SetFloor
-from laissez.server.audit.digests import FILE, DigestFile, copy
-from laissez.server.audit.log import (
-    DAY_US,
-    FOLDER,
-    REMOVED,
-    Digest,
-    Refusal,
-    RefusalFiles,
-    day_of,
-    days,
-    path_of,
-    read,
-    start,
-    written,
-)
+from laissez.server.audit.log import REMOVED, copy, day_of, read, start, written
+from laissez.server.audit.refusals import DAY_US, Line
 from laissez.server.audit.verify import KeptUnreadable, verify
 from laissez.server.audit.writer import AuditWriter
+from laissez.server.beside import FILE
 from laissez.server.data_folder import Replaying
 from laissez.server.maintenance import cancel_orphans, last_done
 from laissez.server.serve import JsonLines
@@ -77,90 +81,83 @@ def test_what_nobody_touched_is_well(folder: Path) -> None:
     )
 
 
-def edited(lines: list[bytes]) -> list[bytes]:
-    return [lines[0], lines[1].replace(b"ann", b"bob"), lines[2]]
+def edited(rows: Rows) -> Rows:
+    return {**rows, 11: rows[11].replace(b"ann", b"bob")}
 
 
 @pytest.mark.parametrize(
-    ("day", "by", "found"),
+    ("by", "found"),
     [
         (
-            3,
             edited,
-            "line 2: its checksum differs: it, or a line before it, is not what was written",
-        ),
-        (3, lambda lines: [lines[0], lines[2]], "line 2: lines 11 to 11 are missing before it"),
-        (
-            3,
-            lambda lines: [lines[1], lines[0], lines[2]],
-            "line 1: lines 10 to 10 are missing before it",
+            "line 11: its checksum differs: it, or a line before it, is not what was written",
         ),
         (
-            3,
-            lambda lines: [lines[0], b"nothing\n", lines[2]],
-            "line 2: it does not end with its chain",
+            lambda rows: {n: rows[n] for n in rows if n != 11},
+            "line 12: lines 11 to 11 are missing before it",
         ),
         (
-            3,
-            lambda lines: [lines[0], lines[0], *lines[1:]],
-            "line 2: line 11 was expected here, 10 found",
+            lambda rows: {**rows, 10: rows[11], 11: rows[10]},
+            "line 10: line 10 was expected here, 11 found",
         ),
-        (1, lambda lines: lines[:2], None),  # the end of a day that has a digest
+        (lambda rows: {**rows, 11: b"nothing"}, "line 11: it does not end with its chain"),
+        (
+            lambda rows: {**rows, 11: rows[10], 12: rows[11], 13: rows[12]},
+            "line 11: line 11 was expected here, 10 found",
+        ),
+        (
+            lambda rows: {n: rows[n] for n in rows if n != 6},
+            "line 7: lines 6 to 6 are missing before it",
+        ),
     ],
 )
 def test_a_change_to_a_line_is_found_at_its_place(
-    folder: Path, day: int, by: Callable[[list[bytes]], list[bytes]], found: str | None
+    folder: Path, by: Callable[[Rows], Rows], found: str
 ) -> None:
-    path = path_of(folder / FOLDER, DAYS[day])
-    change(path, by)
-    if found is None:
-        following = path_of(folder / FOLDER, DAYS[day + 1])
-        assert (
-            f"{following.name}, line 1: lines 6 to 6 are missing before it" == problems(folder)[0]
-        )
-        assert (
-            f"{FILE}, {DAYS[day]}: the log of refusals ended that day with line 6, and ends with"
-            " another line 5" == problems(folder)[1]
-        )
-    else:
-        assert f"{path.name}, {found}" == problems(folder)[0]
+    change(folder, "refusals", by)
+    assert f"refusals, {found}" == problems(folder)[0]
+
+
+def test_the_end_of_a_day_that_is_gone_is_found_by_its_digest_too(folder: Path) -> None:
+    remove(folder, 6)
+    assert (
+        f"digests, {DAYS[1]}: the log of refusals ended that day with line 6, and ends with"
+        " another line 5" == problems(folder)[1]
+    )
 
 
 def test_one_break_is_told_once(folder: Path) -> None:
-    change(path_of(folder / FOLDER, DAYS[3]), edited)
+    change(folder, "refusals", edited)
     assert 1 == len(problems(folder))
-    change(path_of(folder / FOLDER, DAYS[3]), lambda lines: [lines[0], b"nothing\n", lines[2]])
+    change(folder, "refusals", lambda rows: {**rows, 11: b"nothing"})
     assert 1 == len(problems(folder))
 
 
 def test_a_line_that_was_recomputed_with_all_that_follow_is_found_by_the_digest_of_its_day(
     folder: Path,
 ) -> None:
-    path = path_of(folder / FOLDER, DAYS[1])
-    before, forged = (
-        read(path_of(folder / FOLDER, DAYS[0]).read_bytes().splitlines()[-1], Refusal, None).chain,
-        [],
-    )
-    for stored in path.read_bytes().splitlines():
-        line, before = written(read(stored.replace(b"ann", b"bob"), Refusal, None), before)
-        forged.append(line)
-    path.write_bytes(b"".join(forged))
+    def forged(rows: Rows) -> Rows:
+        before = read(rows[3], Line, None).chain
+        for n in (4, 5, 6):
+            line = read(rows[n].replace(b"ann", b"bob"), Line, None)
+            rows[n], before = written(line, before)
+        return rows
+
+    change(folder, "refusals", forged)
     assert (
-        f"{FILE}, {DAYS[1]}: the log of refusals ended that day with line 6, and ends with another"
+        f"digests, {DAYS[1]}: the log of refusals ended that day with line 6, and ends with another"
         " line 6" in problems(folder)
     )
 
 
+def gone(date: str) -> str:
+    return f"digests, {date}: the log of refusals had 3 lines of that day, and they are gone,"
+
+
 def test_a_day_that_was_removed_is_found(folder: Path) -> None:
-    path_of(folder / FOLDER, DAYS[1]).unlink()
-    assert (
-        f"{path_of(folder / FOLDER, DAYS[2]).name}, line 1: lines 4 to 6 are missing before it"
-        == problems(folder)[0]
-    )
-    assert any(
-        f"refusals-{DAYS[1]}.jsonl had 3 lines, and is gone" in problem
-        for problem in problems(folder)
-    )
+    remove(folder, 4, 5, 6)
+    assert "refusals, line 7: lines 4 to 6 are missing before it" == problems(folder)[0]
+    assert f"{gone(DAYS[1])} though no line tells of their removal" in problems(folder)
 
 
 @pytest.mark.parametrize("days_removed", [1, 2, 3, 4])
@@ -168,54 +165,29 @@ def test_the_oldest_days_are_missed_too_unless_the_service_removed_them_itself(
     folder: Path, days_removed: int
 ) -> None:
     """To whoever only compares numbers, they could have been removed because they were old."""
-    for date in DAYS[:days_removed]:
-        path_of(folder / FOLDER, date).unlink()
-    found = [problem for problem in problems(folder) if "had 3 lines, and is gone" in problem]
-    assert min(days_removed, 3) == len(found)
-    with Reader.of(folder) as reader:
-        n, chain, over = DigestFile(folder / FOLDER, start(reader.identity)).logged()
-    RefusalFiles(folder / FOLDER, chain, BEGAN + 4 * DAY_US, n, over).append(
-        [noted(BEGAN + 4 * DAY_US)]
-    )
+    remove(folder, *range(1, 3 * days_removed + 1))
+    expected = [gone(date) for date in DAYS[: min(days_removed, 3)]]
+    found = [problem for problem in problems(folder) if "they are gone" in problem]
+    assert expected == [problem.rpartition(" though")[0] for problem in found]
+    append(folder, [noted(BEGAN + 4 * DAY_US)])
     assert set(found) <= set(problems(folder))  # and the service goes on as if nothing had happened
 
 
 def test_a_start_leaves_a_day_that_has_its_digest_as_it_is_whatever_is_wrong_with_it(
     folder: Path,
 ) -> None:
-    """What was written while it was that day is vouched for: no crash can have torn it since."""
-    path_of(folder / FOLDER, DAYS[3]).unlink()
-    last = path_of(folder / FOLDER, DAYS[2])
-    change(last, lambda lines: [lines[0], lines[1].replace(b"ann", b"bob"), *lines[2:]])
-    found, content = problems(folder), last.read_bytes()
-    with Reader.of(folder) as reader:
-        n, chain, over = DigestFile(folder / FOLDER, start(reader.identity)).logged()
-    RefusalFiles(folder / FOLDER, chain, BEGAN + 3 * DAY_US, n, over).append(
-        [noted(BEGAN + 3 * DAY_US)]
-    )
-    assert [f"{last.name}, line 2"] == [problem.split(": ")[0] for problem in found]
-    assert (content, found) == (last.read_bytes(), problems(folder))
-
-
-def test_what_is_no_digest_at_the_end_of_them_is_put_aside_and_told(
-    folder: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    path = folder / FOLDER / FILE
-    *kept, last = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(b"".join(kept) + b"nonsense\nand more of it")
-    with Reader.of(folder) as reader:
-        DigestFile(folder / FOLDER, start(reader.identity)).bring_up(reader, DAYS[3])
-    assert b"".join(kept) + last == path.read_bytes()  # it was made again, as it was
-    assert b"nonsense\nand more of it" == path.with_name("digests.cut-3").read_bytes()
-    assert ["the end of the digests was cut off: it is not what was written"] == [
-        record.message for record in caplog.records
-    ]
+    remove(folder, 10, 11, 12)
+    change(folder, "refusals", lambda rows: {**rows, 8: rows[8].replace(b"ann", b"bob")})
+    found, content = problems(folder), stored(folder, "refusals")
+    append(folder, [noted(BEGAN + 3 * DAY_US)])
+    assert ["refusals, line 8"] == [problem.split(": ")[0] for problem in found]
+    *before, (n, _) = stored(folder, "refusals").items()
+    assert (content, 10, found) == (dict(before), n, problems(folder))
 
 
 def test_a_shell_and_sha256sum_are_enough_to_check_the_log(folder: Path) -> None:
-    with Reader.of(folder) as reader:
-        beginning = start(reader.identity)
-        begin = f"printf 'laissez audit\\n%s' {reader.identity.hex()} | sha256sum | cut -d' ' -f1"
+    beginning = start(identity_of(folder))
+    begin = f"printf 'laissez audit\\n%s' {identity_of(folder).hex()} | sha256sum | cut -d' ' -f1"
     assert (
         beginning
         == subprocess.run(
@@ -223,26 +195,21 @@ def test_a_shell_and_sha256sum_are_enough_to_check_the_log(folder: Path) -> None
         ).stdout.strip()
     )
     script = """
-        before=$1; shift
-        cat "$@" | while IFS= read -r line; do
+        before=$1
+        while IFS= read -r line; do
             hash=$(printf '%s%s' "$before" "${line%,\\"chain\\":*}" | sha256sum | cut -d' ' -f1)
             case $line in *"\\"$hash\\"}") before=$hash ;; *) echo "broken: $line"; break ;; esac
         done"""
-    paths = [str(path_of(folder / FOLDER, date)) for date in DAYS]
-    command = ["bash", "-c", script, "check", beginning, *paths]
-    assert (
-        ""
-        == subprocess.run(
-            command, stdout=subprocess.PIPE, check=True, text=True, env=os.environ
-        ).stdout
-    )
-    change(path_of(folder / FOLDER, DAYS[3]), edited)
-    assert (
-        "broken"
-        in subprocess.run(
-            command, stdout=subprocess.PIPE, check=True, text=True, env=os.environ
-        ).stdout
-    )
+
+    def checked() -> bytes:
+        """What `sqlite3 beside.db 'SELECT line FROM refusals ORDER BY n'` prints, checked."""
+        printed = b"".join(line + b"\n" for line in stored(folder, "refusals").values())
+        command = ["bash", "-c", script, "check", beginning]
+        return subprocess.run(command, input=printed, stdout=subprocess.PIPE, check=True).stdout
+
+    assert b"" == checked()
+    change(folder, "refusals", edited)
+    assert b"broken" in checked()
 
 
 # -- the journal and the digests
@@ -266,15 +233,14 @@ def store(folder: Path, forged: list[Entry]) -> None:
 
 
 def digest_anew(folder: Path) -> None:
-    (folder / FOLDER / FILE).unlink()
-    with Reader.of(folder) as reader:
-        DigestFile(folder / FOLDER, start(reader.identity)).bring_up(reader, DAYS[3])
+    change(folder, "digests", lambda rows: {})
+    brought_up(folder)
 
 
 def test_a_journal_whose_checksums_were_all_recomputed_is_found_by_digests(folder: Path) -> None:
     store(folder, entries(first_floor=2))
     assert (
-        f"{FILE}, {DAYS[0]}: the journal up to entry 2 is not what it was at the end of that day"
+        f"digests, {DAYS[0]}: the journal up to entry 2 is not what it was at the end of that day"
         == problems(folder)[0]
     )
 
@@ -282,8 +248,7 @@ def test_a_journal_whose_checksums_were_all_recomputed_is_found_by_digests(folde
 def test_somebody_who_recomputes_the_digests_too_is_found_by_those_that_were_kept_elsewhere(
     folder: Path, tmp_path: Path
 ) -> None:
-    kept = tmp_path / "kept.jsonl"
-    kept.write_bytes((folder / FOLDER / FILE).read_bytes())
+    kept = keep(folder, tmp_path / "kept.jsonl")
     assert (True, 3) == (verify(folder, kept).ok, verify(folder, kept).compared)
     store(folder, entries(first_floor=2))
     digest_anew(folder)
@@ -294,6 +259,18 @@ def test_somebody_who_recomputes_the_digests_too_is_found_by_those_that_were_kep
         f"{kept}, line 1: the journal up to entry 2 is not what it was at the end of that day"
         == found[1]
     )
+
+
+def test_somebody_who_removes_the_whole_record_is_found_by_digests_that_were_kept_elsewhere(
+    folder: Path, tmp_path: Path
+) -> None:
+    kept = keep(folder, tmp_path / "kept.jsonl")
+    (folder / FILE).unlink()
+    brought_up(folder)
+    assert verify(folder).ok
+    assert {f"{kept}, line {n}: {FILE} has another digest of {DAYS[n - 1]}" for n in (1, 2, 3)} <= {
+        *problems(folder, kept)
+    }
 
 
 @pytest.mark.parametrize(
@@ -352,13 +329,12 @@ def test_use_of_a_key_never_issued_is_found_when_the_snapshot_that_had_it_is_gon
 
 
 def test_a_changed_digest_and_one_that_is_gone_are_found(folder: Path, tmp_path: Path) -> None:
-    kept = tmp_path / "kept.jsonl"
-    kept.write_bytes((folder / FOLDER / FILE).read_bytes())
-    change(folder / FOLDER / FILE, lambda lines: lines[:2])
+    kept = keep(folder, tmp_path / "kept.jsonl")
+    change(folder, "digests", lambda rows: {n: rows[n] for n in (1, 2)})
     assert [f"{kept}, line 3: {FILE} has no digest of {DAYS[2]}"] == problems(folder, kept)
-    change(folder / FOLDER / FILE, lambda lines: lines[1:])
+    change(folder, "digests", lambda rows: {2: rows[2]})
     assert (
-        f"{FILE}, line 1: its checksum differs: it, or a line before it, is not what was written"
+        "digests, line 2: its checksum differs: it, or a line before it, is not what was written"
         == problems(folder)[0]
     )
 
@@ -366,23 +342,19 @@ def test_a_changed_digest_and_one_that_is_gone_are_found(folder: Path, tmp_path:
 @pytest.mark.parametrize(
     ("forged", "found"),
     [
-        ({"date": "2024-13-01"}, 'expected a time such as "2026-11-15T08:30:00Z"'),
-        ({"seq": -(10**30)}, f"the journal had {-(10**30)} entries, and 8 can be read"),
-        ({"seq": 10**30}, f"the journal had {10**30} entries, and 8 can be read"),
+        ({"date": "2024-13-01"}, 'line 1: expected a time such as "2026-11-15T08:30:00Z"'),
+        ({"refusals": 10**30}, "line 1: it cannot be read: Expected `int` <= "),
+        ({"seq": -(10**30)}, f"{DAYS[0]}: the journal had {-(10**30)} entries, and 8 can be read"),
+        ({"seq": 10**30}, f"{DAYS[0]}: the journal had {10**30} entries, and 8 can be read"),
     ],
 )
 def test_a_digest_that_says_what_cannot_be_is_told(
     folder: Path, forged: dict[str, str | int], found: str
 ) -> None:
-    with Reader.of(folder) as reader:
-        beginning = start(reader.identity)
-    first = read((folder / FOLDER / FILE).read_bytes().splitlines()[0], Digest, None)
-    made_up = msgspec.structs.replace(first, **forged)
-    (folder / FOLDER / FILE).write_bytes(written(made_up, beginning)[0])
-    assert (
-        f"{FILE}, {made_up.date}: {found}"
-        == problems(folder)[0][: len(f"{FILE}, {made_up.date}: {found}")]
-    )
+    made_up = msgspec.structs.replace(digests(folder)[0], **forged)
+    line, _ = written(made_up, start(identity_of(folder)))
+    change(folder, "digests", lambda rows: {1: line})
+    assert problems(folder)[0].startswith(f"digests, {found}")
 
 
 def test_a_file_of_kept_digests_that_has_none_is_told(folder: Path, tmp_path: Path) -> None:
@@ -393,7 +365,7 @@ def test_a_file_of_kept_digests_that_has_none_is_told(folder: Path, tmp_path: Pa
 
 def test_a_digest_is_taken_from_a_log_of_json_too(folder: Path, tmp_path: Path) -> None:
     kept = tmp_path / "kept.jsonl"
-    digest = json.loads((folder / FOLDER / FILE).read_bytes().splitlines()[-1])
+    digest = json.loads(stored(folder, "digests")[3])
     kept.write_text(JsonLines().format(logging.makeLogRecord({"msg": "digest of a day", **digest})))
     assert (True, 1) == (verify(folder, kept).ok, verify(folder, kept).compared)
 
@@ -401,7 +373,7 @@ def test_a_digest_is_taken_from_a_log_of_json_too(folder: Path, tmp_path: Path) 
 def test_entries_that_are_gone_from_the_end_are_missed(folder: Path) -> None:
     with closing(sqlite3.connect(folder / "journal.db")) as file, file:
         file.execute("DELETE FROM groups WHERE first > 4")
-    assert f"{FILE}, {DAYS[2]}: the journal had 6 entries, and 4 can be read" in problems(folder)
+    assert f"digests, {DAYS[2]}: the journal had 6 entries, and 4 can be read" in problems(folder)
 
 
 def test_entries_of_today_that_are_gone_are_missed_too(folder: Path) -> None:
@@ -413,24 +385,9 @@ def test_entries_of_today_that_are_gone_are_missed_too(folder: Path) -> None:
     ]
 
 
-def test_a_digest_that_a_crash_cut_short_is_made_again(folder: Path) -> None:
-    path = folder / FOLDER / FILE
-    whole = path.read_bytes()
-    path.write_bytes(whole[:-20])
-    with Reader.of(folder) as reader:
-        assert [DAYS[2]] == [
-            one.date
-            for one in DigestFile(folder / FOLDER, start(reader.identity)).bring_up(reader, DAYS[3])
-        ]
-    assert whole == path.read_bytes()
-
-
 def test_a_digest_says_how_far_everything_was_at_the_end_of_its_day(folder: Path) -> None:
-    found = [
-        read(line, Digest, None) for line in (folder / FOLDER / FILE).read_bytes().splitlines()
-    ]
     assert [(2, 2, 3, 3), (4, 2, 6, 3), (6, 2, 9, 3)] == [
-        (one.seq, one.entries, one.refusals, one.lines) for one in found
+        (one.seq, one.entries, one.refusals, one.lines) for one in digests(folder)
     ]
 
 
@@ -448,7 +405,7 @@ def test_nothing_comes_to_a_day_that_has_its_digest(tmp_path: Path) -> None:
         applied, _ = world.gateway.submit(request, world.gateway.clock.now())
         assert applied.refusal is None
         world.passing.pass_us(DAY_US)
-        await AuditWriter(world.gateway, world.gateway._journal, folder, Audit()).write()
+        await AuditWriter(world.gateway, world.gateway._journal, world.beside, Audit()).write()
         assert 1 == cancel_orphans(world.gateway, last_done(world.gateway))
         await world.gateway.all_durable()
         assert verify(folder).ok
@@ -463,7 +420,7 @@ def test_a_running_service_makes_the_digests_of_days_that_ended_also_while_it_wa
 
     def keeper_of(world: World, keep_days: int = 90) -> AuditWriter:
         return AuditWriter(
-            world.gateway, world.gateway._journal, folder, Audit(keep_days=keep_days)
+            world.gateway, world.gateway._journal, world.beside, Audit(keep_days=keep_days)
         )
 
     async def first(world: World) -> None:
@@ -492,7 +449,7 @@ def test_a_running_service_makes_the_digests_of_days_that_ended_also_while_it_wa
         await world.ask(None, "GET", "/v1/orders")
         await keeper_of(world, keep_days=2).write()
         # older ones were removed, their digests were not
-        assert [day_of(world.gateway.clock.now())] == days(folder / FOLDER)
+        assert {day_of(world.gateway.clock.now())} == {line.at[:10] for line in lines(folder)}
         verdict = verify(folder)
         # the day of the second digest has one too: time went on in it
         assert (True, 3, 3) == (verdict.ok, verdict.digests, verdict.first_refusal)
@@ -502,33 +459,23 @@ def test_a_running_service_makes_the_digests_of_days_that_ended_also_while_it_wa
             verdict.removed_until,
             verdict.removed_after_days,
         )
-        assert REMOVED in path_of(folder / FOLDER, day_of(world.gateway.clock.now())).read_text()
+        assert REMOVED == lines(folder)[-1].code
 
     async def much_later(world: World) -> None:
-        """Days without a refusal: no file is left of what there was, and the numbers go on all the
+        """Days without a refusal: no line is left of what there was, and the numbers go on all the
         same."""
         world.passing.pass_us(9 * DAY_US)
         await keeper_of(world, keep_days=2).write()
-        (left,) = days(folder / FOLDER)
+        assert 1 == len(lines(folder))
         await world.ask(None, "GET", "/v1/orders")
         await keeper_of(world, keep_days=2).write()
-        assert left == day_of(world.gateway.clock.now())
-        found = [
-            read(line, Refusal, None)
-            for line in path_of(folder / FOLDER, left).read_bytes().splitlines()
-        ]
         assert [(5, REMOVED, 4), (6, "unauthenticated", 0)] == [
-            (line.n, line.code, line.until) for line in found
+            (line.n, line.code, line.until) for line in lines(folder)
         ]
         assert verify(folder).ok
 
     def dates() -> list[str]:
-        path = folder / FOLDER / FILE
-        return (
-            [read(line, Digest, None).date for line in path.read_bytes().splitlines()]
-            if path.exists()
-            else []
-        )
+        return [digest.date for digest in digests(folder)]
 
     secrets: dict[str, str] = {}
     caplog.set_level("INFO", logger="laissez.audit")
@@ -546,17 +493,20 @@ def test_days_whose_digests_are_gone_are_not_removed_and_the_service_goes_on(
     folder = tmp_path / "data"
 
     async def story(world: World) -> None:
-        keeper = AuditWriter(world.gateway, world.gateway._journal, folder, Audit(keep_days=5))
+        keeper = AuditWriter(
+            world.gateway, world.gateway._journal, world.beside, Audit(keep_days=5)
+        )
         for _ in range(2):
             await world.ask(None, "GET", "/v1/orders")
             await keeper.write()
             world.passing.pass_us(DAY_US)
         await keeper.write()
-        first, _ = days(folder / FOLDER)
-        change(folder / FOLDER / FILE, lambda lines: lines[1:])
+        world.beside.transact(lambda c: c.execute("DELETE FROM digests WHERE n = 1"))
         world.passing.pass_us(6 * DAY_US)
         await keeper.write()
-        assert [first, day_of(world.gateway.clock.now())] == days(folder / FOLDER)
+        assert [(1, "unauthenticated"), (3, REMOVED)] == [
+            (line.n, line.code) for line in lines(folder)
+        ]
 
     with_service(folder, story)
 
@@ -568,7 +518,7 @@ def test_a_backup_of_a_running_service_fits_the_kept_digests_and_can_be_restored
     secrets: dict[str, str] = {}
 
     async def day(world: World, folder: Path) -> None:
-        keeper = AuditWriter(world.gateway, world.gateway._journal, folder, Audit())
+        keeper = AuditWriter(world.gateway, world.gateway._journal, world.beside, Audit())
         await world.place("ann", "h100", "2")
         await world.ask(None, "GET", "/v1/orders")
         await keeper.write()
@@ -577,20 +527,12 @@ def test_a_backup_of_a_running_service_fits_the_kept_digests_and_can_be_restored
 
     async def first(world: World) -> None:
         await day(world, folder)
-        kept.write_bytes((folder / FOLDER / FILE).read_bytes())
+        keep(folder, kept)
         await world.ask(None, "GET", "/v1/leases")
-        with path_of(folder / FOLDER, day_of(world.gateway.clock.now())).open("ab") as file:
-            file.write(b'{"n":2,"at":"20')  # a line that is just being written
-        (folder / FOLDER / f"refusals-{day_of(world.gateway.clock.now())}.cut-1").write_bytes(
-            b"what a crash left"
-        )
         backup(folder, restored, copy)
         await day(world, folder)
 
     with_service(folder, first, secrets=secrets)
-    assert [b"what a crash left"] == [
-        path.read_bytes() for path in (restored / FOLDER).glob("*.cut-1")
-    ]
     verdict = verify(restored, kept)
     assert ([], 1, 1) == (verdict.problems, verdict.refusals, verdict.compared)
     with_service(restored, lambda world: day(world, restored), secrets=secrets)
@@ -601,12 +543,20 @@ def test_a_backup_of_a_running_service_fits_the_kept_digests_and_can_be_restored
 # -- the commands
 
 
+def test_a_backup_is_made_of_a_journal_beside_a_damaged_database_and_says_what_it_lacks(
+    folder: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (folder / FILE).write_bytes(b"no database at all, and long enough to be taken for one" * 100)
+    assert 8 == backup(folder, tmp_path / "copy", copy)
+    assert "the backup has no log of refusals" in caplog.text and verify(tmp_path / "copy").ok
+
+
 def test_the_command_that_copies_a_journal_copies_the_log_and_the_digests_with_it(
     folder: Path, tmp_path: Path
 ) -> None:
     target = tmp_path / "copy"
     assert 0 == CliRunner().invoke(journal_app, ["backup", str(folder), str(target)]).exit_code
-    verdict = verify(target, folder / FOLDER / FILE)
+    verdict = verify(target, keep(folder, tmp_path / "kept"))
     assert ([], 8, 12, 3) == (verdict.problems, verdict.entries, verdict.refusals, verdict.compared)
 
 
@@ -618,18 +568,15 @@ def test_the_commands_show_and_verify_and_fail_when_something_is_wrong(
         return done.exit_code, done.stdout
 
     code, shown = run("digest")
-    assert (0, (folder / FOLDER / FILE).read_text().splitlines()[-1]) == (code, shown.strip())
-    with (folder / FOLDER / FILE).open("a") as file:
-        file.write('{"date":"2')  # one that is just being written is not to be kept
-    assert shown == run("digest")[1]
+    assert (0, stored(folder, "digests")[3].decode()) == (code, shown.strip())
     kept = tmp_path / "kept.jsonl"
     kept.write_text(run("digest", "--all")[1])
     code, shown = run("verify", "--digests", str(kept), "-o", "json")
     assert (0, True, 3) == (code, json.loads(shown)["ok"], json.loads(shown)["compared"])
     assert (0, True) == (run("verify")[0], "all is well" in run("verify")[1])
-    change(path_of(folder / FOLDER, DAYS[3]), edited)
+    change(folder, "refusals", edited)
     code, shown = run("verify")
-    assert 1 == code and "line 2: its checksum differs" in shown
+    assert 1 == code and "line 11: its checksum differs" in shown
     for nowhere in ("nowhere", str(tmp_path), "a" * 300):
         missing = CliRunner().invoke(app, ["verify", "--data", str(folder), "--digests", nowhere])
         assert isinstance(missing.exception, KeptUnreadable)
@@ -640,7 +587,7 @@ def test_the_log_is_shown_with_what_the_journal_holds(tmp_path: Path) -> None:
 
     async def story(world: World) -> None:
         await world.ask(None, "GET", "/v1/orders")
-        await AuditWriter(world.gateway, world.gateway._journal, folder, Audit()).write()
+        await AuditWriter(world.gateway, world.gateway._journal, world.beside, Audit()).write()
 
     with_service(folder, story)
     shown = CliRunner().invoke(app, ["log", "--data", str(folder), "-o", "json"])

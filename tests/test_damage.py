@@ -27,17 +27,17 @@ pytestmark = pytest.mark.once
 
 # Where each bug is found soon: the check itself begins at 0.
 SEEDS = {
-    "mark_not_checked": 60,
+    "mark_not_checked": 0,
     "chain_not_checked": 0,
     "documents_not_compared": 280,
-    "snapshot_not_checked": 460,
+    "snapshot_not_checked": 140,
     "snapshot_of_any_journal": 0,
     "not_synced": 20,
     "goes_on_after_a_failure": 40,
-    "found_entries_not_synced": 560,
-    "seal_not_checked": 80,
-    "digest_not_checked": 740,
-    "any_line_goes_on": 360,
+    "found_entries_not_synced": 0,
+    "seal_not_checked": 60,
+    "digest_not_checked": 2000,
+    "any_line_goes_on": 1260,
 }
 CASES = 120
 ANN = webhook_id(tag_of("ann"), 1)
@@ -95,14 +95,8 @@ def test_samples_have_documents_snapshots_and_logs_of_every_kind() -> None:
 def test_samples_have_all_that_a_service_keeps_beside_the_journal() -> None:
     samples = [sample(number) for number in range(SAMPLES)]
     for one in samples:
-        assert {
-            "audit/digests.jsonl",
-            "keys/webhooks.key",
-            "beside.db",
-        } <= one.files.keys()
-        assert len(
-            [name for name in one.files if name.startswith("audit/refusals-")]
-        ) > 2 and 2 <= len(one.beside.digests) < len(one.beside.lines)
+        assert {"keys/webhooks.key", "beside.db"} <= one.files.keys()
+        assert 2 <= len(one.beside.digests) < len(one.beside.lines)
         assert 2 == len(one.beside.cursors)
     assert any(len(one.beside.letters) == 2 for one in samples) and any(
         cursor.delivered for one in samples for cursor in one.beside.cursors.values()
@@ -115,7 +109,7 @@ def test_a_sample_that_nobody_damaged_starts_without_a_word(tmp_path: Path) -> N
     found = start(tmp_path / "data")
     assert [] == found.said
     check_webhooks(found, whole.beside, False)
-    check_record(tmp_path / "data", whole.beside, whole.files, {**whole.files}, found.said)
+    check_record(tmp_path / "data", whole.beside, False, found.said)
 
 
 @pytest.mark.parametrize(

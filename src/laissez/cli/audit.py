@@ -17,10 +17,10 @@ from laissez.cli.output import Format, FormatOption
 from laissez.cli.progress import progress
 from laissez.cli.tables import Column, show, show_json
 from laissez.journal import Reader
-from laissez.server.audit.digests import DigestFile
-from laissez.server.audit.log import FOLDER, start
+from laissez.server.audit.log import rows
 from laissez.server.audit.verify import verify as verify_folder
 from laissez.server.audit.view import Acted, Wanted, acted
+from laissez.server.beside import FILE, reading
 from laissez.server.settings import read_settings
 from laissez.units import parse_time
 
@@ -166,9 +166,9 @@ def digest(
     """Print the digest of the last day that is over, as it is stored: keep it where nobody who can
     write to this machine can."""
     folder = folder_of(data)
-    with Reader.of(folder) as reader:
-        stored = DigestFile(folder / FOLDER, start(reader.identity)).stored()
+    with Reader.of(folder) as reader, reading(folder / FILE, reader.identity) as beside:
+        stored = [line or b"" for _, line in rows(beside, "digests")]
     if not stored:
         typer.echo("no day is over yet", err=True)
     for line in stored if all_days else stored[-1:]:
-        typer.echo(line.decode())
+        typer.echo(line)

@@ -25,7 +25,7 @@ from laissez.journal.snapshots import newest_first
 from laissez.journal.verify import Report
 from laissez.journal.verify import verify as verify_folder
 from laissez.market import Market
-from laissez.server.audit.digests import copy as copy_audit
+from laissez.server.audit.log import copy as copy_audit
 from laissez.server.data_folder import Replaying
 from laissez.units import format_time
 from laissez.wire.rendering import render

@@ -1,12 +1,12 @@
-"""State beside the journal: sign-ins, webhook cursors and dead letters.
+"""State beside the journal: sign-ins, webhook cursors, dead letters and the log of refusals.
 
 All of it is one SQLite file with one thread of its own. None of it is part of the market, and no
 start needs it: a file that is damaged, or of another journal, is set aside under another name with
-a line in the log, and a new one takes its place. Hence it is not a table of the journal, where one
-bad page must stop a start.
+a line in the log, and a new one takes its place. Hence these are not tables of the journal, where
+one bad page must stop a start.
 
-SQLite has no checksums of pages. So each row carries its own (`seal`): a flipped bit costs a row,
-and is never believed.
+SQLite has no checksums of pages. So each row carries its own (`seal`, or a hash chain): a flipped
+bit costs a row, and is never believed.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ import logging
 import sqlite3
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from typing import TypeVar
-from urllib.parse import quote
 
 from laissez.journal import disk
+from laissez.journal.format import connect
 
 FILE = "beside.db"  # in the data folder
 APPLICATION_ID = 0x4C5A4253  # "LZBS", in the header of the file
@@ -42,7 +42,7 @@ MAY_PASS = {
 }
 
 # Each table is bounded by its owner: 16 sign-ins a key, a cursor and DEAD_LETTERS_MAX dead letters
-# a webhook.
+# a webhook, `audit.lines_per_day` for `audit.keep_days`, and a digest a day.
 TABLES = (
     "CREATE TABLE meta(key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID",
     "CREATE TABLE signins(digest BLOB PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID",
@@ -51,6 +51,8 @@ TABLES = (
         "CREATE TABLE dead_letters(webhook TEXT NOT NULL, n INTEGER NOT NULL, last INTEGER NOT"
         " NULL, body BLOB NOT NULL, PRIMARY KEY(webhook, n)) WITHOUT ROWID"
     ),
+    "CREATE TABLE refusals(n INTEGER PRIMARY KEY, line BLOB NOT NULL)",
+    "CREATE TABLE digests(n INTEGER PRIMARY KEY, line BLOB NOT NULL)",
 )
 
 T = TypeVar("T")
@@ -73,6 +75,7 @@ class Beside:
         """`identity` is that of the journal. Never raises: where the file cannot be opened, each
         transaction tries again."""
         self.identity = identity
+        self.set_aside = ""  # the name of the damaged file that this one replaces
         self._path = path
         self._connection: sqlite3.Connection | None = None
         self._lock = threading.Lock()
@@ -137,9 +140,10 @@ class Beside:
             if path is None or _may_pass(error):
                 raise
             aside = _set_aside(path)
+            self.set_aside = aside.name
             log.error(
                 "the state beside the journal is damaged and was set aside: everybody signs in"
-                " again, and webhooks repeat deliveries",
+                " again, webhooks repeat deliveries, and the log of refusals begins anew",
                 extra={"file": str(path), "aside": str(aside), "reason": str(error)},
             )
             return _open(path, self.identity)
@@ -169,17 +173,18 @@ def _sum(identity: bytes, name: str, content: bytes) -> bytes:
     return hashlib.sha256(named).digest()[:SUM_BYTES]
 
 
-def connect(path: Path, mode: str) -> sqlite3.Connection:
-    """`mode` is `ro` or `rw`. Statements are transactions of their own unless one is begun."""
-    connection = sqlite3.connect(
-        f"file:{quote(str(path.absolute()))}?mode={mode}",
-        uri=True,
-        isolation_level=None,
-        check_same_thread=False,
-    )
-    connection.execute("PRAGMA trusted_schema = OFF")
-    connection.execute("PRAGMA cell_size_check = ON")
-    return connection
+@contextmanager
+def reading(path: Path, identity: bytes) -> Iterator[sqlite3.Connection]:
+    """One state of the file, also while a server writes it; an empty one if there is no file.
+    Raises `BesideFailed`, also for an SQLite error inside the block."""
+    try:
+        is_there = path.exists()
+        with closing(connect(path, "ro") if is_there else _open(None, identity)) as connection:
+            check_origin(connection, identity)
+            connection.execute("BEGIN")
+            yield connection
+    except (sqlite3.Error, Damaged) as error:
+        raise BesideFailed(f"{path} cannot be read: {error}") from error
 
 
 def _open(path: Path | None, identity: bytes, checks: bool = False) -> sqlite3.Connection:

@@ -78,7 +78,7 @@ class Service:
             files=files,
             webhooks=self.webhooks,
         )
-        self.audit = AuditWriter(self.gateway, opened.journal, folder, settings.audit)
+        self.audit = AuditWriter(self.gateway, opened.journal, self.beside, settings.audit)
         self._tasks: list[asyncio.Task[None]] = []
 
     def begin(self) -> None:

@@ -6,15 +6,15 @@ from __future__ import annotations
 
 import asyncio
 import random
+import sqlite3
 from pathlib import Path
 
 import msgspec
 from msgspec.structs import replace
 
-from laissez.server.audit.digests import FILE, DigestFile
-from laissez.server.audit.log import FOLDER, RefusalFiles, day_of, start
-from laissez.server.audit.refusals import Noted
-from laissez.server.beside import FILE as DATABASE
+from laissez.server.audit import digests, log
+from laissez.server.audit.refusals import Line
+from laissez.server.beside import FILE, reading
 from laissez.server.beside import Beside as Database
 from laissez.server.signins import SignIn
 from laissez.server.webhooks import signing
@@ -41,7 +41,6 @@ class Beside:
     def __init__(self, folder: Path, identity: bytes, draw: random.Random) -> None:
         self._folder = folder
         self._identity = identity
-        self._beginning = start(identity)
         self._draw = draw
         self._database: Database | None = None
         self.kept = Kept(key=draw.randbytes(signing.KEY_BYTES))
@@ -49,32 +48,40 @@ class Beside:
 
     def go_on(self, market: AtWork) -> None:
         """After a group of commands."""
-        self._refuse(market)
-        asyncio.run(self._deliver(market))
+        if self._database is None:
+            self._database = Database(self._folder / FILE, self._identity)
+            self._sign_in(self._database, market.journal.last_at)
+        self._refuse(self._database, market)
+        asyncio.run(self._deliver(Cursors(self._database), market))
 
     def close(self) -> None:
         if self._database is not None:
             self._database.close()
             self._database = None
 
-    def _refuse(self, market: AtWork) -> None:
-        folder, at = self._folder / FOLDER, market.journal.last_at
-        digests = DigestFile(folder, self._beginning)
-        noted = [
-            Noted(at + number, self._draw.choice(CODES), 403, "listTenants", "ann", "key_1")
+    def _refuse(self, database: Database, market: AtWork) -> None:
+        at, beginning = market.journal.last_at, log.start(self._identity)
+        lines = [
+            Line(
+                0,
+                format_time(at + number),
+                self._draw.choice(CODES),
+                403,
+                "listTenants",
+                "ann",
+                "key_1",
+            )
             for number in range(self._draw.randrange(1, 4))
         ]
-        n, chain, over = digests.logged()
-        RefusalFiles(folder, chain, at, n, over).append(noted)
+        database.transact(
+            lambda c: log.append(c, log.end_of_log(c, digests.logged(c, beginning)), lines)
+        )
         with market.journal.reader() as reader:
-            digests.bring_up(reader, day_of(at))
-        self.kept.lines, self.kept.digests = lines_in(folder), digests_in(folder)
+            database.transact(lambda c: digests.bring_up(c, beginning, reader, log.day_of(at)))
+        self.kept.lines = database.transact(lambda c: stored(c, "refusals"))
+        self.kept.digests = database.transact(lambda c: stored(c, "digests"))
 
-    async def _deliver(self, market: AtWork) -> None:
-        if self._database is None:
-            self._database = Database(self._folder / DATABASE, self._identity)
-            self._sign_in(self._database, market.journal.last_at)
-        cursors = Cursors(self._database)
+    async def _deliver(self, cursors: Cursors, market: AtWork) -> None:
         for record in market.exchange.webhooks.live.values():
             id = webhook_name(record)
             before = self.kept.cursors.get(
@@ -99,15 +106,11 @@ class Beside:
         database.transact(lambda connection: connection.execute(insert, row))
 
 
-def lines_in(folder: Path) -> list[bytes]:
-    """The whole lines of the log of refusals."""
-    return [
-        line
-        for path in sorted(folder.glob("refusals-*.jsonl"))
-        if path.is_file()
-        for line in path.read_bytes().split(b"\n")[:-1]
-    ]
+def stored(connection: sqlite3.Connection, table: str) -> list[bytes]:
+    return [line or b"" for _, line in log.rows(connection, table)]
 
 
-def digests_in(folder: Path) -> list[bytes]:
-    return (folder / FILE).read_bytes().split(b"\n")[:-1] if (folder / FILE).is_file() else []
+def record_in(folder: Path, identity: bytes) -> tuple[list[bytes], list[bytes]]:
+    """The lines of the log of refusals, and the digests."""
+    with reading(folder / FILE, identity) as connection:
+        return stored(connection, "refusals"), stored(connection, "digests")

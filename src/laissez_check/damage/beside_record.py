@@ -1,67 +1,62 @@
-"""The record after a start over damaged files of it. What `audit verify` finds well must be what
+"""The record after a start over a damaged `beside.db`. What `audit verify` finds well must be what
 was written; what it does not, it names.
 
 Every digest is what it was, and every line of the log that a digest tells of. Of later lines the
-end may be missing: that nobody can know (`docs/audit.md`). Anything else that is missing was cut
-off, and that is said. And what a start reads, the digests and the end of the log, it does not find
-damaged in silence.
+end may be missing: that nobody can know (`docs/audit.md`). A file that is lost or put back as it
+was earlier is found by digests that were kept elsewhere alone, and they must tell. What a start
+reads, the digests and the end of the log, it does not find damaged in silence.
 """
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import msgspec
 
-from laissez.server.audit.digests import FILE
-from laissez.server.audit.log import FOLDER, Digest
+from laissez.journal import Reader
+from laissez.server.audit.log import Digest
 from laissez.server.audit.verify import verify
-from laissez_check.damage.beside import Kept, digests_in, lines_in
+from laissez_check.damage.beside import Kept, record_in
 from laissez_check.finding import Finding
 
-DIGESTS = f"{FOLDER}/{FILE}"
+KEPT = "kept-elsewhere.jsonl"
 
 
-def check_record(
-    folder: Path,
-    kept: Kept,
-    whole: dict[str, bytes],
-    damaged: dict[str, bytes | None],
-    said: list[str],
-) -> None:
-    verdict = verify(folder)
-    newest = max(
-        name
-        for name in (*whole, *damaged)
-        if name.startswith(f"{FOLDER}/refusals-") and name.endswith(".jsonl")
-    )
-    changed = {name for name in (DIGESTS, newest) if whole.get(name) != damaged.get(name)}
-    if verdict.problems:
-        if changed and not said:
-            raise Finding(
-                f"a start said nothing about {', '.join(sorted(changed))}, of which audit verify"
-                f" says: {verdict.problems[0]}"
-            )
+def check_record(folder: Path, kept: Kept, is_put_back: bool, said: list[str]) -> None:
+    told_of = msgspec.json.decode(kept.digests[-1], type=Digest).refusals
+    problems = verify(folder).problems
+    if problems:
+        if not said and any(_is_read_by_a_start(problem, told_of) for problem in problems):
+            raise Finding(f"a start said nothing, and audit verify says: {problems[0]}")
         return
-    if digests_in(folder / FOLDER)[: len(kept.digests)] != kept.digests:
-        raise Finding("audit verify finds digests well that are not those that were written")
-    lines = lines_in(folder / FOLDER)
-    told_of = msgspec.json.decode(kept.digests[-1], type=Digest).refusals if kept.digests else 0
+    with Reader.of(folder) as reader:
+        lines, digests = record_in(folder, reader.identity)
+    differs = _difference(lines, digests, kept, told_of)
+    if differs:
+        _check_that_kept_digests_tell(folder, kept)
+    if not differs and lines[: len(kept.lines)] != kept.lines:
+        differs = "a log of refusals whose last lines are gone"
+    if differs and not said and not is_put_back:
+        raise Finding(f"nothing was said, and audit verify finds well {differs}")
+
+
+def _is_read_by_a_start(problem: str, told_of: int) -> bool:
+    """The digests, and the lines that no digest tells of."""
+    line = re.match(r"refusals, line (\d+): (?!lines)", problem)
+    return int(line[1]) > told_of if line else problem.startswith(("digests, line", "/"))
+
+
+def _difference(lines: list[bytes], digests: list[bytes], kept: Kept, told_of: int) -> str:
+    if digests[: len(kept.digests)] != kept.digests:
+        return "digests that are not those that were written"
     if lines[:told_of] != kept.lines[:told_of]:
-        raise Finding(
-            "audit verify finds a log of refusals well that is not what its digests told of"
-        )
-    if (
-        lines[: len(kept.lines)] != kept.lines
-        and not said
-        and not _is_cut_short(whole.get(newest, b""), damaged.get(newest))
-    ):
-        raise Finding(
-            "lines of the log of refusals are gone, nothing was said, and audit verify finds it"
-            " well"
-        )
+        return "a log of refusals that is not what its digests told of"
+    return ""
 
 
-def _is_cut_short(whole: bytes, damaged: bytes | None) -> bool:
-    """Whole lines are missing from its end, and nothing else."""
-    return damaged is None or (whole.startswith(damaged) and damaged[-1:] in (b"", b"\n"))
+def _check_that_kept_digests_tell(folder: Path, kept: Kept) -> None:
+    path = folder.parent / KEPT
+    path.write_bytes(b"\n".join(kept.digests))
+    if verify(folder, path).ok:
+        raise Finding("the record is another, and digests that were kept elsewhere do not tell")

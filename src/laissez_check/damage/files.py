@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import random
+import re
 from collections.abc import Callable
 
 import msgspec
@@ -100,6 +101,15 @@ def _exchange(draw: random.Random, content: bytes, begin: int, end: int) -> byte
         + content[first : first + length]
         + content[second + length :]
     )
+
+
+def _flip_line(draw: random.Random, whole: Sample, files: Damaged) -> str:
+    """In a line of the log of refusals or a digest, where it is in the file already."""
+    content = whole.files[BESIDE]
+    found = list(re.finditer(draw.choice((rb'{"n":[^{]*"}', rb'{"date":[^{]*"}')), content))
+    begin, end = draw.choice(found).span() if found else (0, len(content))
+    files[BESIDE] = _flip(draw, content, begin, end)
+    return f"{BESIDE}, bytes {begin} to {end}"
 
 
 def _region(draw: random.Random, name: str, size: int) -> tuple[int, int]:
@@ -273,7 +283,7 @@ def _beside(whole: Sample) -> list[str]:
     return [
         name
         for name, content in sorted(whole.files.items())
-        if content and name.startswith(("audit/", BESIDE, str(KEY)))
+        if content and name.startswith((BESIDE, str(KEY)))
     ]
 
 
@@ -281,9 +291,10 @@ def _snapshots(whole: Sample) -> list[str]:
     return [name for name in sorted(whole.files) if name.startswith("snapshots/")]
 
 
-# How often of 36, and what.
+# How often of 39, and what.
 KINDS: dict[str, tuple[int, Callable[[random.Random, Sample, Damaged], str]]] = {
     "flipped": (8, _part(_flip)),
+    "line flipped": (3, _flip_line),
     "cut off": (2, _part(_cut_off)),
     "cut out": (2, _part(_cut_out)),
     "zeroed": (3, _part(_zero)),

@@ -155,8 +155,9 @@ class FileStory(Story):
             _check_that_nothing_changed(root / "data", done.files)
         else:
             found = start(root / "data")
-            check_webhooks(found, whole.beside, _is_put_back(whole, done))
-            check_record(root / "data", whole.beside, whole.files, done.files, found.said)
+            is_put_back = _is_put_back(whole, done)
+            check_webhooks(found, whole.beside, is_put_back)
+            check_record(root / "data", whole.beside, is_put_back, found.said)
         return refused
 
 

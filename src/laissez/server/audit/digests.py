@@ -1,165 +1,132 @@
-"""A line for every day that is over and on which anything was done or refused: where the journal
-and the log of refusals ended that day.
+"""Digests: a line for every day that is over and on which anything was done or refused, with the
+ends of the journal and of the log of refusals.
 
-Whoever keeps these lines elsewhere finds out if anything before them is changed later, even by
-somebody who recomputes all checksums. What a line says follows from the journal and the log alone,
-so one that a crash cut short is simply made again.
+Keep these lines elsewhere, and any change to what came before them is found, even if somebody
+recomputes all checksums here. A digest follows from the journal and the log alone. One that does
+not fit them is never replaced: if they were changed, it is what tells.
 """
 
 from __future__ import annotations
 
 import logging
-from pathlib import Path
+import sqlite3
 from typing import NamedTuple
 
-from laissez.journal import Reader, disk
-from laissez.server.audit.log import (
-    FOLDER,
-    Broken,
-    Digest,
-    day_of,
-    days,
-    end_of,
-    last_line,
-    path_of,
-    read,
-    split,
-    written,
-)
-from laissez.server.data_folder import last_entry
-from laissez.units import TimeError
+from msgspec.structs import replace
 
-FILE = "digests.jsonl"
+from laissez.journal import Reader
+from laissez.server.audit.log import Broken, Digest, End, day_of, follow, read, rows, written
+from laissez.server.audit.refusals import Line
+from laissez.server.data_folder import last_entry
 
 log = logging.getLogger("laissez.audit")
 
 
 class Looked(NamedTuple):
-    """A line of the file. It is credible if it follows from the one before it, or if the log says
-    the same of its day."""
+    """A stored digest. It is credible if it follows from the one before it, or if the log ends its
+    day with the same line."""
 
-    digest: Digest | None
-    broken: Broken | None
+    n: int
+    stored: bytes | None
+    digest: Digest | None  # None: it cannot be read
+    broken: str
     is_credible: bool
 
 
-class DigestFile:
-    def __init__(self, folder: Path, beginning: str) -> None:
-        self.folder = folder
-        self.path = folder / FILE
-        self._beginning = beginning
+def look_at(connection: sqlite3.Connection, beginning: str) -> list[Looked]:
+    """Each is compared with the one before it as stored, so a damaged one makes no more than the
+    next suspect."""
+    found: list[Looked] = []
+    before: str | None = beginning
+    for n, stored in rows(connection, "digests"):
+        digest, broken = None, ""
+        try:
+            digest = read(stored, Digest, None)
+            read(stored, Digest, before)
+        except Broken as error:
+            broken = str(error)
+        follows = not broken and before is not None
+        is_credible = digest is not None and (follows or _ends_its_day(connection, digest))
+        found.append(Looked(n, stored, digest, broken, is_credible))
+        before = digest.chain if digest else None
+    return found
 
-    def logged(self) -> tuple[int, str, str]:
-        """The last line of the log that a digest tells of, its hash, and the day. A damaged one is
-        passed over: it must not keep lines from being written."""
-        for one in reversed(self._looked_at()):
-            if one.digest is not None and one.is_credible:
-                return one.digest.refusals, one.digest.refusals_chain, one.digest.date
-        return 0, self._beginning, ""
 
-    def stored(self) -> list[bytes]:
-        """The lines as they are, without one that is still on its way."""
-        content = self.path.read_bytes() if self.path.exists() else b""
-        *whole, _ = split(content)
-        return whole
+def _ends_its_day(connection: sqlite3.Connection, digest: Digest) -> bool:
+    """Whether the log has the line that the digest says was the last of that day."""
+    last = End(digest.refusals - 1, "", 0)
+    for _, line, _ in follow(connection, last):
+        return line is not None and (line.n, line.chain, line.at[:10]) == (
+            digest.refusals,
+            digest.refusals_chain,
+            digest.date,
+        )
+    return False
 
-    def _mend(self) -> None:
-        """Cut off what a crash left of the last line: it is made again. If it was something else,
-        it lies beside the file. What is kept is written anew: a process that was killed, or whose
-        disk failed to sync, may have left it in memory only."""
-        content = self.path.read_bytes() if self.path.exists() else b""
-        whole = self.stored()
-        while whole and _told(whole[-1]) is None:
-            whole.pop()
-        kept = b"".join(line + b"\n" for line in whole)
-        if kept != content:
-            aside = self.path.with_name(f"digests.cut-{len(whole) + 1}")
-            log.warning(
-                "the end of the digests was cut off: it is not what was written",
-                extra={"file": str(self.path), "aside": str(aside)},
-            )
-            disk.write_whole(aside, content[len(kept) :])
-        if content:
-            disk.write_whole(self.path, kept)
 
-    def credible(self) -> list[Digest]:
-        return [
-            one.digest for one in self._looked_at() if one.digest is not None and one.is_credible
-        ]
+def credible(connection: sqlite3.Connection, beginning: str) -> list[Digest]:
+    return [one.digest for one in look_at(connection, beginning) if one.digest and one.is_credible]
 
-    def _looked_at(self) -> list[Looked]:
-        """Each compared with what the one before it says of itself, so that one that is damaged
-        makes no more than its next suspect."""
-        found: list[Looked] = []
-        chain: str | None = self._beginning
-        for number, stored in enumerate(self.stored(), 1):
-            digest, broken = _told(stored), None
-            try:
-                read(stored, Digest, chain)
-            except Broken as error:
-                broken = Broken(f"{FILE}, line {number}: {error}")
-            follows = chain is not None and broken is None
-            found.append(
-                Looked(
-                    digest, broken, follows or (digest is not None and self._ends_its_day(digest))
-                )
-            )
-            chain = None if digest is None else digest.chain
-        return found
 
-    def _ends_its_day(self, digest: Digest) -> bool:
-        """Whether the log of that day is there and ends as it says."""
-        line = last_line(self.folder, digest.date)
-        return line is not None and (line.n, line.chain) == (digest.refusals, digest.refusals_chain)
+def logged(connection: sqlite3.Connection, beginning: str) -> End:
+    """The end of the log that the last credible digest tells of. A damaged digest is passed over:
+    it must not keep lines from being written."""
+    for digest in credible(connection, beginning)[-1:]:
+        return End(digest.refusals, digest.refusals_chain, digest.at_us)
+    return End(0, beginning, 0)
 
-    def _latest(self, reader: Reader) -> Digest:
-        """What the next one follows from. Damage is told. One that does not fit the journal or the
-        log is not replaced: if it was they that were changed, it is what tells."""
-        looked_at = self._looked_at()
-        for broken in [one.broken for one in looked_at if one.broken is not None]:
+
+def bring_up(
+    connection: sqlite3.Connection, beginning: str, reader: Reader, today: str
+) -> list[Digest]:
+    """Add the missing digests of days before today, and return them."""
+    latest = _latest(connection, beginning, reader)
+    made: list[Digest] = []
+    tail = reader.tail().last
+    # the last line of each day
+    ends = {
+        line.at[:10]: line
+        for _, line, _ in follow(connection, End(latest.refusals, "", 0))
+        if line is not None
+    }
+    while (date := _next_day(reader, latest, sorted(ends))) is not None and date < today:
+        unchained = _digest(reader, latest, date, ends.get(date), tail)
+        stored, chain = written(unchained, latest.chain)
+        connection.execute("INSERT INTO digests VALUES (NULL, ?)", (stored,))
+        latest = replace(unchained, chain=chain)
+        made.append(latest)
+    return made
+
+
+def _latest(connection: sqlite3.Connection, beginning: str, reader: Reader) -> Digest:
+    """The digest that the next one follows. Unreadable ones at the end are made again."""
+    found = look_at(connection, beginning)
+    for one in found:
+        if one.broken:
             log.error(
                 "a digest is not what was written, or one before it is gone; `laissez audit verify`"
                 " tells more",
-                extra={"reason": str(broken)},
+                extra={"line": one.n, "reason": one.broken, "found": repr(one.stored)},
             )
-        if not looked_at:
-            return Digest("", 0, reader.start.hex(), 0, 0, self._beginning, 0, self._beginning)
-        latest = looked_at[-1].digest
-        assert latest is not None  # what cannot be read at the end was cut off
-        if not looked_at[-1].is_credible or not _fits(latest, reader):
-            raise Broken(
-                f"{FILE}, line {len(looked_at)}: the journal or the log of refusals is not what it"
-                " says; none is added"
-            )
-        return latest
-
-    def bring_up(self, reader: Reader, today: str) -> list[Digest]:
-        """Add those that are missing, of days before today; says which."""
-        self._mend()
-        latest = self._latest(reader)
-        made: list[Digest] = []
-        tail = reader.tail().last
-        logged = days(self.folder)
-        while (date := _next_day(reader, latest, logged)) is not None and date < today:
-            latest = self._made(reader, latest, date, tail)
-            made.append(latest)
-        return made
-
-    def _made(self, reader: Reader, before: Digest, date: str, tail: int) -> Digest:
-        seq = last_entry(reader, end_of(date) - 1, tail)
-        chain = reader.chain_at(seq)
-        assert chain is not None
-        line = last_line(self.folder, date)
-        n, refusals = (
-            (before.refusals, before.refusals_chain) if line is None else (line.n, line.chain)
+    while found and found[-1].digest is None:
+        connection.execute("DELETE FROM digests WHERE n = ?", (found.pop().n,))
+    if not found:
+        return Digest("", 0, reader.start.hex(), 0, 0, beginning, 0, beginning)
+    n, _, latest, _, is_credible = found[-1]
+    assert latest is not None
+    if not is_credible or not _fits(latest, reader):
+        raise Broken(
+            f"digests, line {n}: the journal or the log of refusals is not what it says; none is"
+            " added"
         )
-        digest = Digest(date, seq, chain.hex(), seq - before.seq, n, refusals, n - before.refusals)
-        stored, link = written(digest, before.chain)
-        disk.make_folder(self.folder)
-        disk.append(self.path, stored)
-        return Digest(
-            date, seq, chain.hex(), seq - before.seq, n, refusals, n - before.refusals, link
-        )
+    return latest
+
+
+def _fits(digest: Digest, reader: Reader) -> bool:
+    """Whether the journal ended that day as it says."""
+    last = last_entry(reader, digest.at_us - 1, reader.tail().last)
+    chain = reader.chain_at(last)
+    return last == digest.seq and chain is not None and chain.hex() == digest.journal
 
 
 def _next_day(reader: Reader, latest: Digest, logged: list[str]) -> str | None:
@@ -167,48 +134,17 @@ def _next_day(reader: Reader, latest: Digest, logged: list[str]) -> str | None:
     entry = reader.entry(latest.seq + 1)
     found = [date for date in logged if date > latest.date][:1]
     if entry is not None:
-        found.append(max(day_of(entry.at), _day_after(latest.date)))
+        day_after = day_of(latest.at_us) if latest.date else ""
+        found.append(max(day_of(entry.at), day_after))
     return min(found, default=None)
 
 
-def _day_after(date: str) -> str:
-    return day_of(end_of(date)) if date else ""
-
-
-def _fits(digest: Digest, reader: Reader) -> bool:
-    """Whether the journal ended that day as it says."""
-    try:
-        last = last_entry(reader, end_of(digest.date) - 1, reader.tail().last)
-    except TimeError:
-        return False
-    chain = reader.chain_at(last)
-    return last == digest.seq and chain is not None and chain.hex() == digest.journal
-
-
-def _told(stored: bytes) -> Digest | None:
-    """What a line says, whether or not it is true; None if it says nothing."""
-    try:
-        return read(stored, Digest, None)
-    except Broken:
-        return None
-
-
-def copy(data: Path, target: Path) -> None:
-    """Copy the log and the digests into another data folder, also while a server writes them: else
-    digests that were kept would fit no backup. The digests first: a server writes what they
-    tell of before them, so all of it is in what is copied afterwards."""
-    folder = data / FOLDER
-    for path in (
-        folder / FILE,
-        *(path_of(folder, date) for date in days(folder)),
-        *folder.glob("*.cut-*"),
-    ):
-        try:
-            content = path.read_bytes()
-        # there are no digests yet; or it was removed meanwhile, because it was old
-        except FileNotFoundError:
-            continue
-        disk.make_folder(target / FOLDER)
-        # the last line may still be on its way
-        whole = content.rfind(b"\n") + 1 if path.suffix == ".jsonl" else len(content)
-        disk.write_whole(target / FOLDER / path.name, content[:whole])
+def _digest(reader: Reader, before: Digest, date: str, line: Line | None, tail: int) -> Digest:
+    n, refusals_chain = (
+        (before.refusals, before.refusals_chain) if line is None else (line.n, line.chain)
+    )
+    ended = Digest(date, 0, "", 0, n, refusals_chain, n - before.refusals)
+    seq = last_entry(reader, ended.at_us - 1, tail)
+    chain = reader.chain_at(seq)
+    assert chain is not None
+    return replace(ended, seq=seq, journal=chain.hex(), entries=seq - before.seq)

@@ -1,9 +1,8 @@
-"""Refusals, and what is done beside the journal, on their way to the log: noted in the event loop,
-within bounds, whoever asks however often.
+"""Note refusals, sign-ins and sign-outs in the event loop, until the writer takes them.
 
-So many a second and so many a day get a line of their own; all others are counted, by code and
-holder, and become one line each per minute. Never written is what a caller sent: not a key, good or
-wrong, not a body, not a path, not a problem's text, which may repeat any of them.
+The number of lines is bounded per second and per day. What is beyond is counted by code and holder,
+one line each per minute. Nothing that a caller sent is ever written: no key, good or wrong, no
+body, no path, and no problem's text, which may repeat any of them.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ import msgspec
 from laissez.exchange.refusals import Refusal
 from laissez.server.clock import Clock
 from laissez.server.settings import Audit
+from laissez.units import HOUR_US, SECOND_US, format_time, parse_time
 from laissez.wire.ids import KEY
 from laissez.wire.limits import CLIENT_ID_MAX
 from laissez.wire.problems import ProblemError
@@ -26,8 +26,7 @@ from laissez.wire.texts import code_of, explain
 if TYPE_CHECKING:
     from laissez.server.auth import Principal
 
-SECOND_US = 1_000_000
-DAY_US = 86_400 * SECOND_US
+DAY_US = 24 * HOUR_US
 SUMS_EVERY_US = 60 * SECOND_US
 SUMS_MAX = 200  # pairs of code and holder that are counted apart; all others by their code
 WAITING_MAX = 10_000  # lines, if the disk is slow or gone
@@ -45,10 +44,15 @@ class Journaled(ProblemError):
         super().__init__(code_of(refusal), explain(refusal, holder))
 
 
-class Noted(msgspec.Struct, frozen=True, gc=False):
-    at: int
+class Line(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """A line of the log. `holder` and `key` are proven; `claimed` is the id in a key that was not
+    good. The line stands for `times` alike, the last of them at `at`. The writer sets `n` and
+    `chain`."""
+
+    n: int
+    at: str
     code: str
-    status: int
+    status: int = 0
     operation: str = ""
     holder: str = ""
     key: str = ""
@@ -56,8 +60,14 @@ class Noted(msgspec.Struct, frozen=True, gc=False):
     address: str = ""
     id: str = ""
     times: int = 1
-    until: int = 0
-    keep_days: int = 0
+    aside: str = ""  # the damaged database that held the lines before this one
+    until: int = 0  # the last line that was removed because it was old
+    keep_days: int = 0  # and how old a day had to be for that
+    chain: str = ""
+
+    @property
+    def at_us(self) -> int:
+        return parse_time(self.at)
 
 
 class Refusals:
@@ -69,7 +79,7 @@ class Refusals:
         self.lost = 0  # that could not be written
         self.digested_us = 0  # until when there are digests
         self._clock = clock
-        self._waiting: list[Noted] = []
+        self._waiting: list[Line] = []
         # status, how many, when the last was
         self._sums: dict[tuple[str, str], tuple[int, int, int]] = {}
         self._sums_since = 0
@@ -86,51 +96,34 @@ class Refusals:
         secret: str = "",
         times: int = 1,
     ) -> None:
-        """`secret` is a key that was not good: if it has the form of one, the id in it says which
-        it was meant to be."""
-        if isinstance(problem, Journaled):
-            return
-        self.noted += times
+        """`secret` is a key that was not good: the id in it says which it was meant to be."""
+        if not isinstance(problem, Journaled):
+            self.noted += times
+            self._add(problem.code, problem.status, operation, principal, scope, id, secret, times)
+
+    def note_done(self, operation: str, principal: Principal, scope: Mapping[str, Any]) -> None:
+        """Sign-ins and sign-outs: they are no part of the market, and so not in the journal."""
+        self._add(DONE, 200, operation, principal, scope)
+
+    def _add(
+        self,
+        code: str,
+        status: int,
+        operation: str,
+        principal: Principal | None,
+        scope: Mapping[str, Any],
+        id: str = "",
+        secret: str = "",
+        times: int = 1,
+    ) -> None:
         at = self._clock.now()
         holder, key = ("", "") if principal is None else (principal.holder, principal.key)
         if not self._has_room(at):
-            self._count(at, problem.code, problem.status, holder, times)
+            self._count(at, code, status, holder, times)
             return
-        claimed = "" if key else claim(secret)
+        who = (holder, key, "" if key else claim(secret), address(scope))
         shown = "" if _LIKE_A_KEY.search(id) else id[:CLIENT_ID_MAX]
-        self._waiting.append(
-            Noted(
-                at,
-                problem.code,
-                problem.status,
-                operation,
-                holder,
-                key,
-                claimed,
-                address(scope),
-                shown,
-                times,
-            )
-        )
-
-    def note_done(self, operation: str, principal: Principal, scope: Mapping[str, Any]) -> None:
-        """What changes something that is no part of the market, and so not in the journal: who
-        signed in and out, and from where."""
-        at = self._clock.now()
-        if self._has_room(at):
-            self._waiting.append(
-                Noted(
-                    at,
-                    DONE,
-                    200,
-                    operation,
-                    principal.holder,
-                    principal.key,
-                    address=address(scope),
-                )
-            )
-        else:
-            self._count(at, DONE, 200, principal.holder)
+        self._waiting.append(Line(0, format_time(at), code, status, operation, *who, shown, times))
 
     def _has_room(self, at: int) -> bool:
         second, day = at // SECOND_US, at // DAY_US
@@ -148,7 +141,7 @@ class Refusals:
         self._this_day += has_room
         return has_room
 
-    def _count(self, at: int, code: str, status: int, holder: str, times: int = 1) -> None:
+    def _count(self, at: int, code: str, status: int, holder: str, times: int) -> None:
         which = (code, holder)
         if which not in self._sums and len(self._sums) >= SUMS_MAX:
             which = (code, OTHERS)
@@ -157,37 +150,32 @@ class Refusals:
         _, before, _ = self._sums.get(which, (0, 0, 0))
         self._sums[which] = status, before + times, at
 
-    def take(self, whole: bool = False) -> list[Noted]:
-        """What is to be written now, in the order of time; `whole`: sums that are not a minute old
-        too."""
+    def take(self, whole: bool = False) -> list[Line]:
+        """The lines to write now, in the order of time; `whole`: also sums that are not a minute
+        old."""
         taken, self._waiting = self._waiting, []
         now = self._clock.now()
-        if self._sums and (
-            whole
-            or now - self._sums_since >= SUMS_EVERY_US
-            or now // DAY_US != self._sums_since // DAY_US
-        ):
+        is_due = (
+            now - self._sums_since >= SUMS_EVERY_US or now // DAY_US != self._sums_since // DAY_US
+        )
+        if whole or is_due:
             sums, self._sums = self._sums, {}
-            taken += [
-                Noted(at, code, status, holder=holder, times=times)
-                for (code, holder), (status, times, at) in sums.items()
-            ]
-            taken.sort(key=lambda one: one.at)
+            for (code, holder), (status, times, at) in sums.items():
+                taken.append(Line(0, format_time(at), code, status, holder=holder, times=times))
+            taken.sort(key=lambda line: line.at)
         return taken
 
 
 def claim(secret: str) -> str:
-    """The id of the key that somebody claims to have; empty if what was sent does not even look
-    like a key."""
+    """The id of the key that somebody claims to have; empty if it does not look like a key."""
     found = _KEY.match(secret)
     return "" if found is None else KEY + found[1]
 
 
 def address(scope: Mapping[str, Any]) -> str:
-    """Who called, as the network says, or a proxy that is believed: what a caller sent as its
-    address, and is none, is passed over."""
+    """The caller's address, as the network or a trusted proxy says; empty if it is none."""
     client = scope.get("client")
-    # behind it comes the name of an interface, which may be anything
+    # behind "%" comes the name of an interface, which may be anything
     host = str(client[0]).partition("%")[0] if client else ""
     try:
         ip_address(host)

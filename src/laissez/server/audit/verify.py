@@ -1,15 +1,19 @@
-"""Is everything as it was written? The journal's chain, the snapshots, the log of refusals and the
-digests, each by itself and against each other.
+"""Verify that everything is as it was written: the journal and its snapshots, the log of refusals
+and the digests, each by itself and against each other.
 
 A start believes a snapshot, so each is compared with what carrying everything out again gives; that
-takes most of the time. Nothing is locked and nothing changed, so it may run beside a server.
-Digests that somebody kept elsewhere tell more than all checksums here: those can be recomputed by
-whoever can write to the folder.
+takes most of the time. Nothing is locked and nothing changed, so this may run beside a server.
+
+Whoever can write to the folder can recompute all checksums here, which digests kept elsewhere find;
+and can add a line that tells of a removal. Such a line is believed only of days that were old: by
+its own time, and by the clock of whoever verifies, since a line may say that it is of next year.
 """
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
@@ -17,33 +21,64 @@ from typing import NamedTuple, TypeAlias
 from laissez.exchange.exchange import Exchange
 from laissez.journal import Document, JournalError, Reader
 from laissez.journal import verify as replay
-from laissez.server.audit.digests import FILE
-from laissez.server.audit.log import FOLDER, Broken, Digest, end_of, path_of, read, start
-from laissez.server.audit.verify_log import Following, Removal, Removals, Verdict, was_old
+from laissez.server.audit.log import (
+    CUT,
+    REMOVED,
+    Broken,
+    Digest,
+    End,
+    first_kept,
+    follow,
+    read,
+    rows,
+    start,
+)
+from laissez.server.audit.refusals import Line
+from laissez.server.beside import FILE, BesideFailed, reading
 from laissez.server.data_folder import Replaying, last_entry
-from laissez.units import TimeError
+from laissez.server.settings import Audit
+from laissez.units import HOUR_US
 from laissez.wire.ids import KEY
 
 Progress: TypeAlias = Callable[[str, int, int], None]  # with what, how many, of how many
 
+# between the service and whoever verifies; days are removed right after midnight
+CLOCKS_DIFFER_US = HOUR_US
+KEEP_DAYS_MIN = 1  # no setting is less
+
 
 class KeptUnreadable(Exception):
-    """They are not where they are said to be."""
+    """The file of digests kept elsewhere cannot be read."""
 
 
-class Kept(NamedTuple):
-    path: Path
-    lines: list[bytes]
+@dataclass
+class Verdict:
+    """`problems` is empty if all is well; each names its place."""
 
+    entries: int = 0
+    head: str = ""
+    replayed: int = 0  # entries that were carried out again, with the same outcome
+    # after which entry each was taken that is what replaying gives
+    snapshots: list[int] = field(default_factory=list)
+    refusals: int = 0  # lines that are as they were written
+    first_refusal: int = 0
+    last_refusal: int = 0
+    refusals_chain: str = ""
+    removed_lines: int = 0  # of days that are gone, and were old, as the service told
+    removed_from: str = ""  # the first of those days
+    removed_until: str = ""  # the last
+    removed_after_days: int = 0  # how old each was at least
+    digests: int = 0
+    compared: int = 0  # digests kept elsewhere
+    until: str = ""  # the last day that has a digest
+    problems: list[str] = field(default_factory=list)
 
-def read_kept(path: Path) -> Kept:
-    try:
-        if path.is_file():
-            return Kept(path, path.read_bytes().split(b"\n"))
-        why = "none there"
-    except OSError as error:
-        why = str(error.strerror)
-    raise KeptUnreadable(f"{path}: expected a file of digests, found {why}")
+    @property
+    def ok(self) -> bool:
+        return not self.problems
+
+    def tell(self, where: str, what: str) -> None:
+        self.problems.append(f"{where}: {what}")
 
 
 def verify(
@@ -53,100 +88,173 @@ def verify(
     now: int | None = None,
     on_progress: Progress = lambda what, done, of: None,
 ) -> Verdict:
-    """`keep_days` is how long refusals are kept, where that is known, and `now` the time by a clock
-    that is trusted.
+    """`kept` has digests that were kept elsewhere. `keep_days` is how long refusals are kept, and
+    overrules what lines say of it. `now` is the time by a clock that is trusted; without it, the
+    times of lines are believed.
 
     Raises what opening the journal raises, and `KeptUnreadable`."""
-    found = None if kept is None else read_kept(kept)  # before anything that takes long
+    found = None if kept is None else _read_kept(kept)  # before anything that takes long
     with Reader.of(data) as reader:
-        return _Check(data, reader, Removals(keep_days, now), on_progress).run(found)
+        check = _Check(data, reader, Removals(keep_days, now))
+        # In this order: a running server writes entries before the digest that tells of them.
+        check.read_record()
+        if is_chained(reader, check.verdict, on_progress):
+            carry_out_again(data, check.verdict, on_progress)
+        check.compare_digests()
+        if kept is not None and found is not None:
+            check.compare_kept(kept, found)
+    return check.verdict
+
+
+def _read_kept(path: Path) -> list[bytes]:
+    try:
+        if path.is_file():
+            return path.read_bytes().split(b"\n")
+        why = "none there"
+    except OSError as error:
+        why = str(error.strerror)
+    raise KeptUnreadable(f"{path}: expected a file of digests, found {why}")
+
+
+class Removal(NamedTuple):
+    line: int
+    until: int  # the last line that it removed
+    keep_days: int
+    first_kept: str  # the oldest day that had to stay
+
+    def was_due(self, day: Digest) -> bool:
+        return day.date < self.first_kept
+
+
+class Removals:
+    """The lines that tell which days were removed because they were old."""
+
+    def __init__(self, keep_days: int | None, now: int | None) -> None:
+        self._keep_days = keep_days
+        self._now = now
+        self._told: list[Removal] = []
+
+    def note(self, line: Line) -> None:
+        at = line.at_us
+        if self._now is not None:
+            at = min(at, self._now + CLOCKS_DIFFER_US)
+        keep_days = max(KEEP_DAYS_MIN, self._keep_days or line.keep_days or Audit().keep_days)
+        self._told.append(Removal(line.n, line.until, keep_days, first_kept(at, keep_days)))
+
+    def of(self, day: Digest) -> Removal | None:
+        """The latest line that tells of the day's removal, believed or not."""
+        told = [one for one in self._told if day.refusals <= one.until]
+        return max(told, key=lambda one: one.first_kept, default=None)
 
 
 class _Check:
-    def __init__(
-        self, data: Path, reader: Reader, removals: Removals, on_progress: Progress
-    ) -> None:
-        self._data = data
-        self._folder = data / FOLDER
+    def __init__(self, data: Path, reader: Reader, removals: Removals) -> None:
+        self.verdict = Verdict()
+        self._path = data / FILE
         self._reader = reader
         self._removals = removals
-        self._on_progress = on_progress
-        self._verdict = Verdict()
-        self._beginning = start(reader.identity)
-        self._ends: dict[str, tuple[int, str]] = {}  # of each day that has a file: its last line
+        self._ends: dict[str, Line] = {}  # the last line of each day
         self._digests: dict[str, Digest] = {}
 
-    def run(self, kept: Kept | None) -> Verdict:
-        # In this order: a running server writes lines before the digest that tells of them.
-        self._read_digests()
-        if is_chained(self._reader, self._verdict, self._on_progress):
-            carry_out_again(self._data, self._verdict, self._on_progress)
-        following = Following(
-            self._folder, self._beginning, self._digests.values(), self._removals, self._verdict
-        )
-        following.check()
-        self._ends = following.ends
-        for digest in self._digests.values():
-            self._check_digest(digest, f"{FILE}, {digest.date}")
-            self._count_removed(digest)
-        if kept is not None:
-            self._check_kept(kept)
-        return self._verdict
+    def read_record(self) -> None:
+        try:
+            with reading(self._path, self._reader.identity) as connection:
+                self._read_digests(connection)
+                self._read_lines(connection)
+        except BesideFailed as error:
+            self.verdict.problems.append(str(error))
 
-    def _read_digests(self) -> None:
-        chain = self._beginning
-        for number, stored in self._verdict.read(self._folder / FILE):  # the last may be on its way
+    def _read_digests(self, connection: sqlite3.Connection) -> None:
+        chain = start(self._reader.identity)
+        for n, stored in rows(connection, "digests"):
             try:
                 digest = read(stored, Digest, chain)
             except Broken as broken:
-                self._verdict.tell(f"{FILE}, line {number}", str(broken))
+                self.verdict.tell(f"digests, line {n}", str(broken))
                 return
             self._digests[digest.date], chain = digest, digest.chain
-        self._verdict.digests = len(self._digests)
-        self._verdict.until = max(self._digests, default="")
+        self.verdict.digests = len(self._digests)
+        self.verdict.until = max(self._digests, default="")
 
-    def _check_digest(self, digest: Digest, where: str) -> None:
-        verdict = self._verdict
-        if not 0 <= digest.seq <= verdict.entries:
-            verdict.tell(
-                where, f"the journal had {digest.seq} entries, and {verdict.entries} can be read"
+    def _read_lines(self, connection: sqlite3.Connection) -> None:
+        verdict = self.verdict
+        for n, line, broken in follow(connection, self._before_the_first(connection)):
+            if broken:
+                verdict.tell(f"refusals, line {n}", broken)
+            if line is not None and not broken:
+                self._note(line)
+            if line is not None:
+                self._ends[line.at[:10]] = line
+                verdict.first_refusal = verdict.first_refusal or line.n
+                verdict.last_refusal, verdict.refusals_chain = line.n, line.chain
+
+    def _before_the_first(self, connection: sqlite3.Connection) -> End:
+        """The line that the oldest one left must follow: none, or the last of a day that was
+        removed after its digest was made."""
+        first = next(rows(connection, "refusals"), (1, None))[0]
+        for digest in self._digests.values():
+            if digest.refusals == first - 1:
+                return End(digest.refusals, digest.refusals_chain, 0)
+        return End(0, start(self._reader.identity), 0)
+
+    def _note(self, line: Line) -> None:
+        self.verdict.refusals += 1
+        if line.code == REMOVED:
+            self._removals.note(line)
+        if line.code == CUT:
+            self.verdict.tell(
+                f"refusals, line {line.n}",
+                f"the log before it was damaged, and is set aside as {line.aside}",
             )
-            return
-        try:
-            over = end_of(digest.date)
-        except TimeError as error:
-            verdict.tell(where, str(error))
-            return
+
+    def compare_digests(self) -> None:
+        for digest in self._digests.values():
+            self._compare(digest, f"digests, {digest.date}")
+            self._count_removed(digest)
+
+    def _compare(self, digest: Digest, where: str) -> None:
+        for problem in (self._against_journal(digest), self._against_log(digest)):
+            if problem:
+                self.verdict.tell(where, problem)
+
+    def _against_journal(self, digest: Digest) -> str | None:
+        entries = self.verdict.entries
+        if not 0 <= digest.seq <= entries:
+            return f"the journal had {digest.seq} entries, and {entries} can be read"
         found = self._reader.chain_at(digest.seq)
         if found is None or found.hex() != digest.journal:
-            verdict.tell(
-                where,
-                f"the journal up to entry {digest.seq} is not what it was at the end of that day",
-            )
-        elif (seq := last_entry(self._reader, over - 1, verdict.entries)) != digest.seq:
-            verdict.tell(where, f"the last entry of that day was {digest.seq}, and is {seq}")
-        told = self._ends.get(digest.date)
-        if told is not None and told != (digest.refusals, digest.refusals_chain):
-            verdict.tell(
-                where,
-                f"the log of refusals ended that day with line {digest.refusals}, and ends with"
-                f" another line {told[0]}",
-            )
-        elif self._is_gone(digest) and (why := _not_by_age(digest, self._removals.of(digest))):
-            verdict.tell(
-                where,
-                f"{path_of(self._folder, digest.date).name} had {digest.lines} lines, and is gone,"
-                f" {why}",
-            )
+            return f"the journal up to entry {digest.seq} is not what it was at the end of that day"
+        seq = last_entry(self._reader, digest.at_us - 1, entries)
+        if seq != digest.seq:
+            return f"the last entry of that day was {digest.seq}, and is {seq}"
+        return None
 
-    def _is_gone(self, digest: Digest) -> bool:
-        return digest.lines > 0 and digest.date not in self._ends
+    def _against_log(self, digest: Digest) -> str | None:
+        end = self._ends.get(digest.date)
+        if end is not None:
+            if (end.n, end.chain) == (digest.refusals, digest.refusals_chain):
+                return None
+            return (
+                f"the log of refusals ended that day with line {digest.refusals}, and ends with"
+                f" another line {end.n}"
+            )
+        removal = self._removals.of(digest)
+        if digest.lines == 0 or (removal is not None and removal.was_due(digest)):
+            return None
+        gone = f"the log of refusals had {digest.lines} lines of that day, and they are gone,"
+        if removal is None:
+            return f"{gone} though no line tells of their removal"
+        return (
+            f"{gone} though line {removal.line}, which tells of their removal, was written before"
+            f" they were {removal.keep_days} days old"
+        )
 
     def _count_removed(self, digest: Digest) -> None:
         removal = self._removals.of(digest)
-        if removal is None or not self._is_gone(digest) or not was_old(digest, removal):
+        is_gone = digest.lines > 0 and digest.date not in self._ends
+        if removal is None or not is_gone or not removal.was_due(digest):
             return
-        verdict = self._verdict
+        verdict = self.verdict
         verdict.removed_lines += digest.lines
         verdict.removed_from = verdict.removed_from or digest.date
         verdict.removed_until = digest.date
@@ -154,38 +262,25 @@ class _Check:
             verdict.removed_after_days or removal.keep_days, removal.keep_days
         )
 
-    def _check_kept(self, kept: Kept) -> None:
-        for number, stored in enumerate(kept.lines, 1):
-            if not stored.strip():
-                continue
-            where = f"{kept.path}, line {number}"
-            try:
-                digest = read(stored.strip(), Digest, None)
-            except Broken as broken:
-                self._verdict.tell(where, str(broken))
-                continue
-            self._verdict.compared += 1
-            if self._digests.get(digest.date) != digest:
-                self._verdict.tell(
-                    where,
-                    f"{FILE} has {'another' if digest.date in self._digests else 'no'} digest of"
-                    f" {digest.date}",
-                )
-            self._check_digest(digest, where)
-        if not self._verdict.compared:
-            self._verdict.tell(str(kept.path), "there is no digest in it, so nothing was compared")
+    def compare_kept(self, path: Path, lines: list[bytes]) -> None:
+        for number, stored in enumerate(map(bytes.strip, lines), 1):
+            if stored:
+                self._compare_kept(stored, f"{path}, line {number}")
+        if not self.verdict.compared:
+            self.verdict.tell(str(path), "there is no digest in it, so nothing was compared")
 
-
-def _not_by_age(digest: Digest, removal: Removal | None) -> str | None:
-    """Why the service itself cannot have removed a day that is gone; None if it can."""
-    if removal is None:
-        return "though no line tells of its removal"
-    if not was_old(digest, removal):
-        return (
-            f"though line {removal.line}, which tells of its removal, was written before it was"
-            f" {removal.keep_days} days old"
-        )
-    return None
+    def _compare_kept(self, stored: bytes, where: str) -> None:
+        try:
+            digest = read(stored, Digest, None)
+        except Broken as broken:
+            self.verdict.tell(where, str(broken))
+            return
+        self.verdict.compared += 1
+        mine = self._digests.get(digest.date)
+        if mine != digest:
+            which = "no" if mine is None else "another"
+            self.verdict.tell(where, f"{FILE} has {which} digest of {digest.date}")
+        self._compare(digest, where)
 
 
 # -- the journal

@@ -1,9 +1,10 @@
-"""One view of all that was done and refused, in the order of time: the journal's entries and the
-log of refusals together."""
+"""All that was done and refused, in the order of time: the journal's entries and the log of
+refusals."""
 
 from __future__ import annotations
 
 import heapq
+import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,9 +16,10 @@ from laissez.exchange.events import CODES
 from laissez.exchange.names import Names
 from laissez.journal import Entry, Reader
 from laissez.market import Market
-from laissez.server.audit.log import FOLDER, Broken, Refusal, day_of, days, lines_of, path_of, read
-from laissez.server.audit.refusals import DONE
-from laissez.units import format_time, parse_time
+from laissez.server.audit.log import Broken, read, rows
+from laissez.server.audit.refusals import DONE, Line
+from laissez.server.beside import FILE, reading
+from laissez.units import format_time
 from laissez.wire.rendering import EVENT_TYPES
 from laissez.wire.texts import code_of, command_name
 
@@ -26,7 +28,7 @@ ABOUT: dict[type, str] = {CreateTenant: "name", SetCaps: "tenant", IssueKey: "ho
 
 
 class Acted(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`entry` is the journal's number, `line` that of the log of refusals; one of them is there."""
+    """Either `entry`, the number in the journal, or `line`, that in the log of refusals, is set."""
 
     at: str
     outcome: str  # "done", or the code of the refusal
@@ -66,9 +68,9 @@ def acted(
     data: Path, wanted: Wanted, on_progress: Callable[[int, int], None] | None = None
 ) -> Iterator[Acted]:
     """What is wanted, the oldest first."""
-    with Reader.of(data) as reader:
+    with Reader.of(data) as reader, reading(data / FILE, reader.identity) as beside:
         entries = _entries(reader, wanted, on_progress)
-        lines = _lines(data / FOLDER, wanted)
+        lines = _lines(beside, wanted)
         yield from (
             one for one in heapq.merge(entries, lines, key=lambda one: one.at) if wanted.has(one)
         )
@@ -108,21 +110,17 @@ def _of_entry(codec: Codec, seq: int, entry: Entry) -> Acted:
     )
 
 
-def _lines(folder: Path, wanted: Wanted) -> Iterator[Acted]:
-    for date in days(folder):
-        if date < day_of(wanted.since):
-            continue
-        for _, stored in lines_of(path_of(folder, date)):
-            try:
-                line = read(stored, Refusal, None)
-            except Broken:
-                continue  # that it is, `verify` tells
-            at = parse_time(line.at)
-            if at >= wanted.since and (wanted.until is None or at < wanted.until):
-                yield _of_line(line)
+def _lines(beside: sqlite3.Connection, wanted: Wanted) -> Iterator[Acted]:
+    for _, stored in rows(beside, "refusals"):
+        try:
+            line = read(stored, Line, None)
+        except Broken:
+            continue  # `verify` tells of it
+        if line.at_us >= wanted.since and (wanted.until is None or line.at_us < wanted.until):
+            yield _of_line(line)
 
 
-def _of_line(line: Refusal) -> Acted:
+def _of_line(line: Line) -> Acted:
     return Acted(
         line.at,
         line.code,

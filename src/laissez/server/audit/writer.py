@@ -1,44 +1,42 @@
-"""What the service does for the audit log: write refusals about once a second, make digests when a
-day is over, remove what is old.
+"""Write refusals about once a second, make digests when a day is over, and remove old lines.
 
-In a thread, since it waits for the disk. If the disk refuses, the service goes on, and what could
-not be written is counted and told: everything that was carried out is in the journal, without which
-nothing is answered.
+This waits for the disk, so it runs in a thread. If the disk refuses, the service goes on; what
+could not be written is counted and told. Everything that was carried out is in the journal, without
+which nothing is answered.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import sqlite3
 import threading
-from collections.abc import Sequence
-from pathlib import Path
+from functools import partial
 
 import msgspec
 
 from laissez.exchange.commands import OPERATOR, SERVICE
-from laissez.journal import Journal, JournalError, disk
+from laissez.journal import Journal, JournalError
 from laissez.market.commands import AdvanceTime
-from laissez.server.audit.digests import DigestFile
+from laissez.server.audit.digests import bring_up, credible, logged
 from laissez.server.audit.log import (
-    DAY_US,
-    FOLDER,
+    CUT,
     LOST,
     REMOVED,
     Broken,
     Digest,
-    RefusalFiles,
+    End,
+    append,
     day_of,
-    days,
-    end_of,
+    end_of_log,
     first_kept,
-    path_of,
-    put_aside,
     start,
 )
-from laissez.server.audit.refusals import Noted
+from laissez.server.audit.refusals import DAY_US, Line
+from laissez.server.beside import Beside, BesideFailed
 from laissez.server.gateway import Gateway
 from laissez.server.settings import Audit
+from laissez.units import format_time
 from laissez.wire.problems import ProblemError
 
 WRITE_EVERY_S = 1.0
@@ -47,16 +45,15 @@ log = logging.getLogger("laissez.audit")
 
 
 class AuditWriter:
-    def __init__(self, gateway: Gateway, journal: Journal, data: Path, settings: Audit) -> None:
+    def __init__(self, gateway: Gateway, journal: Journal, beside: Beside, settings: Audit) -> None:
         self._gateway = gateway
         self._journal = journal
-        self._folder = data / FOLDER
+        self._beside = beside
         self._settings = settings
-        with journal.reader() as reader:
-            self._beginning = start(reader.identity)
-        # the log as far as it is known; None: it is to be looked at again
-        self._files: RefusalFiles | None = None
+        self._beginning = start(gateway.identity)
+        self._end: End | None = None  # of the log; None: to be looked up
         self._digested = ""  # the day on which the digests were last brought up to date
+        self._set_aside = beside.set_aside  # not told yet
         # a write goes on in its thread though nobody waits for it any more
         self._writing = threading.Lock()
         gateway.refusals.bounds = settings
@@ -67,18 +64,18 @@ class AuditWriter:
             await asyncio.sleep(WRITE_EVERY_S)
 
     async def write(self) -> None:
-        """What was refused so far, and the digests of days that are over."""
+        """Write what was refused so far, and the digests of days that are over."""
         now = self._gateway.clock.now()
-        noted = self._gateway.refusals.take()
+        lines = self._gateway.refusals.take()
         is_new_day = day_of(now) != self._digested and await self._is_durable()
-        if noted or is_new_day:
-            await asyncio.to_thread(self._store, noted, now, is_new_day)
+        if lines or is_new_day:
+            await asyncio.to_thread(self._store, lines, now, is_new_day)
 
     def finish(self) -> None:
         """Before the service is closed: nothing is left unwritten."""
-        noted = self._gateway.refusals.take(whole=True)
-        if noted:
-            self._store(noted, self._gateway.clock.now(), False)
+        lines = self._gateway.refusals.take(whole=True)
+        if lines:
+            self._store(lines, self._gateway.clock.now(), False)
 
     async def _is_durable(self) -> bool:
         """A digest tells what the journal holds of a day, so everything of that day must be in it,
@@ -99,60 +96,69 @@ class AuditWriter:
             return False
         return True
 
-    def _store(self, noted: Sequence[Noted], now: int, digests: bool) -> None:
+    # -- in a thread
+
+    def _store(self, lines: list[Line], now: int, is_new_day: bool) -> None:
         with self._writing:
             try:
-                self._append(noted, now)
-                if digests:
+                self._write(lines, now)
+                if is_new_day:
                     self._digest(now)
-            except (OSError, JournalError, Broken) as error:
-                reason = getattr(error, "strerror", None) or str(error)
+            except (BesideFailed, JournalError, Broken, OverflowError) as error:
                 log.error(
                     "the audit log could not be written; the service goes on",
-                    extra={"lines": len(noted), "reason": reason},
+                    extra={"lines": len(lines), "reason": str(error)},
                 )
-                self._files = None
+                self._end = None
 
-    def _append(self, noted: Sequence[Noted], now: int) -> None:
+    def _write(self, lines: list[Line], now: int) -> None:
         refusals = self._gateway.refusals
+        told = list(lines)
+        if self._set_aside:
+            told.insert(0, Line(0, format_time(now), CUT, aside=self._set_aside))
+        if told and refusals.lost:
+            told.append(Line(0, format_time(now), LOST, times=refusals.lost))
         try:
-            if self._files is None:
-                n, chain, over = DigestFile(self._folder, self._beginning).logged()
-                self._files = RefusalFiles(self._folder, chain, now, n, over)
-            if noted and refusals.lost:
-                noted = [*noted, Noted(noted[-1].at, LOST, 0, times=refusals.lost)]
-            self._files.append(noted)
+            self._end = self._beside.transact(partial(self._append, told))
         except BaseException:
-            refusals.lost += sum(one.times for one in noted if one.code != LOST)
+            refusals.lost += sum(line.times for line in lines)
             raise
-        refusals.lost = 0 if noted else refusals.lost
+        self._set_aside = ""
+        refusals.lost = 0 if told else refusals.lost
+
+    def _append(self, lines: list[Line], connection: sqlite3.Connection) -> End:
+        if self._end is None:
+            self._end = end_of_log(connection, logged(connection, self._beginning))
+        return append(connection, self._end, lines)
 
     def _digest(self, now: int) -> None:
         # also if it fails: those that are missing are made tomorrow, or at the next start
         today = self._digested = day_of(now)
-        file = DigestFile(self._folder, self._beginning)
         with self._journal.reader(archived=True) as reader:
-            made = file.bring_up(reader, today)
+            made = self._beside.transact(
+                lambda connection: bring_up(connection, self._beginning, reader, today)
+            )
         for digest in made:
             log.info("digest of a day", extra=msgspec.to_builtins(digest))
-        self._gateway.refusals.digested_us = end_of(today) - DAY_US
-        self._prune(file.credible(), now)
+        self._gateway.refusals.digested_us = now // DAY_US * DAY_US
+        self._end = self._beside.transact(partial(self._prune, now))
 
-    def _prune(self, known: list[Digest], now: int) -> None:
-        """Only what a digest tells the end of. That it was removed, and not by somebody else, is a
-        line too, and the first to be written."""
+    def _prune(self, now: int, connection: sqlite3.Connection) -> End:
+        """Remove the lines of old days, but only of days with a digest. A line tells of it: what
+        else is gone, somebody took."""
+        assert self._end is not None
         keep_days = self._settings.keep_days
-        ends = {one.date: one.refusals for one in known}
-        old = [
-            date
-            for date in days(self._folder)
-            if date < first_kept(now, keep_days) and date in ends
-        ]
-        if not old:
-            return
-        assert self._files is not None
-        self._files.append([Noted(now, REMOVED, 0, until=ends[old[-1]], keep_days=keep_days)])
-        for date in old:
-            for path in (path_of(self._folder, date), *put_aside(self._folder, date)):
-                disk.remove(path)
-            log.info("refusals of a day were removed", extra={"date": date})
+        removed = []
+        for digest in credible(connection, self._beginning):
+            if digest.date < first_kept(now, keep_days) and _remove_lines(connection, digest):
+                log.info("refusals of a day were removed", extra={"date": digest.date})
+                removed = [
+                    Line(0, format_time(now), REMOVED, until=digest.refusals, keep_days=keep_days)
+                ]
+        return append(connection, self._end, removed)
+
+
+def _remove_lines(connection: sqlite3.Connection, digest: Digest) -> bool:
+    of_that_day = (digest.refusals - digest.lines, digest.refusals)
+    removed = connection.execute("DELETE FROM refusals WHERE n > ? AND n <= ?", of_that_day)
+    return removed.rowcount > 0
