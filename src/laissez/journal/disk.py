@@ -36,10 +36,6 @@ class System:
         """Write a file and sync it."""
         _write(path, os.O_TRUNC, parts)
 
-    def append(self, path: Path, content: bytes) -> None:
-        """Append to a file, which may be new, and sync it."""
-        _write(path, os.O_APPEND, [content])
-
     def keep(self, path: Path) -> None:
         file = os.open(path, os.O_RDONLY)
         try:
@@ -133,14 +129,6 @@ def _replace(path: Path, parts: Iterable[bytes]) -> None:
     system.write(fresh, parts)
     system.rename(fresh, path)
     keep(path.parent)
-
-
-def append(path: Path, content: bytes) -> None:
-    """Append to a file, which may be new. A crash may leave a part of the content."""
-    is_new = not path.exists()
-    system.append(path, content)
-    if is_new:
-        keep(path.parent)
 
 
 def map_whole(path: Path) -> Mapped:

@@ -1,9 +1,8 @@
-"""Sign-ins: who uses the console in a browser. A token stands for a key, so that the key itself
-stays out of the browser.
+"""Sign-ins: a random token in a browser's cookie stands for a key, which stays out of the browser.
 
-A token is 32 random bytes; only its hash is kept, with the id of the key and when it ends. That the
-key is in force is looked up at each use. Sign-ins are no part of the market, so they are beside the
-journal: a restart signs nobody out, and losing them costs nothing but signing in again.
+Only the token's hash is kept, with the id of the key and when the sign-in ends; whether the key is
+in force is looked up at each use. Sign-ins are in `beside.db`: a restart signs nobody out, and
+losing them costs nothing but signing in again.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ import hashlib
 import logging
 import secrets
 import sqlite3
-from collections.abc import Iterator
 
 import msgspec
 from msgspec.structs import replace
@@ -39,7 +37,7 @@ _decode = msgspec.json.Decoder(SignIn).decode
 
 
 class SignIns:
-    """Belongs to its gateway's event loop. Without a database they are kept in memory alone."""
+    """Belongs to its gateway's event loop. Without a database, sign-ins are in memory alone."""
 
     def __init__(self, gateway: Gateway, beside: Beside | None = None) -> None:
         self._gateway = gateway
@@ -48,7 +46,7 @@ class SignIns:
         self._is_known = True  # which rows there are; else all are written anew
         self._by_digest: dict[bytes, SignIn] = {}  # the oldest first
         try:
-            self._by_digest = {one.digest: one for one in self._beside.transact(self._read)}
+            self._by_digest = self._beside.transact(self._read)
         except BesideFailed as error:
             self._is_known = False
             log.warning("the sign-ins could not be read", extra={"reason": str(error)})
@@ -56,8 +54,8 @@ class SignIns:
         self._writing = asyncio.Lock()
 
     async def begin(self, principal: Principal, before: str | None = None) -> str:
-        """A token that nobody has seen before, in place of the one before, if there was one; it is
-        on the disk when this returns."""
+        """A new token, in place of the one before, if there was one. It is durable when this
+        returns."""
         if before is not None:
             self._drop(_digest(before))
         for one in [one for one in self._by_digest.values() if self._holder(one) is None]:
@@ -76,14 +74,10 @@ class SignIns:
 
     def whose(self, token: str) -> Principal | None:
         """Who is signed in by this token; None if it is unknown or over, or its key is no longer in
-        force, all alike."""
+        force."""
         signin = self._by_digest.get(_digest(token))
-        principal = None if signin is None else self._holder(signin)
-        return (
-            None
-            if signin is None or principal is None
-            else replace(principal, signin=signin.digest)
-        )
+        principal = signin and self._holder(signin)
+        return replace(principal, signin=signin.digest) if signin and principal else None
 
     def lasts(self, principal: Principal) -> bool:
         """Whether the sign-in that somebody came by is still good."""
@@ -116,12 +110,12 @@ class SignIns:
             await self.flush()
 
     async def _write(self, digest: bytes) -> None:
-        """Have it on the disk when this returns."""
         self._unwritten.add(digest)
         await asyncio.shield(self.flush())
 
     async def flush(self) -> None:
-        """Write all changes. If that fails they hold in memory, and nobody is turned away."""
+        """Write all changes. Until that succeeds they hold in memory, and nobody is turned
+        away."""
         async with self._writing:
             changed, self._unwritten = self._unwritten, set()
             rows = [(one, self._by_digest.get(one)) for one in changed]
@@ -144,18 +138,16 @@ class SignIns:
                 connection.execute("INSERT INTO signins VALUES (?, ?)", (digest, body))
         self._is_known = True
 
-    def _read(self, connection: sqlite3.Connection) -> list[SignIn]:
-        return sorted(self._readable(connection), key=lambda one: one.until)
-
-    def _readable(self, connection: sqlite3.Connection) -> Iterator[SignIn]:
+    def _read(self, connection: sqlite3.Connection) -> dict[bytes, SignIn]:
+        found: list[SignIn] = []
         for digest, body in connection.execute("SELECT digest, body FROM signins"):
             try:
-                yield _decode(self._beside.unseal(f"signin {bytes(digest).hex()}", body))
+                found.append(_decode(self._beside.unseal(f"signin {bytes(digest).hex()}", body)))
             except (Damaged, msgspec.MsgspecError, TypeError) as error:
                 log.warning("a sign-in could not be read", extra={"reason": str(error)})
+        return {one.digest: one for one in sorted(found, key=lambda one: one.until)}
 
 
 def _digest(token: str) -> bytes:
-    """What is looked up is a hash of what was sent, so how long the search takes tells nothing
-    about the tokens that there are."""
+    """Looking up a hash of what was sent takes a time that tells nothing about the tokens."""
     return hashlib.sha256(token.encode()).digest()

@@ -235,23 +235,6 @@ class FaultyDisk(disk.System):
         self._refuse_the_dead()
         self._sync(str(path))
 
-    def append(self, path: Path, content: bytes) -> None:
-        if not self.owns(str(path)):
-            super().append(path, content)
-            return
-        self.create(path)
-        self._refuse_the_dead()
-        image = self._image(str(path))
-        size = image.size
-        count, error = self._reaching(str(path), size, size, len(content))
-        image.change(size, content[:count])
-        with path.open("ab") as file:
-            file.write(content[:count])
-        if error:
-            raise OSError(error, os.strerror(error))
-        self._refuse_the_dead()
-        self._sync(str(path))
-
     def keep(self, path: Path) -> None:
         if not self.owns(f"{path}{os.sep}"):
             if not self.root.is_relative_to(path):  # all above the root stays

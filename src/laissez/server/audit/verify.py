@@ -95,7 +95,7 @@ def verify(
     Raises what opening the journal raises, and `KeptUnreadable`."""
     found = None if kept is None else _read_kept(kept)  # before anything that takes long
     with Reader.of(data) as reader:
-        check = _Check(data, reader, Removals(keep_days, now))
+        check = _Check(data, reader, keep_days, now)
         # In this order: a running server writes entries before the digest that tells of them.
         check.read_record()
         if is_chained(reader, check.verdict, on_progress):
@@ -117,6 +117,8 @@ def _read_kept(path: Path) -> list[bytes]:
 
 
 class Removal(NamedTuple):
+    """A line that tells which days were removed because they were old."""
+
     line: int
     until: int  # the last line that it removed
     keep_days: int
@@ -126,33 +128,14 @@ class Removal(NamedTuple):
         return day.date < self.first_kept
 
 
-class Removals:
-    """The lines that tell which days were removed because they were old."""
-
-    def __init__(self, keep_days: int | None, now: int | None) -> None:
-        self._keep_days = keep_days
-        self._now = now
-        self._told: list[Removal] = []
-
-    def note(self, line: Line) -> None:
-        at = line.at_us
-        if self._now is not None:
-            at = min(at, self._now + CLOCKS_DIFFER_US)
-        keep_days = max(KEEP_DAYS_MIN, self._keep_days or line.keep_days or Audit().keep_days)
-        self._told.append(Removal(line.n, line.until, keep_days, first_kept(at, keep_days)))
-
-    def of(self, day: Digest) -> Removal | None:
-        """The latest line that tells of the day's removal, believed or not."""
-        told = [one for one in self._told if day.refusals <= one.until]
-        return max(told, key=lambda one: one.first_kept, default=None)
-
-
 class _Check:
-    def __init__(self, data: Path, reader: Reader, removals: Removals) -> None:
+    def __init__(self, data: Path, reader: Reader, keep_days: int | None, now: int | None) -> None:
         self.verdict = Verdict()
         self._path = data / FILE
         self._reader = reader
-        self._removals = removals
+        self._keep_days = keep_days
+        self._now = now
+        self._removals: list[Removal] = []
         self._ends: dict[str, Line] = {}  # the last line of each day
         self._digests: dict[str, Digest] = {}
 
@@ -200,7 +183,10 @@ class _Check:
     def _note(self, line: Line) -> None:
         self.verdict.refusals += 1
         if line.code == REMOVED:
-            self._removals.note(line)
+            at = line.at_us if self._now is None else min(line.at_us, self._now + CLOCKS_DIFFER_US)
+            keep_days = max(KEEP_DAYS_MIN, self._keep_days or line.keep_days or Audit().keep_days)
+            removal = Removal(line.n, line.until, keep_days, first_kept(at, keep_days))
+            self._removals.append(removal)
         if line.code == CUT:
             self.verdict.tell(
                 f"refusals, line {line.n}",
@@ -238,7 +224,7 @@ class _Check:
                 f"the log of refusals ended that day with line {digest.refusals}, and ends with"
                 f" another line {end.n}"
             )
-        removal = self._removals.of(digest)
+        removal = self._removal_of(digest)
         if digest.lines == 0 or (removal is not None and removal.was_due(digest)):
             return None
         gone = f"the log of refusals had {digest.lines} lines of that day, and they are gone,"
@@ -249,8 +235,13 @@ class _Check:
             f" they were {removal.keep_days} days old"
         )
 
+    def _removal_of(self, day: Digest) -> Removal | None:
+        """The latest line that tells of the day's removal, believed or not."""
+        told = [one for one in self._removals if day.refusals <= one.until]
+        return max(told, key=lambda one: one.first_kept, default=None)
+
     def _count_removed(self, digest: Digest) -> None:
-        removal = self._removals.of(digest)
+        removal = self._removal_of(digest)
         is_gone = digest.lines > 0 and digest.date not in self._ends
         if removal is None or not is_gone or not removal.was_due(digest):
             return
@@ -287,8 +278,7 @@ class _Check:
 
 
 def is_chained(reader: Reader, verdict: Verdict, on_progress: Progress) -> bool:
-    """Each entry follows the one before it, and the last is there. All are looked at, so that
-    digests can be compared with what there is."""
+    """Whether each entry follows the one before it, and the last is there."""
     told_before = len(verdict.problems)
     verdict.head = reader.start.hex()
     try:
@@ -326,8 +316,8 @@ def carry_out_again(data: Path, verdict: Verdict, on_progress: Progress) -> None
 
 
 class _Asked(Replaying):
-    """Notes who asked, and first at which entry, with a key that the journal knows nothing of: it
-    was in a snapshot, say, that is gone by now."""
+    """Notes the first entry asked for with a key that was never issued: it was in a forged
+    snapshot, say, that is gone by now."""
 
     def __init__(self, exchange: Exchange, strange: dict[tuple[str, str], int]) -> None:
         super().__init__(exchange)
