@@ -111,8 +111,11 @@ def test_a_key_that_is_withheld_is_told_and_so_is_the_trust_in_its_network(home:
     ("text", "told"),
     [
         ("[profiles.lab]\nkey = 'lz_x'", "key_file ="),
-        ("[profiles.lab]\nurl = 1", "Expected `str | null`, got `int`"),
-        ("defualt = 'lab'", "unknown field `defualt`"),
+        ("[profiles.lab]\nurl = 1", "profiles.lab.url: expected a text in quotes, found 1"),
+        (
+            "defualt = 'lab'",
+            "defualt: expected one of default, profiles, found 'defualt' (did you mean default?)",
+        ),
         ("default = ", "expected TOML"),
         ("default = 'lab'", "expected a profile of"),
     ],

@@ -121,7 +121,15 @@ def test_every_kind_of_source_and_map_is_read(tmp_path: Path) -> None:
         ("base = 3", ["base: expected a table, each entry a table, found 3"]),
         ("[base]\nh100 = 3", ["base.h100: expected a table, found 3"]),
         ("floors = 3\n" + BASE, ["floors: expected a table, found 3"]),
-        ('[base.h100]\nprice = "2.00"', ["base.h100.floor_max: expected to be set, found nothing"]),
+        (
+            '[base.h100]\nprice = "2.00"',
+            [
+                (
+                    "base.h100.floor_max: expected dollars per hour in quotes, such as"
+                    ' "2.75", found nothing'
+                )
+            ],
+        ),
         (
             BASE + 'prize = "1"',
             [
@@ -345,7 +353,12 @@ def test_every_kind_of_source_and_map_is_read(tmp_path: Path) -> None:
         ),
         (
             BASE + "[controls.h100]\nfall = { fraction = 0.1 }",
-            ["controls.h100.fall.every_s: expected to be set, found nothing"],
+            [
+                (
+                    "controls.h100.fall.every_s: expected a number above 0 up to 31,622,400,"
+                    " found nothing"
+                )
+            ],
         ),
     ],
 )

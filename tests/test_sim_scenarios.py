@@ -261,7 +261,10 @@ def test_the_small_example_is_two_tenants_of_each_kind_for_about_an_hour() -> No
                 " s, found 9000"
             ),
         ),
-        ("failures = {}", "failures.mtbf_hours: expected to be set, found nothing"),
+        (
+            "failures = {}",
+            "failures.mtbf_hours: expected a number from 0.1 up to 1,000,000, found nothing",
+        ),
         ("actions = 3", "actions: expected a list, each a table, found 3"),
         (
             "[[actions]]\nat_minutes = 1\noffline = 'h100'\nonline = 'h100'",

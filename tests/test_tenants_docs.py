@@ -35,8 +35,8 @@ from laissez.tenants.pricing import AHEAD
 from laissez.tenants.sailor import Planner, builtin_profile
 from laissez.tenants.sailor.builtin import COMPACT
 from laissez.tenants.templates import deadline, places, slo
-from laissez.tenants.templates.offers import COMMON, FIELDS, TEMPLATES
-from laissez.tenants.templates.task import PROBE_OF, SECTIONS, TIMEOUT_S, Hooks, Task, read_task
+from laissez.tenants.templates.offers import TEMPLATES, Offer
+from laissez.tenants.templates.task import PROBE_OF, Hooks, Task, TaskFile, read_task
 from laissez.tenants.terms import Terms
 from laissez_check.integration import count_lines
 
@@ -172,17 +172,17 @@ def test_every_field_of_a_task_is_in_the_table() -> None:
         *(f"probes.{name}" for name in PROBE_OF),
     ]
     assert sorted(["name", "num_nodes", "market", *below]) == sorted(written)
-    assert set(SECTIONS) == {name.partition(".")[0] for name in written}
+    assert set(TaskFile.__struct_fields__) == {name.partition(".")[0] for name in written}
     assert set(places.IGNORED) >= {"cpus", "memory"}
 
 
 def test_every_field_of_the_market_is_in_the_table_with_its_templates() -> None:
     table = {name: row for row in rows("Every field of a task", 1) for name in named(row[0])}
-    assert set(COMMON) == {name for name, row in table.items() if row[1] == "all"}
-    for template, fields in FIELDS.items():
-        assert set(fields) == {name for name, row in table.items() if template in named(row[1])}, (
-            template
-        )
+    common = {"template", *Offer.__struct_fields__}
+    assert common == {name for name, row in table.items() if row[1] == "all"}
+    for template, offer in TEMPLATES.items():
+        fields = set(offer.__struct_fields__) - common
+        assert fields == {name for name, row in table.items() if template in named(row[1])}
 
 
 def test_the_defaults_are_as_the_tables_say() -> None:
@@ -192,7 +192,7 @@ def test_the_defaults_are_as_the_tables_say() -> None:
         float(table["margin"]),
         int(table["max_price"]) * 1_000_000,
     )
-    assert f"`hooks.timeout` | {TIMEOUT_S:g}s |" in PAGE
+    assert f"`hooks.timeout` | {Hooks().timeout_s:g}s |" in PAGE
     assert f"worth more (up to {URGENCY_MAX:g} times)" in PAGE
     assert f"`run --pace {task_runner.PACE_S:g}`" in PAGE
     assert (

@@ -3,7 +3,9 @@
 What a table may hold is what its class says, a msgspec struct or a dataclass: fields, types and
 bounds. All mistakes are told at once, each with file, key, what was expected and what was found.
 A class checks how its fields go together when it is made, and raises `ValueError` with lines such
-as "field: expected ..., found ...". A pair of numbers is a range, the lower end first.
+as "field: expected ..., found ...". It may name keys in `REFUSED` that people expect and that it
+does not take, with what to do instead. A type with a class method `of` reads itself, or raises
+`ValueError`; `expected` says what it reads. A pair of numbers is a range, the lower end first.
 
 Prices and times are whole numbers inside; in a file they are written as people write them. Relative
 paths start at the folder of the file.
@@ -24,6 +26,7 @@ from pathlib import Path
 from typing import (
     Annotated,
     Any,
+    ClassVar,
     Final,
     NamedTuple,
     TypeAlias,
@@ -38,7 +41,7 @@ import msgspec
 from msgspec import Meta, inspect
 
 from laissez.market.commands import TIME_MAX_US
-from laissez.units import parse_price, parse_time
+from laissez.units import format_price, parse_price, parse_time
 
 T = TypeVar("T")
 Place: TypeAlias = tuple[str | int, ...]
@@ -57,29 +60,33 @@ class ConfigError(ValueError):
 class Price(int):
     """Micro-dollars per hour, written as dollars."""
 
+    expected: ClassVar = 'dollars per hour in quotes, such as "2.75"'
+    least: ClassVar = 0
+
     @classmethod
     def of(cls, text: object) -> Price:
         """Never from a float: 2.75 is not always 2.75."""
-        if not isinstance(text, str):
-            raise ConfigError('expected dollars per hour in quotes, such as "2.75"')
-        return cls(parse_price(text))
+        price = parse_price(_text(text))
+        if price < cls.least:
+            raise ConfigError(f"expected at least {format_price(cls.least)} dollars per hour")
+        return cls(price)
 
 
 class Instant(int):
     """Microseconds since 1970, written as RFC 3339."""
 
+    expected: ClassVar = (
+        "a date and time with its offset, such as 2026-09-01T02:00:00Z, after 1970 and before 2255"
+    )
+
     @classmethod
     def of(cls, when: object) -> Instant:
-        text = when.isoformat() if isinstance(when, datetime) else when
         try:
-            at = parse_time(text) if isinstance(text, str) else -1
+            at = parse_time(_text(when.isoformat() if isinstance(when, datetime) else when))
         except ValueError:
             at = -1
         if not 0 <= at <= TIME_MAX_US:
-            raise ConfigError(
-                "expected a date and time with its offset, such as 2026-09-01T02:00:00Z, after 1970"
-                " and before 2255"
-            )
+            raise ConfigError(f"expected {cls.expected}")
         return cls(at)
 
 
@@ -102,8 +109,12 @@ class Reader:
         self._strict = strict  # else every value is text, and becomes what its field needs
 
     def wrong(self, place: Place, what: str) -> None:
+        self.mistakes.append(self.told(place, what))
+
+    def told(self, place: Place, what: str) -> str:
+        """A mistake with its place."""
         source = self._source if isinstance(self._source, str) else self._source(place)
-        self.mistakes.append(": ".join(filter(None, (source, place_text(place), what))))
+        return ": ".join(filter(None, (source, place_text(place), what)))
 
     def check(self, error: type[Exception] = ConfigError) -> None:
         if self.mistakes:
@@ -120,7 +131,7 @@ class Reader:
             return kind(**values, **given)
         except ValueError as error:
             for line in str(error).splitlines():
-                self._wrong_inside(place, kind, line)
+                self.wrong_inside(place, kind, line)
             return None
 
     def fields(
@@ -135,11 +146,13 @@ class Reader:
         for key, found in content.items():
             if key in known:
                 values[known[key].name] = self.value((*place, key), known[key].type, found)
+            elif key in (refused := getattr(kind, "REFUSED", {})):
+                self.wrong((*place, key), f"cannot be honoured here; {refused[key]}")
             else:
                 self.wrong((*place, key), unknown(key, known))
         for key, field in known.items():
             if field.required and key not in content:
-                self.wrong((*place, key), "expected to be set, found nothing")
+                self.wrong((*place, key), f"expected {describe(field.type)}, found nothing")
         return values
 
     def value(self, place: Place, kind: Any, found: object) -> Any:
@@ -166,36 +179,33 @@ class Reader:
         return tuple(self.value((*place, at), item, one) for at, one in enumerate(found))
 
     def _single(self, place: Place, kind: Any, found: object) -> object:
-        reads_itself = hasattr(kind, "of")
-        plain = found.plain if isinstance(found, Scalar) and not reads_itself else found
         try:
-            value: Any = msgspec.convert(plain, kind, strict=self._strict, dec_hook=self._special)
-        except msgspec.ValidationError as error:
+            return self._converted(kind, found)
+        except ValueError as error:
             said = str(error) if str(error).startswith("expected") else f"expected {describe(kind)}"
             self.wrong(place, said if ", found " in said else f"{said}, found {shown(found)}")
             return None
+
+    def _converted(self, kind: Any, found: Any) -> object:
+        if kind is Any:
+            return found
+        if hasattr(kind, "of"):
+            return kind.of(found)
+        if kind is Path:
+            return (self._folder or Path()) / _text(found)
+        if get_origin(kind) is Callable:
+            return _function(found)
+        plain = found.plain if isinstance(found, Scalar) else found
+        value: Any = msgspec.convert(plain, kind, strict=self._strict)
         if isinstance(value, tuple) and value[0] > value[1]:
-            self.wrong(
-                place, f"expected the lower end first, found {value[0]:g} before {value[1]:g}"
+            raise ConfigError(
+                f"expected the lower end first, found {value[0]:g} before {value[1]:g}"
             )
         if kind == File and self._folder is not None:
             return str((self._folder / value).absolute())
         return value
 
-    def _special(self, kind: Any, found: object) -> object:
-        """What TOML has no type for."""
-        if hasattr(kind, "of"):
-            return kind.of(found)
-        if kind is Path:
-            if not isinstance(found, str) or not found:
-                raise ConfigError("expected the name of a file")
-            return (self._folder or Path()) / found
-        function = imported(found)
-        if not callable(function):
-            raise ConfigError(f"expected a function, found {shown(function)}")
-        return function
-
-    def _wrong_inside(self, place: Place, kind: type, line: str) -> None:
+    def wrong_inside(self, place: Place, kind: type, line: str) -> None:
         """A mistake that a class found itself; it names the field first, if there is one."""
         field, _, what = line.partition(": ")
         name = re.match(r"\w+", field)
@@ -269,6 +279,19 @@ def unknown(name: object, known: Iterable[str]) -> str:
     return f"expected one of {', '.join(known)}, found {shown(name)}{hint}"
 
 
+def _text(found: object) -> str:
+    if not isinstance(found, str) or not found:
+        raise ConfigError("not a text")
+    return found
+
+
+def _function(found: object) -> object:
+    function = imported(found)
+    if not callable(function):
+        raise ConfigError(f"expected a function, found {shown(function)}")
+    return function
+
+
 def imported(place: object) -> Any:
     """What "package.module:name" names."""
     module, _, name = place.partition(":") if isinstance(place, str) else ("", "", "")
@@ -283,7 +306,7 @@ def imported(place: object) -> Any:
 
 def shown(value: object) -> str:
     """A value for a message, cut short."""
-    if isinstance(value, Scalar) and value.plain is None:
+    if value is None or (isinstance(value, Scalar) and value.plain is None):
         return "nothing"
     try:
         text = repr(value) if isinstance(value, str) else _REPR.repr(value)
@@ -311,10 +334,9 @@ def _words(kind: inspect.Type) -> str:
             return str((schema or {}).get("description") or _words(inner))
         case inspect.UnionType(types):
             return " or ".join(_words(one) for one in types)
-        case inspect.IntType():
-            return f"an integer{_bounds(kind)}"
-        case inspect.FloatType():
-            return f"a number{_bounds(kind)}"
+        case inspect.IntType() | inspect.FloatType():
+            number = "an integer" if isinstance(kind, inspect.IntType) else "a number"
+            return number + _bounds(kind)
         case inspect.LiteralType(values):
             return f"one of {', '.join(map(str, values))}"
         case inspect.TupleType(items):
@@ -325,6 +347,8 @@ def _words(kind: inspect.Type) -> str:
             return f"a list{_filled(least)}, each {_words(item)}"
         case inspect.DictType(_, value, least):
             return f"a table{_filled(least)}, each entry {_words(value)}"
+        case inspect.CustomType(cls):
+            return str(getattr(cls, "expected", "the name of a file"))
         case _:
             return _WORDS.get(type(kind), "a text in quotes")
 

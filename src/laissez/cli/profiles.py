@@ -20,9 +20,12 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import ClassVar
 from urllib.parse import urlsplit
 
 import msgspec
+
+from laissez.config import Reader, load_toml
 
 DEFAULT_URL = "http://127.0.0.1:8340"
 PORTS = {"http": 80, "https": 443}
@@ -32,16 +35,18 @@ class ConfigError(Exception):
     """The configuration of the command line, or a key file, cannot be used."""
 
 
-class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Profile(msgspec.Struct, frozen=True):
     """`insecure` lets the key travel over http to another machine, for networks that are
     trusted."""
+
+    REFUSED: ClassVar = {"key": 'a key belongs into a file of its own: key_file = "..."'}
 
     url: str | None = None
     key_file: str | None = None
     insecure: bool = False
 
 
-class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Config(msgspec.Struct, frozen=True):
     default: str | None = None
     profiles: dict[str, Profile] = {}
 
@@ -71,21 +76,11 @@ def config_path(environment: Mapping[str, str]) -> Path:
 
 def read_config(path: Path) -> Config:
     """The configuration, empty if there is no such file."""
-    try:
-        return msgspec.toml.decode(path.read_bytes(), type=Config)
-    except FileNotFoundError:
-        return Config()
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
-    except msgspec.ValidationError as error:
-        hint = (
-            '; a key belongs into a file of its own: key_file = "..."'
-            if "unknown field `key`" in str(error)
-            else ""
-        )
-        raise ConfigError(f"{path}: {error}{hint}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: expected TOML: {error}") from None
+    reader = Reader(str(path))
+    config = reader.table((), Config, load_toml(path, ConfigError) if path.exists() else {})
+    reader.check(ConfigError)
+    assert config is not None
+    return config
 
 
 def target(

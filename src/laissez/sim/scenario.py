@@ -55,13 +55,12 @@ class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     held to the same rules as one read from a file."""
 
     def __post_init__(self) -> None:
-        mistakes = mistakes_in(self) or [f"{field}: {what}" for field, what in self.impossible()]
+        mistakes = mistakes_in(self) or list(self.impossible())
         if mistakes:
             raise ScenarioError("\n".join(mistakes))
 
-    def impossible(self) -> Iterator[tuple[str, str]]:
-        """Combinations that cannot be although each field by itself can: the field, and what was
-        expected and found. All fields are of their kind here."""
+    def impossible(self) -> Iterator[str]:
+        """Invalid combinations of valid fields: "field: expected ..., found ..."."""
         yield from ()
 
 
@@ -108,10 +107,10 @@ class TenantsTable(Table, frozen=True, kw_only=True):
     # times the true overhead of a reconfiguration: what tenants reckon with
     believed_overhead: Positive = 1.0
 
-    def impossible(self) -> Iterator[tuple[str, str]]:
+    def impossible(self) -> Iterator[str]:
         for kind in self.mix:
             if kind not in KINDS:
-                yield f"mix.{kind}", f"expected one of {', '.join(KINDS)}, found {shown(kind)}"
+                yield f"mix.{kind}: expected one of {', '.join(KINDS)}, found {shown(kind)}"
 
 
 class InferenceTable(Table, frozen=True, kw_only=True):
@@ -126,19 +125,16 @@ class InferenceTable(Table, frozen=True, kw_only=True):
     headroom: Annotated[float, Meta(gt=0, le=10)] = 1.25
     trace: File | None = None  # a file of requests; None: drawn
 
-    def impossible(self) -> Iterator[tuple[str, str]]:
+    def impossible(self) -> Iterator[str]:
         shortest_s = self.hours[0] * HOUR_S
         for field in ("cold_seconds", "plan_seconds"):
             if getattr(self, field) >= shortest_s:
                 yield (
-                    field,
-                    (
-                        f"expected less than the shortest of hours, {shortest_s:g} s,"
-                        f" found {getattr(self, field):g}"
-                    ),
+                    f"{field}: expected less than the shortest of hours, {shortest_s:g} s,"
+                    f" found {getattr(self, field):g}"
                 )
         if self.trace is not None and not is_there(self.trace):
-            yield "trace", f"expected a file that is there, found {shown(self.trace)}"
+            yield f"trace: expected a file that is there, found {shown(self.trace)}"
 
 
 class JobTable(Table, frozen=True, kw_only=True):
@@ -149,15 +145,12 @@ class JobTable(Table, frozen=True, kw_only=True):
     cold_seconds: Range  # to start, and to take in or give up GPUs
     checkpoint_seconds: PaceRange  # of work between two checkpoints
 
-    def impossible(self) -> Iterator[tuple[str, str]]:
+    def impossible(self) -> Iterator[str]:
         bound_s = self.hours[0] * HOUR_S / COLD_STARTS
         if self.cold_seconds[1] >= bound_s:
             yield (
-                "cold_seconds",
-                (
-                    f"expected less than half of the shortest of hours, {bound_s:g} s,"
-                    f" found {self.cold_seconds[1]:g}"
-                ),
+                f"cold_seconds: expected less than half of the shortest of hours, {bound_s:g} s,"
+                f" found {self.cold_seconds[1]:g}"
             )
 
 
@@ -169,11 +162,11 @@ class TrainingTable(JobTable, frozen=True, kw_only=True):
     # any GPU of a type
     topology_aware: bool = True
 
-    def impossible(self) -> Iterator[tuple[str, str]]:
+    def impossible(self) -> Iterator[str]:
         yield from super().impossible()
         for model in self.models:
             if model not in COMPACT:
-                yield "models", f"expected models of {', '.join(COMPACT)}, found {shown(model)}"
+                yield f"models: expected models of {', '.join(COMPACT)}, found {shown(model)}"
 
 
 class BatchTable(JobTable, frozen=True, kw_only=True):
@@ -226,16 +219,13 @@ class ActionTable(Table, frozen=True, kw_only=True):
     offline: Text | None = None  # a node: all leaves below it
     online: Text | None = None
 
-    def impossible(self) -> Iterator[tuple[str, str]]:
+    def impossible(self) -> Iterator[str]:
         fields = ("floor", "controls", "offline", "online")
         given = [field for field in fields if getattr(self, field) is not None]
         if len(given) != 1:
             yield (
-                "at_minutes",
-                (
-                    f"expected one of {', '.join(fields)} beside it, found"
-                    f" {' and '.join(given) or 'none'}"
-                ),
+                f"at_minutes: expected one of {', '.join(fields)} beside it, found"
+                f" {' and '.join(given) or 'none'}"
             )
 
 
@@ -265,37 +255,28 @@ class Scenario(Table, frozen=True, kw_only=True):
     training: TrainingTable = TrainingTable()
     batch: BatchTable = BatchTable()
 
-    def impossible(self) -> Iterator[tuple[str, str]]:  # noqa: C901  one guard after the other
+    def impossible(self) -> Iterator[str]:  # noqa: C901  one guard after the other
         for field in ("start", "maps"):
             if (file := getattr(self, field)) is not None and not is_there(file):
-                yield field, f"expected a file that is there, found {shown(file)}"
+                yield f"{field}: expected a file that is there, found {shown(file)}"
         end_min = self._latest_hours() * 60
         for at, action in enumerate(self.actions):
             if action.at_minutes >= end_min:
                 yield (
-                    f"actions[{at}].at_minutes",
-                    (
-                        f"expected less than {end_min:g}, when every run is over, found"
-                        f" {action.at_minutes:g}"
-                    ),
+                    f"actions[{at}].at_minutes: expected less than {end_min:g}, when every run is"
+                    f" over, found {action.at_minutes:g}"
                 )
         if self.start is not None:
             return  # it brings its own cluster
         if not self.tenants.count:
             yield (
-                "tenants.count",
-                (
-                    "expected an integer from 1 on where nobody is there before them (no start),"
-                    " found 0"
-                ),
+                "tenants.count: expected an integer from 1 on where nobody is there before them (no"
+                " start), found 0"
             )
         if (self.demand is None) == (self.cluster.gpus is None):
             yield (
-                "demand",
-                (
-                    "expected either this or cluster.gpus, found"
-                    f" {'neither' if self.demand is None else 'both'}"
-                ),
+                "demand: expected either this or cluster.gpus, found"
+                f" {'neither' if self.demand is None else 'both'}"
             )
         field, types = (
             ("gpus", self.cluster.gpus)
@@ -305,21 +286,15 @@ class Scenario(Table, frozen=True, kw_only=True):
         for name in types:
             if name not in self.prices.types:
                 yield (
-                    f"cluster.{field}.{name}",
-                    (
-                        f"expected a type that has a price ({', '.join(self.prices.types)}), found"
-                        f" {shown(name)}"
-                    ),
+                    f"cluster.{field}.{name}: expected a type that has a price"
+                    f" ({', '.join(self.prices.types)}), found {shown(name)}"
                 )
                 continue
             for kind in self.tenants.mix:
                 if name not in self._profiled(kind):
                     yield (
-                        f"cluster.{field}.{name}",
-                        (
-                            f"expected a type that {kind} tenants have a profile for, found"
-                            f" {shown(name)}"
-                        ),
+                        f"cluster.{field}.{name}: expected a type that {kind} tenants have a"
+                        f" profile for, found {shown(name)}"
                     )
 
     def _latest_hours(self) -> float:

@@ -1,140 +1,95 @@
-"""A task's YAML as fields that know where they stand, so that every complaint names the file, the
-line and the field.
+"""A task's YAML as plain data for the configuration loader, with the lines of its fields.
 
-The nodes of the parser are read directly: nothing is converted before somebody says what it should
-be. So `6.50` is the text "6.50" and not a binary fraction, and a name that appears twice is seen.
+Scalars stay as they were written until a field says what they should be: `6.50` is the text "6.50"
+and not a binary fraction. A name that appears twice is refused.
 """
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Collection, Mapping
-from typing import Final
+import math
+import re
+from typing import Any, Final
 
-import msgspec
 import yaml
 
+from laissez.config import Place, Reader, Scalar
 from laissez.tenants.templates.errors import TaskError
 
 SIZE_MAX: Final = 100_000  # characters; no task written by hand comes near
-SHOWN_MAX: Final = 40  # characters of a value that a message repeats
 TAG: Final = "tag:yaml.org,2002:"
+_KINDS: Final = {"sequence": "a list", "mapping": "a mapping"}
+_WHOLE: Final = re.compile(r"-?(0|[1-9][0-9]{0,14})")
+_DECIMAL: Final = re.compile(r"-?[0-9]{1,15}\.[0-9]{1,15}")
 
 
-class Field(msgspec.Struct, frozen=True):
-    """One value of a task: `path` is its place, such as `market.deadline`."""
-
-    file: str
-    path: str
-    node: yaml.Node
-
-    def error(self, message: str) -> TaskError:
-        place = f"{self.path}: " if self.path else ""
-        return TaskError(f"{self.file}:{self.node.start_mark.line + 1}: {place}{message}")
-
-    def unlike(self, expected: str, hint: str = "") -> TaskError:
-        """Something else was expected here."""
-        return self.error(f"expected {expected}, found {self.shown()}{f'; {hint}' if hint else ''}")
-
-    def shown(self) -> str:
-        if not isinstance(self.node, yaml.ScalarNode):
-            return "a mapping" if isinstance(self.node, yaml.MappingNode) else "a list"
-        text = str(self.node.value)
-        return (
-            "nothing"
-            if self.kind == "null"
-            else repr(text if len(text) <= SHOWN_MAX else text[:SHOWN_MAX] + "...")
-        )
-
-    @property
-    def kind(self) -> str:
-        """What YAML takes it for: `str`, `int`, `float`, `bool`, `null`, `timestamp` and so on."""
-        return str(self.node.tag).removeprefix(TAG)
-
-    def scalar(self, *kinds: str) -> str | None:
-        """The text of a single value of one of these kinds."""
-        return (
-            str(self.node.value)
-            if isinstance(self.node, yaml.ScalarNode) and self.kind in kinds
-            else None
-        )
-
-    def items(self) -> list[Field] | None:
-        """The values of a list, if it is one."""
-        if not isinstance(self.node, yaml.SequenceNode):
-            return None
-        return [
-            Field(self.file, f"{self.path}[{at}]", node) for at, node in enumerate(self.node.value)
-        ]
-
-    def fields(self) -> dict[str, Field] | None:
-        """The values of a mapping by name, if it is one."""
-        if not isinstance(self.node, yaml.MappingNode):
-            return None
-        found: dict[str, Field] = {}
-        for key, value in self.node.value:
-            name = Field(self.file, self.path, key).scalar("str", "int", "float", "bool")
-            if name is None:
-                raise Field(self.file, self.path, key).unlike("the name of a field")
-            if name in found:
-                raise Field(self.file, self.below(name), key).error(
-                    "appears twice; keep one of them"
-                )
-            found[name] = Field(self.file, self.below(name), value)
-        return found
-
-    def section(self, known: Collection[str], refused: Mapping[str, str] | None = None) -> Section:
-        """A mapping with these fields and no others; `refused` are others that may be expected
-        here, with what to do instead."""
-        found = self.fields()
-        if found is None:
-            raise self.unlike(f"a mapping with the fields {', '.join(known)}")
-        for name, field in found.items():
-            if name in (refused or {}):
-                raise field.error(f"cannot be honoured here; {(refused or {})[name]}")
-            if name not in known:
-                near = difflib.get_close_matches(name, known, 1)
-                raise field.error(
-                    "is not a field of this section;"
-                    f" {f'did you mean {near[0]}?' if near else 'expected ' + ', '.join(known)}"
-                )
-        return Section(self, found)
-
-    def below(self, name: str) -> str:
-        return f"{self.path}.{name}" if self.path else name
-
-
-class Section(msgspec.Struct, frozen=True):
-    """A mapping whose names are known to be right."""
-
-    field: Field
-    fields: dict[str, Field]
-
-    def get(self, name: str) -> Field | None:
-        return self.fields.get(name)
-
-    def need(self, name: str, expected: str) -> Field:
-        if name not in self.fields:
-            raise self.absent(name, expected)
-        return self.fields[name]
-
-    def absent(self, name: str, expected: str) -> TaskError:
-        return Field(self.field.file, self.field.below(name), self.field.node).error(
-            f"expected {expected}, found no such field"
-        )
-
-
-def parse(text: str, file: str) -> Field:
-    """The whole document as one field."""
+def parse(text: str, file: str) -> tuple[Reader, object]:
+    """The document as plain data, and a reader for it."""
     if len(text) > SIZE_MAX:
         raise TaskError(f"{file}: expected at most {SIZE_MAX} characters, found {len(text)}")
     try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+        if root is None:
+            raise TaskError(f"{file}: expected a task, found an empty file")
+        data = _data(root, file, {})
     except yaml.MarkedYAMLError as error:
         line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
         raise TaskError(f"{file}{line}: not valid YAML: {error.problem}") from error
     except (yaml.YAMLError, RecursionError) as error:
         raise TaskError(f"{file}: not valid YAML: {str(error).splitlines()[0]}") from error
-    if node is None:
-        raise TaskError(f"{file}: expected a task, found an empty file")
-    return Field(file, "", node)
+    return Reader(lambda place: f"{file}:{_line(root, place)}"), data
+
+
+def _data(node: Any, file: str, known: dict[int, object]) -> object:
+    """`known` holds the nodes already seen: an alias gives the same object again, so a short text
+    cannot claim much memory."""
+    place = f"{file}:{node.start_mark.line + 1}"
+    if id(node) in known:
+        return known[id(node)]
+    if not node.tag.startswith(TAG):
+        raise TaskError(f"{place}: expected no tags, found {node.tag}")
+    if isinstance(node, yaml.ScalarNode):
+        return _scalar(node)
+    found: Any = {} if isinstance(node, yaml.MappingNode) else []
+    known[id(node)] = found
+    for item in node.value:
+        if isinstance(found, list):
+            found.append(_data(item, file, known))
+            continue
+        key, value = item
+        if not isinstance(key, yaml.ScalarNode):
+            raise TaskError(f"{place}: expected the name of a field, found {_KINDS[key.id]}")
+        if key.value in found:
+            line = key.start_mark.line + 1
+            raise TaskError(f"{file}:{line}: {key.value}: appears twice; keep one of them")
+        found[key.value] = _data(value, file, known)
+    return found
+
+
+def _scalar(node: Any) -> Scalar:
+    """Numbers in other forms, times and bytes are read only by fields that take text."""
+    scalar, kind = Scalar(node.value), node.tag.removeprefix(TAG)
+    scalar.plain = math.nan
+    if kind == "str":
+        scalar.plain = node.value
+    elif kind == "null":
+        scalar.plain = None
+    elif kind == "bool":
+        scalar.plain = node.value.lower() in ("true", "yes", "on")
+    elif _WHOLE.fullmatch(node.value):
+        scalar.plain = int(node.value)
+    elif _DECIMAL.fullmatch(node.value):
+        scalar.plain = float(node.value)
+    return scalar
+
+
+def _line(node: Any, place: Place) -> int:
+    """The line of a field, or of what it is missing from."""
+    for step in place:
+        if isinstance(node, yaml.MappingNode):
+            below = [value for key, value in node.value if key.value == step]
+        else:
+            below = node.value[step : step + 1] if isinstance(step, int) else []
+        if not below:
+            break
+        node = below[0]
+    return int(node.start_mark.line) + 1

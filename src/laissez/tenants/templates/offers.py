@@ -1,269 +1,251 @@
 """`market`: which template a task uses, and its numbers.
 
 Every template takes `template`, `budget` (dollars in all) and `max_price` (dollars per hour for a
-node, above which nothing is bid or kept), and:
-
-- `on_demand`: `max_price` must be there, and is what it asks and keeps at.
-- `spot`: `limit`, or `share_of_on_demand` (above 0, at most 1) with `on_demand_price`;
-  `give_up_below_limit` is the margin of `Spot`.
-- `deadline`: `work_hours`, `deadline` (a time, or a duration from the start of the task), `speeds`
-  of the types (1 if there is only one); `value`, or `on_demand_price` and perhaps `margin`;
-  `checkpoint_interval`, `cold_start`, `finish_late`. `num_nodes` is the most it uses.
-- `slo`: `penalty_per_hour`, `replicas_min`, `replicas_max`, `spare_replicas`, `cold_start`.
-  `num_nodes` are needed until the probe says otherwise.
+node, above which nothing is bid or kept). What else each takes is what its class here has.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
-from typing import Final, TypeAlias
+from collections.abc import Iterator, Mapping
+from typing import Annotated, ClassVar, Final
 
 import msgspec
+from msgspec import Meta
 
+from laissez.config import ConfigError, Instant
 from laissez.market.commands import ORDERS_PER_TENANT_MAX, PRICE_MAX
 from laissez.tenants.hooks import Wish
 from laissez.tenants.paths import tree_of
-from laissez.tenants.templates import deadline, slo, values
-from laissez.tenants.templates.deadline import DeadlineJob
-from laissez.tenants.templates.document import Field, Section
+from laissez.tenants.templates import slo
+from laissez.tenants.templates.deadline import COLD_START_S, MARGIN, DeadlineJob, worth
 from laissez.tenants.templates.on_demand import OnDemand
 from laissez.tenants.templates.slo import SloService
 from laissez.tenants.templates.spot import Spot
 from laissez.tenants.templates.template import Template
-from laissez.tenants.terms import Terms
-from laissez.tenants.units import SECOND_US
-
-Build: TypeAlias = Callable[[int], Template]
-
-COMMON: Final = ("template", "budget", "max_price")
-FIELDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {
-        "on_demand": (),
-        "spot": ("limit", "share_of_on_demand", "on_demand_price", "give_up_below_limit"),
-        "deadline": (
-            "work_hours",
-            "deadline",
-            "speeds",
-            "value",
-            "on_demand_price",
-            "margin",
-            "checkpoint_interval",
-            "cold_start",
-            "finish_late",
-        ),
-        "slo": ("penalty_per_hour", "replicas_min", "replicas_max", "spare_replicas", "cold_start"),
-    }
+from laissez.tenants.templates.values import (
+    Factor,
+    Hours,
+    Interval,
+    Money,
+    Price,
+    Replicas,
+    Seconds,
 )
-TEMPLATES: Final = tuple(FIELDS)
+from laissez.tenants.terms import Terms
+from laissez.tenants.units import MICRO, SECOND_US
+from laissez.units import TimeError, format_price, format_time
 
 
-class Offer(msgspec.Struct, frozen=True):
-    """What the market section asks for: a template, how to build it at a start, and the terms it
-    trades on."""
+class Offer(msgspec.Struct, frozen=True, kw_only=True):
+    """What the market section asks for."""
 
-    template: str
-    build: Build
-    terms: Terms
+    moves_max: ClassVar[int] = 1  # nodes exchanged for better ones at a time
+
+    budget: Money | None = None
+    max_price: Price | None = None
+
+    @property
+    def terms(self) -> Terms:
+        price_max = PRICE_MAX if self.max_price is None else int(self.max_price)
+        return Terms(price_max=price_max, budget=self.budget, moves_max=self.moves_max)
+
+    def impossible(self, scopes: Wish, nodes: int) -> Iterator[str]:
+        """Invalid combinations of valid fields: "field: expected ..., found ..."."""
+        yield from ()
+
+    def build(self, scopes: Wish, nodes: int, start: int) -> Template:
+        """The application of a task that starts then. Raises `ConfigError` if it cannot."""
+        raise NotImplementedError
 
 
-def read_offer(field: Field, scopes: Wish, nodes: int) -> Offer:
-    every = tuple(dict.fromkeys((*COMMON, *(name for names in FIELDS.values() for name in names))))
-    template = values.choice(
-        field.section(every).need("template", f"one of {', '.join(TEMPLATES)}"), TEMPLATES
-    )
-    others = {
-        name: f"the template {template} has no such field"
-        for name in every
-        if name not in (*COMMON, *FIELDS[template])
-    }
-    section = field.section((*COMMON, *FIELDS[template]), others)
-    budget, most = section.get("budget"), section.get("max_price")
-    price_max = PRICE_MAX if most is None else values.price(most)
-    build = _READERS[template](section, scopes, nodes, price_max)
+class OnDemandOffer(Offer, frozen=True, kw_only=True):
+    """Asks and keeps at `max_price`."""
+
     # a fixed footprint says nothing about restarts, so it is left where it is
-    moves = 0 if template in ("on_demand", "spot") else 1
-    return Offer(
-        template,
-        build,
-        Terms(
-            price_max=price_max,
-            budget=None if budget is None else values.money(budget),
-            moves_max=moves,
-        ),
-    )
+    moves_max: ClassVar[int] = 0
+
+    max_price: Price
+
+    def build(self, scopes: Wish, nodes: int, start: int) -> Template:
+        return OnDemand(scopes, nodes, self.max_price / MICRO, start)
 
 
-def _on_demand(section: Section, scopes: Wish, nodes: int, price_max: int) -> Build:
-    section.need("max_price", "the most to pay for a node, in dollars per hour")
-    return lambda start: OnDemand(scopes, nodes, values.dollars(price_max), start)
+class SpotOffer(Offer, frozen=True, kw_only=True):
+    """`limit`, or `share_of_on_demand` with `on_demand_price`; `give_up_below_limit` is the margin
+    of `Spot`."""
 
+    moves_max: ClassVar[int] = 0
 
-def _spot(section: Section, scopes: Wish, nodes: int, price_max: int) -> Build:
-    given = section.get("give_up_below_limit")
-    margin = 0.0 if given is None else values.margin(given)
-    limit, share, list_price = (
-        section.get("limit"),
-        section.get("share_of_on_demand"),
-        section.get("on_demand_price"),
-    )
-    if limit is not None:
-        _alone(limit, share, list_price)
-        price = values.price(limit)
-        if price > price_max:
-            raise limit.unlike(f"at most market.max_price, {values.dollars(price_max):g}")
-        return lambda start: Spot(scopes, nodes, values.dollars(price), margin, start)
-    if share is None:
-        raise section.absent(
-            "limit", "a price in dollars per hour, or share_of_on_demand and on_demand_price"
+    limit: Price | None = None
+    share_of_on_demand: Annotated[float, Meta(gt=0, le=1)] | None = None
+    on_demand_price: Price | None = None
+    give_up_below_limit: Annotated[float, Meta(ge=0, lt=1)] = 0.0
+
+    def impossible(self, scopes: Wish, nodes: int) -> Iterator[str]:
+        yield from _alone(self, "limit", "share_of_on_demand", "on_demand_price")
+        if self.limit is None and self.share_of_on_demand is None:
+            yield (
+                "limit: expected a price in dollars per hour, or share_of_on_demand and"
+                " on_demand_price, found neither"
+            )
+        if self.share_of_on_demand is not None and self.on_demand_price is None:
+            yield (
+                "on_demand_price: expected the price that share_of_on_demand is a share of, in"
+                " dollars per hour, found nothing"
+            )
+        most = self.terms.price_max
+        if self.limit is not None and self.limit > most:
+            yield (
+                f"limit: expected at most market.max_price, {format_price(most)}, found"
+                f" {format_price(self.limit)}"
+            )
+
+    def build(self, scopes: Wish, nodes: int, start: int) -> Template:
+        margin = self.give_up_below_limit
+        if self.limit is not None:
+            return Spot(scopes, nodes, self.limit / MICRO, margin, start)
+        assert self.on_demand_price is not None and self.share_of_on_demand is not None
+        on_demand = self.on_demand_price / MICRO
+        return Spot.below_on_demand(
+            scopes, nodes, on_demand, self.share_of_on_demand, margin, start
         )
-    on_demand = values.price(
-        section.need(
-            "on_demand_price",
-            "the price that share_of_on_demand is a share of, in dollars per hour",
-        )
-    )
-    part = values.number(share, 1.0)
-    return lambda start: Spot.below_on_demand(
-        scopes, nodes, values.dollars(on_demand), part, margin, start
-    )
 
 
-def _deadline(section: Section, scopes: Wish, nodes: int, price_max: int) -> Build:
-    work_hours = values.number(section.need("work_hours", "hours of work on a node of speed 1"))
-    due = _due(
-        section.need("deadline", "a time such as 2026-11-20T18:00:00Z, or a duration such as 6h")
-    )
-    speeds = _speeds(section, scopes)
-    value = _value(section, work_hours)
-    interval, cold, late = (
-        section.get("checkpoint_interval"),
-        section.get("cold_start"),
-        section.get("finish_late"),
-    )
-    checkpoint_s = None if interval is None else values.duration_s(interval, 1)
-    cold_s = deadline.COLD_START_S if cold is None else values.duration_s(cold)
-    finish_late = True if late is None else values.flag(late)
+class Due(int):
+    """A deadline: a time in microseconds since 1970, or less than 0: so long after the start."""
 
-    def build(start: int) -> Template:
+    expected: ClassVar = (
+        "a time with its zone such as 2026-11-20T18:00:00Z, or a duration with its unit such as 6h"
+    )
+
+    @classmethod
+    def of(cls, text: object) -> Due:
+        try:
+            return cls(-round(Interval.of(text) * SECOND_US))
+        except TimeError:
+            pass
+        try:
+            return cls(Instant.of(text))
+        except ConfigError:
+            raise ConfigError(f"expected {cls.expected}") from None
+
+    def for_start(self, start: int) -> int:
+        return start - self if self < 0 else int(self)
+
+
+class DeadlineOffer(Offer, frozen=True, kw_only=True):
+    """`speeds` of the types may be left out if there is only one; `value`, or `on_demand_price` and
+    perhaps `margin`. `num_nodes` is the most it uses."""
+
+    work_hours: Hours
+    deadline: Due
+    speeds: Mapping[str, Factor] | None = None
+    value: Money | None = None
+    on_demand_price: Price | None = None
+    margin: Factor | None = None
+    checkpoint_interval: Interval | None = None
+    cold_start: Seconds = Seconds(COLD_START_S)
+    finish_late: bool = True
+
+    def impossible(self, scopes: Wish, nodes: int) -> Iterator[str]:
+        yield from _alone(self, "value", "on_demand_price", "margin")
+        if self.value is None and self.on_demand_price is None:
+            yield (
+                "on_demand_price: expected the on-demand price of a node of speed 1 in dollars per"
+                " hour, or value, found neither"
+            )
+        kinds, speeds = _kinds(scopes), self._speeds(scopes)
+        given = {kinds[0]: 1.0} if self.speeds is None else self.speeds
+        if speeds.keys() != set(kinds) or len(speeds) != len(given):
+            found = "nothing" if self.speeds is None else ", ".join(given) or "none"
+            yield f"speeds: expected one speed for each of {', '.join(kinds)}, found {found}"
+
+    def build(self, scopes: Wish, nodes: int, start: int) -> Template:
+        due = self.deadline.for_start(start)
+        if due <= start:
+            raise ConfigError(
+                f"deadline: expected a time after the start of the task at {format_time(start)},"
+                f" found {format_time(due)}"
+            )
         return DeadlineJob(
             scopes,
             nodes,
             start=start,
-            due=due(start),
-            work_hours=work_hours,
-            speeds=speeds,
-            value=value,
-            checkpoint_s=checkpoint_s,
-            cold_s=cold_s,
-            finish_late=finish_late,
+            due=due,
+            work_hours=self.work_hours,
+            speeds=self._speeds(scopes),
+            value=self._value(),
+            checkpoint_s=self.checkpoint_interval,
+            cold_s=self.cold_start,
+            finish_late=self.finish_late,
         )
 
-    return build
+    def _speeds(self, scopes: Wish) -> dict[str, float]:
+        kinds = _kinds(scopes)
+        if self.speeds is None:
+            return {kinds[0]: 1.0}
+        return {
+            name.lower() if name.lower() in kinds else name: speed
+            for name, speed in self.speeds.items()
+        }
+
+    def _value(self) -> float:
+        if self.value is not None:
+            return self.value / MICRO
+        margin = MARGIN if self.margin is None else self.margin
+        return worth((self.on_demand_price or 0) / MICRO, self.work_hours, margin)
 
 
-def _due(field: Field) -> Callable[[int], int]:
-    """The deadline of a task that starts at a given time."""
-    at = values.moment(field)
-    if at is None and field.scalar("timestamp") is not None:
-        raise field.unlike(
-            "a time with its zone such as 2026-11-20T18:00:00Z, or a duration such as 6h"
+class SloOffer(Offer, frozen=True, kw_only=True):
+    """`num_nodes` are needed until the probe says otherwise."""
+
+    penalty_per_hour: Money
+    replicas_min: Replicas | None = None
+    replicas_max: Replicas | None = None
+    spare_replicas: Replicas = 0
+    cold_start: Seconds = Seconds(slo.COLD_START_S)
+
+    def impossible(self, scopes: Wish, nodes: int) -> Iterator[str]:
+        most = nodes if self.replicas_max is None else self.replicas_max
+        for field, low, high in (
+            ("replicas_min", 0, nodes),
+            ("replicas_max", nodes, ORDERS_PER_TENANT_MAX),
+            ("spare_replicas", 0, max(0, ORDERS_PER_TENANT_MAX - most)),
+        ):
+            found = getattr(self, field)
+            if found is not None and not low <= found <= high:
+                yield f"{field}: expected an integer from {low} up to {high:,}, found {found}"
+
+    def build(self, scopes: Wish, nodes: int, start: int) -> Template:
+        return SloService(
+            scopes,
+            nodes,
+            penalty=self.penalty_per_hour / MICRO,
+            least=min(1, nodes) if self.replicas_min is None else self.replicas_min,
+            most=nodes if self.replicas_max is None else self.replicas_max,
+            spares=self.spare_replicas,
+            cold_s=self.cold_start,
+            start=start,
         )
-    length = values.duration_us(field, SECOND_US) if at is None else 0
-
-    def due(start: int) -> int:
-        if at is not None and at <= start:
-            raise field.unlike(f"a time after the start of the task at {values.shown_time(start)}")
-        return start + length if at is None else at
-
-    return due
 
 
-def _speeds(section: Section, scopes: Wish) -> dict[str, float]:
-    kinds = tuple(dict.fromkeys(map(tree_of, scopes)))
-    field = section.get("speeds")
-    if field is None:
-        if len(kinds) > 1:
-            raise section.absent(
-                "speeds",
-                f"how fast each type of hardware is, such as {{{kinds[0]}: 1, {kinds[1]}: 0.5}}",
-            )
-        return {kinds[0]: 1.0}
-    by_name = field.fields()
-    if by_name is None:
-        raise field.unlike(f"a mapping from {', '.join(kinds)} to speeds")
-    given = {
-        name.lower() if name.lower() in kinds else name: speed for name, speed in by_name.items()
-    }
-    if len(given) != len(by_name) or given.keys() != set(kinds):
-        raise field.error(
-            f"expected one speed for each of {', '.join(kinds)}, found"
-            f" {', '.join(by_name) or 'none'}"
-        )
-    return {name: values.number(speed, 1000.0) for name, speed in given.items()}
+TEMPLATES: Final[Mapping[str, type[Offer]]] = {
+    "on_demand": OnDemandOffer,
+    "spot": SpotOffer,
+    "deadline": DeadlineOffer,
+    "slo": SloOffer,
+}
 
 
-def _value(section: Section, work_hours: float) -> float:
-    value, list_price, margin = (
-        section.get("value"),
-        section.get("on_demand_price"),
-        section.get("margin"),
-    )
-    if value is not None:
-        _alone(value, list_price, margin)
-        return values.dollars(values.money(value))
-    on_demand = values.price(
-        section.need(
-            "on_demand_price",
-            "the on-demand price of a node of speed 1 in dollars per hour, or value",
-        )
-    )
-    return deadline.worth(
-        values.dollars(on_demand),
-        work_hours,
-        deadline.MARGIN if margin is None else values.number(margin, 1000.0),
-    )
+def _kinds(scopes: Wish) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(map(tree_of, scopes)))
 
 
-def _slo(section: Section, scopes: Wish, nodes: int, price_max: int) -> Build:
-    penalty = values.dollars(
-        values.money(
-            section.need(
-                "penalty_per_hour", "what it costs per hour to miss the objective, in dollars"
-            )
-        )
-    )
-    least = _count(section, "replicas_min", 0, min(1, nodes), nodes)
-    most = _count(section, "replicas_max", nodes, nodes, ORDERS_PER_TENANT_MAX)
-    spares = _count(section, "spare_replicas", 0, 0, ORDERS_PER_TENANT_MAX - most)
-    cold = section.get("cold_start")
-    cold_s = slo.COLD_START_S if cold is None else values.duration_s(cold)
-    return lambda start: SloService(
-        scopes,
-        nodes,
-        penalty=penalty,
-        least=least,
-        most=most,
-        spares=spares,
-        cold_s=cold_s,
-        start=start,
-    )
-
-
-def _count(section: Section, name: str, least: int, default: int, most: int) -> int:
-    field = section.get(name)
-    return default if field is None else values.whole(field, least, most)
-
-
-def _alone(kept: Field, *others: Field | None) -> None:
-    """What says the same thing in another way must not stand beside it."""
+def _alone(offer: Offer, kept: str, *others: str) -> Iterator[str]:
+    """Fields that say the same thing in another way must not stand beside it."""
     for other in others:
-        if other is not None:
-            raise other.error(
-                f"cannot stand beside {kept.path}, which says it all; keep one of the two"
+        if getattr(offer, kept) is not None and getattr(offer, other) is not None:
+            yield (
+                f"{other}: cannot stand beside market.{kept}, which says it all; keep one of the"
+                " two"
             )
-
-
-_READERS: Final[Mapping[str, Callable[[Section, Wish, int, int], Build]]] = MappingProxyType(
-    {"on_demand": _on_demand, "spot": _spot, "deadline": _deadline, "slo": _slo}
-)

@@ -19,19 +19,64 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from types import MappingProxyType
-from typing import Final
+from typing import Any, ClassVar, Final
 
+import msgspec
+
+from laissez.config import ConfigError, shown
 from laissez.market.commands import ALTERNATIVES_MAX
 from laissez.tenants.hooks import Wish
-from laissez.tenants.templates import values
-from laissez.tenants.templates.document import Field, Section
+from laissez.tenants.templates.values import Name, text
 
 DEPTH_MAX: Final = 16  # names in a path; the market's own bound
 IGNORED: Final = ("cpus", "memory", "disk_size", "disk_tier", "network_tier", "labels")
 _SCOPES: Final = "say under `scopes` where it may run"
-REFUSED: Final[Mapping[str, str]] = MappingProxyType(
-    {
+_ACCELERATOR: Final = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]{0,63})(?::([0-9.]+))?")
+_NAME: Final = r"(?!\.\.?(?:/|\Z))[A-Za-z0-9._-]{1,64}"
+_SCOPE: Final = re.compile(rf"{_NAME}(?:/{_NAME}){{0,{DEPTH_MAX - 1}}}")
+
+
+class Accelerators(tuple[str, ...]):
+    """The resource types of accelerators, of each of which one is asked for."""
+
+    __slots__ = ()
+    expected: ClassVar = "an accelerator such as H100, or several: {H100: 1, A100: 1}"
+
+    @classmethod
+    def of(cls, found: object) -> Accelerators:
+        if isinstance(found, Mapping):
+            return cls(_kind(name, count) for name, count in found.items())
+        several = found if isinstance(found, list) else [found]
+        return cls(_kind(*cls._written(one)) for one in several)
+
+    @classmethod
+    def _written(cls, found: object) -> tuple[str, object]:
+        """The name and the count in one text."""
+        match = _ACCELERATOR.fullmatch(text(found))
+        if match is None:
+            raise ConfigError(f"expected {cls.expected}, found {shown(found)}")
+        return match[1], match[2] or "1"
+
+
+class Scopes(tuple[str, ...]):
+    """One scope or several."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, found: object) -> Scopes:
+        several = found if isinstance(found, list) else [found]
+        for one in several:
+            if not _SCOPE.fullmatch(text(one)):
+                raise ConfigError(
+                    f"expected a scope such as h100/zone-a: up to {DEPTH_MAX} names of letters,"
+                    f" digits, '.', '_' or '-', with slashes between, found {shown(one)}"
+                )
+        return cls(map(text, several))
+
+
+class Resources(msgspec.Struct, frozen=True, kw_only=True):
+    REFUSED: ClassVar[Mapping[str, str]] = {
         "cloud": "there is one market; " + _SCOPES,
         "infra": "there is one market; " + _SCOPES,
         "region": _SCOPES,
@@ -47,97 +92,52 @@ REFUSED: Final[Mapping[str, str]] = MappingProxyType(
         "any_of": "list several `accelerators` or `scopes`",
         "ordered": "list several `accelerators` or `scopes`; the market decides by price",
     }
-)
-_ACCELERATOR: Final = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]{0,63})(?::([0-9.]+))?")
-_SCOPE_NAME: Final = re.compile(r"(?!\.\.?$)[A-Za-z0-9._-]{1,64}")
 
+    accelerators: Accelerators | None = None
+    zone: Name | None = None
+    scopes: Scopes | None = None
+    cpus: Any = None
+    memory: Any = None
+    disk_size: Any = None
+    disk_tier: Any = None
+    network_tier: Any = None
+    labels: Any = None
 
-def read_scopes(field: Field, warnings: list[str]) -> Wish:
-    section = field.section(("accelerators", "zone", "scopes", *IGNORED), REFUSED)
-    warnings += [
-        f"{section.fields[name].path} is ignored: a node has what its hardware has"
-        for name in IGNORED
-        if name in section.fields
-    ]
-    listed = section.get("scopes")
-    scopes = _accelerators(section) if listed is None else _listed(listed, section)
-    if len(scopes) > ALTERNATIVES_MAX:
-        raise field.error(f"expected at most {ALTERNATIVES_MAX} places, found {len(scopes)}")
-    return scopes
+    def __post_init__(self) -> None:
+        places = self.places()
+        for field in ("accelerators", "zone"):
+            if self.scopes is not None and getattr(self, field) is not None:
+                raise ConfigError(
+                    f"{field}: cannot stand beside `scopes`, which say it all; keep one of the two"
+                )
+        if not places:
+            raise ConfigError(f"accelerators: expected {Accelerators.expected}, found none")
+        if len(places) > ALTERNATIVES_MAX:
+            raise ConfigError(f"expected at most {ALTERNATIVES_MAX} places, found {len(places)}")
+        for place in places:
+            if places.count(place) > 1:
+                raise ConfigError(f"expected each place once, found {place} twice")
 
+    def places(self) -> Wish:
+        if self.scopes is not None:
+            return tuple(self.scopes)
+        below = "" if self.zone is None else f"/{self.zone}"
+        return tuple(kind + below for kind in self.accelerators or ())
 
-def _listed(listed: Field, section: Section) -> Wish:
-    for name in ("accelerators", "zone"):
-        if other := section.get(name):
-            raise other.error("cannot stand beside `scopes`, which say it all; keep one of the two")
-    return _distinct(
-        [
-            (one, _scope(one))
-            for one in _each(listed, "a scope such as h100/zone-a, or a list of them")
+    def warnings(self) -> list[str]:
+        return [
+            f"resources.{name} is ignored: a node has what its hardware has"
+            for name in IGNORED
+            if getattr(self, name) is not None
         ]
-    )
 
 
-def _scope(field: Field) -> str:
-    path = values.text(field, "a scope such as h100/zone-a")
-    names = path.split("/")
-    if len(names) > DEPTH_MAX or not all(map(_SCOPE_NAME.fullmatch, names)):
-        raise field.unlike(
-            f"a scope such as h100/zone-a: up to {DEPTH_MAX} names of letters, digits, '.', '_' or"
-            " '-', with slashes between"
-        )
-    return path
-
-
-def _accelerators(section: Section) -> Wish:
-    expected = "an accelerator such as H100, or several: {H100: 1, A100: 1}"
-    field = section.need("accelerators", expected)
-    zone = section.get("zone")
-    below = "" if zone is None else "/" + values.name(zone, "the name of a zone")
-    by_name = field.fields()
-    if by_name is None:
-        kinds = [(one, _kind(one, expected)) for one in _each(field, expected)]
-    else:
-        kinds = [
-            (count, _counted(count, name, count.scalar("int", "float") or count.shown()))
-            for name, count in by_name.items()
-        ]
-    if not kinds:
-        raise field.error(f"expected {expected}, found none")
-    return _distinct([(one, kind + below) for one, kind in kinds])
-
-
-def _each(field: Field, expected: str) -> list[Field]:
-    """The values of a list, or the one value there is."""
-    several = field.items()
-    if several == []:
-        raise field.error(f"expected {expected}, found an empty list")
-    return [field] if several is None else several
-
-
-def _kind(field: Field, expected: str) -> str:
-    match = _ACCELERATOR.fullmatch(values.text(field, expected))
-    if match is None:
-        raise field.unlike("an accelerator such as H100 or H100:1")
-    return _counted(field, match[1], match[2] or "1")
-
-
-def _counted(field: Field, name: str, count: str) -> str:
-    """The resource type of an accelerator of which one is asked for."""
-    if not _SCOPE_NAME.fullmatch(name):
-        raise field.error(f"expected the name of an accelerator such as H100, found {name[:40]!r}")
+def _kind(name: str, count: object) -> str:
+    if not re.fullmatch(_NAME, name):
+        raise ConfigError(f"expected the name of an accelerator such as H100, found {name[:40]!r}")
     if count != "1":
-        raise field.error(
-            f"expected 1 accelerator per node, found {count}; a node is one leaf of the cluster, so"
-            " ask for more `num_nodes` instead"
+        raise ConfigError(
+            f"expected 1 accelerator per node, found {shown(count)} of {name}; a node is one leaf"
+            " of the cluster, so ask for more `num_nodes` instead"
         )
     return name.lower()
-
-
-def _distinct(found: list[tuple[Field, str]]) -> Wish:
-    seen: set[str] = set()
-    for field, scope in found:
-        if scope in seen:
-            raise field.error(f"expected each place once, found {scope} twice")
-        seen.add(scope)
-    return tuple(scope for _, scope in found)

@@ -30,28 +30,55 @@ said by the hooks. Whatever else is not known is refused too, for it may be a mi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import MappingProxyType
-from typing import Final
+from typing import Annotated, Any, ClassVar, Final
 
 import msgspec
+from msgspec import Meta
 
-from laissez.market.commands import ORDERS_PER_TENANT_MAX
+from laissez.config import ConfigError, Place, Reader, unknown
 from laissez.tenants.hooks import Wish
-from laissez.tenants.templates import values
-from laissez.tenants.templates.document import Field, Section, parse
+from laissez.tenants.templates.document import parse
 from laissez.tenants.templates.errors import TaskError
-from laissez.tenants.templates.offers import Build, read_offer
-from laissez.tenants.templates.places import read_scopes
+from laissez.tenants.templates.offers import TEMPLATES, Offer
+from laissez.tenants.templates.places import Resources
 from laissez.tenants.templates.template import Template, begun
+from laissez.tenants.templates.values import NAME_PATTERN, Command, Interval, Name, Nodes
 from laissez.tenants.terms import Terms
 
-SECTIONS: Final = ("name", "resources", "num_nodes", "market", "hooks", "probes")
-TIMEOUT_S: Final = 60.0
 _START: Final = "do it in `hooks.on_lease_start`"
-REFUSED: Final[Mapping[str, str]] = MappingProxyType(
-    {
+PROBE_OF: Final = {"progress": "deadline", "needed": "slo"}
+_WITHOUT_PROBE: Final = {
+    "deadline": (
+        "without probes.progress, progress is estimated from market.work_hours, and the task ends"
+        " when the estimate says so"
+    ),
+    "slo": "without probes.needed, num_nodes replicas are needed all the time",
+}
+
+
+class Hooks(msgspec.Struct, frozen=True, rename={"timeout_s": "timeout"}):
+    """Commands to run when a node comes, when its price nears its limit, and when it goes; each is
+    ended after `timeout_s`."""
+
+    on_lease_start: Command | None = None
+    on_limit_near: Command | None = None
+    on_lease_end: Command | None = None
+    timeout_s: Interval = Interval(60)
+
+
+class Probes(msgspec.Struct, frozen=True):
+    """Commands that print one number: how much of the work is done (0 to 1), or how many replicas
+    are needed."""
+
+    progress: Command | None = None
+    needed: Command | None = None
+
+
+class TaskFile(msgspec.Struct, frozen=True, kw_only=True):
+    REFUSED: ClassVar[Mapping[str, str]] = {
         "setup": _START,
         "run": _START,
         "workdir": "the hooks run where the task file is; " + _START,
@@ -64,46 +91,41 @@ REFUSED: Final[Mapping[str, str]] = MappingProxyType(
         "config": "it is SkyPilot's own; leave it out",
         "experimental": "it is SkyPilot's own; leave it out",
     }
-)
-PROBE_OF: Final[Mapping[str, str]] = MappingProxyType({"progress": "deadline", "needed": "slo"})
 
-
-class Hooks(msgspec.Struct, frozen=True):
-    """Commands to run when a node comes, when its price nears its limit, and when it goes; each is
-    ended after `timeout_s`."""
-
-    on_lease_start: str | None = None
-    on_limit_near: str | None = None
-    on_lease_end: str | None = None
-    timeout_s: float = TIMEOUT_S
-
-
-class Probes(msgspec.Struct, frozen=True):
-    """Commands that print one number: how much of the work is done (0 to 1), or how many replicas
-    are needed."""
-
-    progress: str | None = None
-    needed: str | None = None
+    name: Name | None = None
+    resources: Resources
+    num_nodes: Nodes = 1
+    market: Annotated[dict[str, Any], Meta(description="a table")]
+    hooks: Hooks = Hooks()
+    probes: Probes = Probes()
 
 
 class Task(msgspec.Struct, frozen=True):
-    """A task that has been read. `build` makes its application for a start; use `make`."""
+    """A task that has been read; `make` gives its application."""
 
     name: str
     scopes: Wish
+    nodes: int
     template: str
-    build: Build
-    terms: Terms
+    offer: Offer
     hooks: Hooks
     probes: Probes
     warnings: tuple[str, ...]
+    told: Callable[[Place, str], str]
+
+    @property
+    def terms(self) -> Terms:
+        return self.offer.terms
 
     def make(self, now: int, state: Mapping[str, object] | None = None) -> Template:
         """The application, begun now, or gone on with from a `state` it gave before."""
-        if state is None:
-            return self.build(now)
-        app = self.build(begun(state))
-        app.restore(state)
+        try:
+            app = self.offer.build(self.scopes, self.nodes, now if state is None else begun(state))
+        except ConfigError as error:
+            field, _, what = str(error).partition(": ")
+            raise TaskError(self.told(("market", field), what)) from None
+        if state is not None:
+            app.restore(state)
         return app
 
 
@@ -118,71 +140,54 @@ def read_task(path: Path) -> Task:
 
 def parse_task(text: str, file: str = "task.yaml", stem: str = "task") -> Task:
     """The task in a text; `stem` is its name if it gives none."""
-    section = parse(text, file).section(SECTIONS, REFUSED)
-    warnings: list[str] = []
-    scopes = read_scopes(section.need("resources", "a mapping that says where to run"), warnings)
-    nodes = section.get("num_nodes")
-    count = 1 if nodes is None else values.whole(nodes, 1, ORDERS_PER_TENANT_MAX)
-    offer = read_offer(section.need("market", "a mapping that says on which terms"), scopes, count)
-    return Task(
-        name=_name(section, stem),
-        scopes=scopes,
-        template=offer.template,
-        build=offer.build,
-        terms=offer.terms,
-        hooks=_hooks(section.get("hooks")),
-        probes=_probes(section, offer.template, warnings),
-        warnings=tuple(warnings),
-    )
-
-
-def _name(section: Section, stem: str) -> str:
-    label = section.get("name")
-    if label is not None:
-        return values.name(label, "a name for the task")
-    if not values.is_name(stem):
-        raise section.absent(
-            "name", f"a name for the task, since {stem[:40]!r}, from the file, cannot be one"
+    reader, data = parse(text, file)
+    document = reader.table((), TaskFile, data)
+    reader.check(TaskError)
+    assert document is not None
+    scopes = document.resources.places()
+    template, offer = _offer(reader, document, scopes)
+    if document.name is None and not re.match(NAME_PATTERN, stem):
+        reader.wrong(
+            ("name",),
+            f"expected a name for the task, since {stem[:40]!r}, from the file, cannot be one",
         )
-    return stem
-
-
-def _hooks(field: Field | None) -> Hooks:
-    if field is None:
-        return Hooks()
-    events = ("on_lease_start", "on_limit_near", "on_lease_end")
-    section = field.section((*events, "timeout"))
-    timeout = section.get("timeout")
-    commands = {
-        name: values.command(section.fields[name]) for name in events if name in section.fields
-    }
-    return Hooks(
-        **commands, timeout_s=TIMEOUT_S if timeout is None else values.duration_s(timeout, 1)
+    for probe in _given(document.probes):
+        if PROBE_OF[probe] != template:
+            reader.wrong(
+                ("probes", probe),
+                f"belongs to the template {PROBE_OF[probe]}, and this task uses {template}; leave"
+                " it out",
+            )
+    reader.check(TaskError)
+    assert offer is not None
+    warnings = document.resources.warnings()
+    if template in _WITHOUT_PROBE and not _given(document.probes):
+        warnings.append(_WITHOUT_PROBE[template])
+    return Task(
+        name=document.name or stem,
+        scopes=scopes,
+        nodes=document.num_nodes,
+        template=template,
+        offer=offer,
+        hooks=document.hooks,
+        probes=document.probes,
+        warnings=tuple(warnings),
+        told=reader.told,
     )
 
 
-def _probes(task: Section, template: str, warnings: list[str]) -> Probes:
-    field = task.get("probes")
-    given = {} if field is None else field.section(tuple(PROBE_OF)).fields
-    for name, one in given.items():
-        if PROBE_OF[name] != template:
-            raise one.error(
-                f"belongs to the template {PROBE_OF[name]}, and this task uses {template}; leave"
-                " it out"
-            )
-    if not given:
-        warnings += _WITHOUT_PROBE.get(template, ())
-    return Probes(**{name: values.command(one) for name, one in given.items()})
+def _given(probes: Probes) -> list[str]:
+    return [name for name in PROBE_OF if getattr(probes, name) is not None]
 
 
-_WITHOUT_PROBE: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {
-        "deadline": (
-            (
-                "without probes.progress, progress is estimated from market.work_hours, and the"
-                " task ends when the estimate says so"
-            ),
-        ),
-        "slo": ("without probes.needed, num_nodes replicas are needed all the time",),
-    }
-)
+def _offer(reader: Reader, document: TaskFile, scopes: Wish) -> tuple[str, Offer | None]:
+    market = dict(document.market)
+    template = market.pop("template", None)
+    if template not in TEMPLATES:
+        reader.wrong(("market", "template"), unknown(template, TEMPLATES))
+        return "", None
+    offer = reader.table(("market",), TEMPLATES[template], market)
+    if offer is not None:
+        for line in offer.impossible(scopes, document.num_nodes):
+            reader.wrong_inside(("market",), type(offer), line)
+    return template, offer
