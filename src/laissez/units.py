@@ -69,7 +69,7 @@ def format_price(micro: int) -> str:
     messages about them."""
     if micro % MICRO_PER_DOLLAR == 0:
         return str(micro // MICRO_PER_DOLLAR)
-    return _decimal(micro).rstrip("0")
+    return format_amount(micro).rstrip("0")
 
 
 def format_cents(micro: int) -> str:
@@ -85,10 +85,11 @@ def split_charge(charge: int) -> tuple[int, int]:
 
 def dollars(charge: int) -> str:
     """An exact charge in dollars with six decimals, rounded down."""
-    return _decimal(split_charge(charge)[0])
+    return format_amount(split_charge(charge)[0])
 
 
-def _decimal(micro: int) -> str:
+def format_amount(micro: int) -> str:
+    """Dollars with six decimals."""
     sign = "-" if micro < 0 else ""
     return f"{sign}{abs(micro) // MICRO_PER_DOLLAR}.{abs(micro) % MICRO_PER_DOLLAR:06d}"
 

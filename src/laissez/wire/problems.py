@@ -4,6 +4,7 @@ whether to try again."""
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Self
 
 import msgspec
 
@@ -12,60 +13,44 @@ from laissez.market.reasons import Reason
 
 class Code(StrEnum):
     """Why the service, not the market, turned a request away. A refusal of the market has its
-    `Reason` as its code."""
+    `Reason` as its code. Each has its HTTP status."""
 
-    BAD_REQUEST = "bad_request"  # not readable as what was expected there
-    UNAUTHENTICATED = "unauthenticated"
-    FORBIDDEN = "forbidden"  # the key lacks the scope
-    NOT_FOUND = "not_found"
-    METHOD_NOT_ALLOWED = "method_not_allowed"
-    NOT_ACCEPTABLE = "not_acceptable"
-    REQUEST_TIMEOUT = "request_timeout"  # its head or body did not come in time
-    CONFLICT = "conflict"  # it exists already, or is not as the request takes it to be
-    IDEMPOTENCY_CONFLICT = "idempotency_conflict"  # this key was used for another request
-    BODY_TOO_LARGE = "body_too_large"
-    UNSUPPORTED_MEDIA_TYPE = "unsupported_media_type"
-    BUDGET_SPENT = "budget_spent"  # the tenant's own budget stands against it
-    CAP_EXCEEDED = "cap_exceeded"  # it would come to more per hour than the tenant may spend
-    TOO_MANY_KEYS = "too_many_keys"
-    TOO_MANY_WEBHOOKS = "too_many_webhooks"
-    URL_NOT_ALLOWED = "url_not_allowed"  # no webhook may be sent there
-    TOO_MANY_SESSIONS = "too_many_sessions"
-    RATE_LIMITED = "rate_limited"
-    HISTORY_GONE = "history_gone"  # events older than what is kept were asked for
-    PERIOD_INVALID = "period_invalid"
-    OVERLOADED = "overloaded"  # try again in a moment: nothing was done
-    STOPPING = "stopping"  # the server is being stopped: nothing was done
+    status: int
+
+    def __new__(cls, code: str, status: int) -> Self:
+        self = str.__new__(cls, code)
+        self._value_, self.status = code, status
+        return self
+
+    BAD_REQUEST = "bad_request", 400  # not readable as what was expected there
+    UNAUTHENTICATED = "unauthenticated", 401
+    FORBIDDEN = "forbidden", 403  # the key lacks the scope
+    NOT_FOUND = "not_found", 404
+    METHOD_NOT_ALLOWED = "method_not_allowed", 405
+    NOT_ACCEPTABLE = "not_acceptable", 406
+    REQUEST_TIMEOUT = "request_timeout", 408  # its head or body did not come in time
+    CONFLICT = "conflict", 409  # it exists already, or is not as the request takes it to be
+    IDEMPOTENCY_CONFLICT = "idempotency_conflict", 409  # this key was used for another request
+    BODY_TOO_LARGE = "body_too_large", 413
+    UNSUPPORTED_MEDIA_TYPE = "unsupported_media_type", 415
+    BUDGET_SPENT = "budget_spent", 402  # the tenant's own budget stands against it
+    CAP_EXCEEDED = "cap_exceeded", 402  # it would come to more per hour than the tenant may spend
+    TOO_MANY_KEYS = "too_many_keys", 409
+    TOO_MANY_WEBHOOKS = "too_many_webhooks", 409
+    URL_NOT_ALLOWED = "url_not_allowed", 422  # no webhook may be sent there
+    TOO_MANY_SESSIONS = "too_many_sessions", 429
+    RATE_LIMITED = "rate_limited", 429
+    HISTORY_GONE = "history_gone", 410  # events older than what is kept were asked for
+    PERIOD_INVALID = "period_invalid", 422
+    OVERLOADED = "overloaded", 503  # try again in a moment: nothing was done
+    STOPPING = "stopping", 503  # the server is being stopped: nothing was done
     # the disk failed: what was not acknowledged may or may not be kept
-    JOURNAL_FAILED = "journal_failed"
-    INTERNAL = "internal"  # a bug
+    JOURNAL_FAILED = "journal_failed", 503
+    INTERNAL = "internal", 500  # a bug
 
 
 STATUS: dict[str, int] = {
-    Code.BAD_REQUEST: 400,
-    Code.UNAUTHENTICATED: 401,
-    Code.FORBIDDEN: 403,
-    Code.NOT_FOUND: 404,
-    Code.METHOD_NOT_ALLOWED: 405,
-    Code.NOT_ACCEPTABLE: 406,
-    Code.REQUEST_TIMEOUT: 408,
-    Code.CONFLICT: 409,
-    Code.IDEMPOTENCY_CONFLICT: 409,
-    Code.BODY_TOO_LARGE: 413,
-    Code.UNSUPPORTED_MEDIA_TYPE: 415,
-    Code.BUDGET_SPENT: 402,
-    Code.CAP_EXCEEDED: 402,
-    Code.TOO_MANY_KEYS: 409,
-    Code.TOO_MANY_WEBHOOKS: 409,
-    Code.URL_NOT_ALLOWED: 422,
-    Code.TOO_MANY_SESSIONS: 429,
-    Code.RATE_LIMITED: 429,
-    Code.HISTORY_GONE: 410,
-    Code.PERIOD_INVALID: 422,
-    Code.OVERLOADED: 503,
-    Code.STOPPING: 503,
-    Code.JOURNAL_FAILED: 503,
-    Code.INTERNAL: 500,
+    **{code: code.status for code in Code},
     Reason.MALFORMED: 400,
     Reason.TIME_BACKWARDS: 409,
     Reason.TIME_OUT_OF_RANGE: 422,
@@ -125,11 +110,5 @@ class ProblemError(Exception):
         return STATUS[self.code]
 
     def problem(self) -> Problem:
-        return Problem(
-            self.code,
-            self.detail,
-            self.status,
-            self.code.replace("_", " "),
-            "about:blank",
-            self.retry_after,
-        )
+        title = self.code.replace("_", " ")
+        return Problem(self.code, self.detail, self.status, title, retry_after=self.retry_after)

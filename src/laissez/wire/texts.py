@@ -4,7 +4,7 @@ reasons and numbers; wording may change at any time."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from laissez.exchange.budgets import AMOUNT_MAX
 from laissez.exchange.caps import PER_HOUR_MAX
@@ -13,7 +13,7 @@ from laissez.exchange.keys import scopes_of
 from laissez.exchange.refusals import AnyReason, Denial, Refusal
 from laissez.market.commands import TIME_MAX_US
 from laissez.market.reasons import Reason
-from laissez.units import MICRO_PER_DOLLAR, format_price, format_time
+from laissez.units import MICRO_PER_DOLLAR, format_amount, format_price, format_time
 from laissez.wire.ids import lease_id, order_id, tag_of, webhook_id
 from laissez.wire.problems import Code, ProblemError
 
@@ -187,30 +187,14 @@ def explain(refusal: Refusal, holder: str) -> str:
     spoken = _SPOKEN.get(refusal.reason)
     if spoken is not None:
         return spoken(refusal, holder)
-    numbers = refusal.numbers
-    return _WORDS[refusal.reason].format(
-        *numbers, subject=refusal.subject, **_prices(numbers), **_amounts(numbers)
-    )
-
-
-def _prices(numbers: Sequence[int | None]) -> dict[str, str]:
-    return {
-        f"price{place}": "" if number is None else format_price(number)
-        for place, number in enumerate(numbers)
-    }
-
-
-def _amounts(numbers: Sequence[int | None]) -> dict[str, str]:
-    return {
-        f"amount{place}": "" if number is None else _amount(number)
-        for place, number in enumerate(numbers)
-    }
-
-
-def _amount(micro: int) -> str:
-    """Dollars with six decimals. Amounts that cannot be are shown too."""
-    dollars, rest = divmod(abs(micro), MICRO_PER_DOLLAR)
-    return f"{'-' if micro < 0 else ''}{dollars}.{rest:06d}"
+    words: dict[str, object] = {"subject": refusal.subject}
+    for place, number in enumerate(refusal.numbers):
+        if number is not None:
+            words |= {
+                f"price{place}": format_price(number),
+                f"amount{place}": format_amount(number),
+            }
+    return _WORDS[refusal.reason].format(*refusal.numbers, **words)
 
 
 def code_of(refusal: Refusal) -> str:
