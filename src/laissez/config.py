@@ -1,4 +1,4 @@
-"""Configuration files into structs: the only reader of TOML and YAML that people write.
+"""Configuration files into structs: the only reader of what people and other programs write.
 
 What a table may hold is what its class says, a msgspec struct or a dataclass: fields, types and
 bounds. All mistakes are told at once, each with file, key, what was expected and what was found.
@@ -14,10 +14,13 @@ paths start at the folder of the file.
 from __future__ import annotations
 
 import dataclasses
+import gzip
 import importlib
+import json
 import re
 import reprlib
 import tomllib
+import zlib
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from difflib import get_close_matches
@@ -101,12 +104,18 @@ class Reader:
     `mistakes`."""
 
     def __init__(
-        self, source: str | Callable[[Place], str], folder: Path | None = None, strict: bool = True
+        self,
+        source: str | Callable[[Place], str],
+        folder: Path | None = None,
+        *,
+        strict: bool = True,
+        closed: bool = True,
     ) -> None:
         self.mistakes: list[str] = []
         self._source = source
         self._folder = folder
         self._strict = strict  # else every value is text, and becomes what its field needs
+        self._closed = closed  # else keys that are not known are passed over
 
     def wrong(self, place: Place, what: str) -> None:
         self.mistakes.append(self.told(place, what))
@@ -148,7 +157,7 @@ class Reader:
                 values[known[key].name] = self.value((*place, key), known[key].type, found)
             elif key in (refused := getattr(kind, "REFUSED", {})):
                 self.wrong((*place, key), f"cannot be honoured here; {refused[key]}")
-            else:
+            elif self._closed:
                 self.wrong((*place, key), unknown(key, known))
         for key, field in known.items():
             if field.required and key not in content:
@@ -197,7 +206,7 @@ class Reader:
             return _function(found)
         plain = found.plain if isinstance(found, Scalar) else found
         value: Any = msgspec.convert(plain, kind, strict=self._strict)
-        if isinstance(value, tuple) and value[0] > value[1]:
+        if isinstance(value, tuple) and len(value) == 2 and _is_descending(*value):
             raise ConfigError(
                 f"expected the lower end first, found {value[0]:g} before {value[1]:g}"
             )
@@ -224,6 +233,17 @@ def load_toml(file: Path, error: type[Exception] = ConfigError) -> dict[str, Any
     # also for bytes that are no text and for a number of thousands of digits
     except (ValueError, RecursionError) as reason:
         raise error(f"{file}: expected TOML: {reason}") from None
+
+
+def load_json(file: Path, error: type[Exception] = ConfigError) -> Any:
+    """The content of a JSON file, gzipped or not."""
+    try:
+        raw = file.read_bytes()
+        return json.loads(gzip.decompress(raw) if file.suffix == ".gz" else raw)
+    except OSError as reason:
+        raise error(f"{file}: expected a file that can be read: {reason}") from None
+    except (ValueError, EOFError, RecursionError, zlib.error) as reason:
+        raise error(f"{file}: expected JSON: {reason}") from None
 
 
 def mistakes_in(table: msgspec.Struct) -> list[str]:
@@ -277,6 +297,10 @@ def unknown(name: object, known: Iterable[str]) -> str:
     near = get_close_matches(str(name), known, n=1)
     hint = f" (did you mean {near[0]}?)" if near else ""
     return f"expected one of {', '.join(known)}, found {shown(name)}{hint}"
+
+
+def _is_descending(low: object, high: object) -> bool:
+    return isinstance(low, float) and isinstance(high, float) and low > high
 
 
 def _text(found: object) -> str:
@@ -339,8 +363,8 @@ def _words(kind: inspect.Type) -> str:
             return number + _bounds(kind)
         case inspect.LiteralType(values):
             return f"one of {', '.join(map(str, values))}"
-        case inspect.TupleType(items):
-            return f"[low, high], each {_words(items[0])}"
+        case inspect.TupleType((low, _)):
+            return f"[low, high], each {_words(low)}"
         case inspect.StrType(least):
             return f"a text in quotes{_filled(least)}"
         case inspect.VarTupleType(item, least):

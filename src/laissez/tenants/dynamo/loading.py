@@ -7,168 +7,142 @@ latencies are not touched by that, because the share in use was computed with th
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, TypeAlias, TypeVar
 
+import msgspec
+from msgspec import Meta
+
+from laissez.config import ConfigError, Reader, load_json
 from laissez.tenants.dynamo.errors import ProfileError
 from laissez.tenants.dynamo.profile import EngineProfile
+
+T = TypeVar("T")
+Count: TypeAlias = Annotated[int, Meta(ge=1)]
+Text: TypeAlias = Annotated[str, Meta(min_length=1)]
+OneCount: TypeAlias = Annotated[tuple[Count], Meta(description="[one integer from 1 on]")]
+OneText: TypeAlias = Annotated[tuple[Text], Meta(description="[one text]")]
+Numbers: TypeAlias = tuple[Annotated[float, Meta(gt=0, le=1e18)], ...]
+
+
+class _Meta(msgspec.Struct):
+    system: Text
+    tp: Count
+
+
+class _Prefill(msgspec.Struct):
+    prefill_isl: Numbers
+    prefill_ttft: Numbers
+
+    def __post_init__(self) -> None:
+        _check_lengths(self)
+
+
+class _Decode(msgspec.Struct):
+    y_context_length: Numbers
+    x_kv_usage: Numbers
+    z_itl: Numbers
+    max_kv_tokens: Count
+
+    def __post_init__(self) -> None:
+        _check_lengths(self)
+
+
+class _Engine(msgspec.Struct):
+    """AIConfigurator's file."""
+
+    meta: _Meta
+    prefill: _Prefill
+    decode: _Decode
+
+
+class _PrefillRows(msgspec.Struct):
+    """Dynamo's files hold a row per TP under each key; single values are rows of one."""
+
+    tp: tuple[OneCount, ...]
+    gpu_type: tuple[OneText, ...]
+    prefill_isl: tuple[Numbers, ...]
+    prefill_ttft: tuple[Numbers, ...]
+
+    def __post_init__(self) -> None:
+        _check_lengths(self)
+
+
+class _DecodeRows(msgspec.Struct):
+    tp: tuple[OneCount, ...]
+    max_kv_tokens: tuple[OneCount, ...]
+    y_context_length: tuple[Numbers, ...]
+    x_kv_usage: tuple[Numbers, ...]
+    z_itl: tuple[Numbers, ...]
+
+    def __post_init__(self) -> None:
+        _check_lengths(self)
 
 
 def load_aiconfigurator(path: Path) -> EngineProfile:
     """The engine of one AIConfigurator file: `meta`, `prefill`, `decode`."""
-    whole = _read(path)
-    meta, prefill, decode = (_mapping(path, whole, part) for part in ("meta", "prefill", "decode"))
-    system, tp = _named(path, meta, "system"), _count(path, "meta.tp", meta.get("tp"))
-    max_kv = _count(path, "decode.max_kv_tokens", decode.get("max_kv_tokens"))
-    return _engine(
-        path,
-        _tree(system),
-        tp,
-        max_kv,
-        _columns(path, prefill, PREFILL),
-        _columns(path, decode, DECODE),
-    )
+    return _profile(path, _read(path, _Engine))
 
 
 def load_dynamo(prefill_path: Path, decode_path: Path) -> dict[int, EngineProfile]:
     """The engines of two of Dynamo's files, by TP: each key holds one row per TP."""
-    prefill, decode = _read(prefill_path), _read(decode_path)
-    tps = [
-        _count(prefill_path, f"tp[{row}]", value)
-        for row, value in enumerate(_singles(prefill_path, prefill, "tp"))
-    ]
-    if tps != _singles(decode_path, decode, "tp"):
+    prefill, decode = _read(prefill_path, _PrefillRows), _read(decode_path, _DecodeRows)
+    if prefill.tp != decode.tp:
         raise ProfileError(
-            f"{decode_path}: expected the TPs of {prefill_path}, {tps}, found {decode.get('tp')}"
+            f"{decode_path}: tp: expected the TPs of {prefill_path}, {prefill.tp}, found"
+            f" {decode.tp}"
         )
     engines = {}
-    for row, (tp, system) in enumerate(
-        zip(tps, _singles(prefill_path, prefill, "gpu_type"), strict=True)
-    ):
-        max_kv = _count(
-            decode_path,
-            f"max_kv_tokens[{row}]",
-            _singles(decode_path, decode, "max_kv_tokens")[row],
-        )
-        isl_ttft = _columns(prefill_path, _row(prefill_path, prefill, PREFILL, row), PREFILL)
-        engines[tp] = _engine(
-            decode_path,
-            _tree(str(system)),
-            tp,
-            max_kv,
-            isl_ttft,
-            _columns(decode_path, _row(decode_path, decode, DECODE, row), DECODE),
-        )
+    for row, (tp,) in enumerate(prefill.tp):
+        try:
+            engine = _Engine(
+                _Meta(prefill.gpu_type[row][0], tp),
+                _Prefill(prefill.prefill_isl[row], prefill.prefill_ttft[row]),
+                _Decode(
+                    decode.y_context_length[row],
+                    decode.x_kv_usage[row],
+                    decode.z_itl[row],
+                    decode.max_kv_tokens[row][0],
+                ),
+            )
+        except ConfigError as error:
+            raise ProfileError(f"{decode_path}, TP {tp}: {error}") from None
+        engines[tp] = _profile(decode_path, engine)
     return engines
 
 
-PREFILL = ("prefill_isl", "prefill_ttft")
-DECODE = ("y_context_length", "x_kv_usage", "z_itl")
+def _read(path: Path, kind: type[T]) -> T:
+    reader = Reader(str(path), closed=False)
+    found = reader.table((), kind, load_json(path, ProfileError))
+    reader.check(ProfileError)
+    assert found is not None
+    return found
 
 
-def _engine(
-    path: Path,
-    tree: str,
-    tp: int,
-    max_kv: int,
-    prefill: list[list[float]],
-    decode: list[list[float]],
-) -> EngineProfile:
-    curves: dict[float, list[tuple[float, float]]] = {}
-    for context, used, itl in zip(*decode, strict=True):
-        curves.setdefault(context, []).append((used, itl))
-    try:
-        return EngineProfile(
-            tree, tp, max_kv, [(isl, ttft) for isl, ttft in zip(*prefill, strict=True)], curves
+def _check_lengths(table: msgspec.Struct) -> None:
+    columns = {
+        name: column
+        for name, column in msgspec.structs.asdict(table).items()
+        if isinstance(column, tuple)
+    }
+    lengths = [len(column) for column in columns.values()]
+    if len(set(lengths)) > 1 or not lengths[0]:
+        raise ConfigError(
+            f"expected {', '.join(columns)} to be of one length above 0, found {lengths}"
         )
+
+
+def _profile(path: Path, engine: _Engine) -> EngineProfile:
+    decode, prefill = engine.decode, engine.prefill
+    curves: dict[float, list[tuple[float, float]]] = {}
+    for context, used, itl in zip(
+        decode.y_context_length, decode.x_kv_usage, decode.z_itl, strict=True
+    ):
+        curves.setdefault(context, []).append((used, itl))
+    # `h100_sxm` is the tree `h100`
+    tree = engine.meta.system.partition("_")[0].lower()
+    points = list(zip(prefill.prefill_isl, prefill.prefill_ttft, strict=True))
+    try:
+        return EngineProfile(tree, engine.meta.tp, decode.max_kv_tokens, points, curves)
     except ProfileError as error:
         raise ProfileError(f"{path}: {error}") from None
-
-
-def _tree(system: str) -> str:
-    """`h100_sxm` is the tree `h100`."""
-    return system.partition("_")[0].lower()
-
-
-def _read(path: Path) -> Mapping[str, Any]:
-    try:
-        whole = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ProfileError(f"{path}: expected a JSON file, found {error}") from error
-    if not isinstance(whole, dict):
-        raise ProfileError(f"{path}: expected a JSON object, found {type(whole).__name__}")
-    return whole
-
-
-def _mapping(path: Path, whole: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    part = whole.get(key)
-    if not isinstance(part, dict):
-        raise ProfileError(f"{path}: expected an object under {key!r}, found {type(part).__name__}")
-    return part
-
-
-def _named(path: Path, meta: Mapping[str, Any], key: str) -> str:
-    name = meta.get(key)
-    if not isinstance(name, str) or not name:
-        raise ProfileError(f"{path}: expected a name under {key!r}, found {name!r}")
-    return name
-
-
-def _count(path: Path, field: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ProfileError(f"{path}, {field}: expected a whole number above 0, found {value!r}")
-    return value
-
-
-def _columns(path: Path, part: Mapping[str, Any], keys: Sequence[str]) -> list[list[float]]:
-    """The columns under `keys`, all of one length and of finite numbers above 0."""
-    columns = [
-        [_number(path, f"{key}[{at}]", value) for at, value in enumerate(_list(path, part, key))]
-        for key in keys
-    ]
-    lengths = [len(column) for column in columns]
-    if len(set(lengths)) > 1 or not lengths[0]:
-        raise ProfileError(
-            f"{path}: expected {', '.join(keys)} to be of one length above 0, found {lengths}"
-        )
-    return columns
-
-
-def _number(path: Path, field: str, value: Any) -> float:
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int | float)
-        or not 0 < value < float("inf")
-    ):
-        raise ProfileError(f"{path}, {field}: expected a finite number above 0, found {value!r}")
-    return float(value)
-
-
-def _list(path: Path, part: Mapping[str, Any], key: str) -> list[Any]:
-    values = part.get(key)
-    if not isinstance(values, list):
-        raise ProfileError(f"{path}: expected a list under {key!r}, found {type(values).__name__}")
-    return values
-
-
-def _singles(path: Path, whole: Mapping[str, Any], key: str) -> list[Any]:
-    """One value per TP, each in a list of its own."""
-    rows = _list(path, whole, key)
-    if not rows or not all(isinstance(row, list) and len(row) == 1 for row in rows):
-        raise ProfileError(
-            f"{path}: expected one value per TP under {key!r}, found {str(rows)[:80]}"
-        )
-    return [row[0] for row in rows]
-
-
-def _row(path: Path, whole: Mapping[str, Any], keys: Sequence[str], row: int) -> dict[str, Any]:
-    """What is under `keys` for one TP."""
-    found = {}
-    for key in keys:
-        rows = _list(path, whole, key)
-        if row >= len(rows):
-            raise ProfileError(f"{path}: expected a row per TP under {key!r}, found {len(rows)}")
-        found[key] = rows[row]
-    return found

@@ -9,14 +9,15 @@ is or gzipped (`.gz`). Sailor names GPU types `A100-40` or `GH-96`; a cluster ha
 from __future__ import annotations
 
 import csv
-import gzip
-import json
 from collections.abc import Mapping
+from operator import itemgetter
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final, TypeAlias, TypeVar
 
 import msgspec
+from msgspec import Meta
 
+from laissez.config import Reader, load_json, shown
 from laissez.tenants.sailor.errors import ProfileError
 from laissez.tenants.sailor.model import (
     Curve,
@@ -26,11 +27,36 @@ from laissez.tenants.sailor.model import (
     Profile,
     Sizes,
     Times,
-    not_negative,
     positive,
 )
 
+T = TypeVar("T")
 LINK_GPUS: Final = "2"  # the link inside a host is the one between two GPUs
+
+_NotNegative: TypeAlias = Annotated[float, Meta(ge=0, le=1e18)]
+_Row: TypeAlias = Annotated[
+    tuple[_NotNegative, _NotNegative, _NotNegative],
+    Meta(description="[forward, backward, update] in seconds, each from 0 on"),
+]
+_Link: TypeAlias = Annotated[
+    tuple[tuple[float, float, float], Any],
+    Meta(description="[[a, b, c], most bytes per second]"),
+]
+
+
+class _Size(msgspec.Struct):
+    params_floats: _NotNegative
+    act_output_floats: _NotNegative
+    act_mem_floats: _NotNegative
+
+
+class _Memory(msgspec.Struct):
+    mem_per_gpu: Annotated[float, Meta(gt=0, le=1e18)]
+
+
+class _Training(msgspec.Struct):
+    model: str
+    global_batch_size: Annotated[int, Meta(ge=1)]
 
 
 class Measured(msgspec.Struct, frozen=True):
@@ -50,7 +76,7 @@ class Measured(msgspec.Struct, frozen=True):
 def load_profile(folder: Path, model: str, gpus: Mapping[str, str], global_batch: int) -> Profile:
     """A model's profile from a folder of Sailor's files; `gpus` gives Sailor's name for each GPU
     type of the cluster."""
-    memory = load_memory(folder / "basic_cluster_config.json")
+    memory = folder / "basic_cluster_config.json"
     network = _existing(folder, "network_coeffs_all_homo.json")
     times = _existing(folder, "profiles_tmp.json")
     return Profile(
@@ -59,7 +85,7 @@ def load_profile(folder: Path, model: str, gpus: Mapping[str, str], global_batch
         sizes=load_sizes(_existing(folder, "llm_info.json"), model),
         times={ours: load_times(times, model, theirs) for ours, theirs in gpus.items()},
         gpus={
-            ours: load_gpu(network, theirs, _field(memory, theirs, "basic_cluster_config.json"))
+            ours: load_gpu(network, theirs, _read(memory, _Memory, theirs).mem_per_gpu)
             for ours, theirs in gpus.items()
         },
     )
@@ -68,76 +94,55 @@ def load_profile(folder: Path, model: str, gpus: Mapping[str, str], global_batch
 def load_times(path: Path, model: str, gpu: str) -> Times:
     """Layer times of one model on one GPU type: `{model: {gpu: {microbatch: {tp: {layer: [fwd_s,
     bwd_s, update_s]}}}}}`."""
-    found = _field(_field(read_json(path), model, path), gpu, f"{path}, {model}")
-    where = f"{path}, {model}, {gpu}"
+    found = _read(path, Mapping[str, Mapping[str, Mapping[str, _Row]]], model, gpu)
     return {
-        _count(microbatch, where): {
-            _count(tp, where): tuple(
-                _layer_time(row, f"{where}, microbatch {microbatch}, tp {tp}, layer {at}")
-                for at, row in _layers(rows, where)
+        microbatch: {
+            tp: tuple(
+                LayerTime(forward + backward, update)
+                for _, (forward, backward, update) in _numbered(path, rows, least=0)
             )
-            for tp, rows in _mapping(tps, where).items()
+            for tp, rows in _numbered(path, tps)
         }
-        for microbatch, tps in _mapping(found, where).items()
+        for microbatch, tps in _numbered(path, found)
     }
 
 
 def load_sizes(path: Path, model: str) -> Sizes:
     """Layer sizes of one model: `{model: {tp: {layer: {params_floats, act_output_floats,
     act_mem_floats, ...}}}}`."""
-    found = _mapping(_field(read_json(path), model, path), f"{path}, {model}")
+    found = _read(path, Mapping[str, Mapping[str, _Size]], model)
     return {
-        _count(tp, path): tuple(
-            _layer_size(row, f"{path}, {model}, tp {tp}, layer {at}")
-            for at, row in _layers(rows, f"{path}, {model}, tp {tp}")
+        tp: tuple(
+            LayerSize(size.params_floats, size.act_output_floats, size.act_mem_floats)
+            for _, size in _numbered(path, rows, least=0)
         )
-        for tp, rows in found.items()
+        for tp, rows in _numbered(path, found)
     }
 
 
 def load_gpu(path: Path, gpu: str, memory_bytes: float) -> Gpu:
     """A GPU type's links: `{inter|intra: {gpu: {GPUs of a node used: [[a, b, c], max bytes/s]}}}`,
     each as what one of these GPUs gets."""
-    found = read_json(path)
-    inter = _mapping(
-        _field(_field(found, "inter", path), gpu, f"{path}, inter"), f"{path}, inter, {gpu}"
-    )
-    intra = _field(
-        _field(_field(found, "intra", path), gpu, f"{path}, intra"),
-        LINK_GPUS,
-        f"{path}, intra, {gpu}",
-    )
-    far = {
-        _count(count, path): (
-            _curve(row, f"{path}, inter, {gpu}, {count}").scaled(1 / _count(count, path))
-        )
-        for count, row in inter.items()
-    }
-    return Gpu(memory_bytes, _curve(intra, f"{path}, intra, {gpu}, {LINK_GPUS}"), far)
+    inter = _read(path, Mapping[str, _Link], "inter", gpu)
+    intra = _read(path, _Link, "intra", gpu, LINK_GPUS)
+    far = {count: Curve(*link[0]).scaled(1 / count) for count, link in _numbered(path, inter)}
+    return Gpu(memory_bytes, Curve(*intra[0]), far)
 
 
 def load_memory(path: Path) -> dict[str, float]:
     """Bytes per GPU by type, from a cluster's configuration."""
-    rows = {
-        name: row for name, row in _mapping(read_json(path), path).items() if isinstance(row, dict)
-    }
+    found = _read(path, Mapping[str, Any])
     return {
-        name: positive(
-            f"{path}, {name}, mem_per_gpu", _field(row, "mem_per_gpu", f"{path}, {name}")
-        )
-        for name, row in rows.items()
+        name: _read(path, _Memory, name).mem_per_gpu
+        for name, row in found.items()
+        if isinstance(row, dict)
     }
 
 
 def load_training(path: Path) -> tuple[str, int]:
     """The model and the global batch of a training configuration."""
-    found = read_json(path)
-    batch = _field(found, "global_batch_size", path)
-    if not isinstance(batch, int) or batch < 1:
-        raise ProfileError(
-            f"{path}, global_batch_size: expected a whole number from 1 on, found {batch!r}"
-        )
-    return str(_field(found, "model", path)), batch
+    found = _read(path, _Training)
+    return found.model, found.global_batch_size
 
 
 def load_measured(path: Path) -> list[Measured]:
@@ -151,15 +156,28 @@ def load_measured(path: Path) -> list[Measured]:
     ]
 
 
-def read_json(path: Path) -> Any:
-    """A JSON file, gzipped or not."""
-    try:
-        raw = path.read_bytes()
-        return json.loads(gzip.decompress(raw) if path.suffix == ".gz" else raw)
-    except OSError as error:
-        raise ProfileError(f"{path}: expected a file that can be read, found: {error}") from error
-    except (ValueError, EOFError) as error:
-        raise ProfileError(f"{path}: expected JSON, found: {error}") from error
+def _read(path: Path, kind: Any, *keys: str) -> Any:
+    """What is under `keys` in a JSON file, as a `kind`."""
+    reader = Reader(str(path), closed=False)
+    found = load_json(path, ProfileError)
+    for at, key in enumerate(keys):
+        if not isinstance(found, dict) or key not in found:
+            names = sorted(found) if isinstance(found, dict) else found
+            raise ProfileError(reader.told(keys[:at], f"expected {key!r}, found {shown(names)}"))
+        found = found[key]
+    value = reader.value(keys, kind, found)
+    reader.check(ProfileError)
+    return value
+
+
+def _numbered(path: Path, found: Mapping[str, T], least: int = 1) -> list[tuple[int, T]]:
+    """The entries of a table whose keys are whole numbers, in their order."""
+    for key in found:
+        if not key.isdecimal() or int(key) < least:
+            raise ProfileError(
+                f"{path}: expected a whole number from {least} on as a key, found {shown(key)}"
+            )
+    return sorted(((int(key), one) for key, one in found.items()), key=itemgetter(0))
 
 
 def _existing(folder: Path, name: str) -> Path:
@@ -193,53 +211,3 @@ def _measured(row: Mapping[str, str], where: str) -> Measured:
         layers,
         seconds,
     )
-
-
-def _layer_time(row: object, where: str) -> LayerTime:
-    if not isinstance(row, list) or len(row) != 3:
-        raise ProfileError(
-            f"{where}: expected [forward, backward, update] in seconds, found {row!r}"
-        )
-    forward, backward, update = (not_negative(where, number) for number in row)
-    return LayerTime(forward + backward, update)
-
-
-def _layer_size(row: object, where: str) -> LayerSize:
-    params, output, memory = (
-        not_negative(f"{where}, {name}", _field(row, name, where))
-        for name in ("params_floats", "act_output_floats", "act_mem_floats")
-    )
-    return LayerSize(params, output, memory)
-
-
-def _curve(row: object, where: str) -> Curve:
-    if not isinstance(row, list) or not row or not isinstance(row[0], list) or len(row[0]) != 3:
-        raise ProfileError(f"{where}: expected [[a, b, c], most bytes per second], found {row!r}")
-    return Curve(*row[0])
-
-
-def _layers(rows: object, where: object) -> list[tuple[int, object]]:
-    return sorted(
-        (_count(layer, where, least=0), row) for layer, row in _mapping(rows, where).items()
-    )
-
-
-def _mapping(found: object, where: object) -> dict[str, Any]:
-    if not isinstance(found, dict):
-        raise ProfileError(f"{where}: expected an object, found {type(found).__name__}")
-    return found
-
-
-def _field(found: object, name: str, where: object) -> Any:
-    fields = _mapping(found, where)
-    if name not in fields:
-        raise ProfileError(f"{where}: expected {name!r}, found {sorted(fields)}")
-    return fields[name]
-
-
-def _count(text: str, where: object, least: int = 1) -> int:
-    if not text.isdecimal() or int(text) < least:
-        raise ProfileError(
-            f"{where}: expected a whole number from {least} on as a key, found {text!r}"
-        )
-    return int(text)
