@@ -28,12 +28,12 @@ from laissez.sim.worlds.world import World
 from laissez.tenants import Application, Deadline, EconAdapter, Held, Resting, TenantView, Terms
 from laissez.tenants.parabricks import Batch, Parabricks
 from laissez.tenants.sailor import Job, Sailor, Shadow, Site
-from laissez.tenants.units import MICRO, SECOND_US
+from laissez.units import MICRO_PER_DOLLAR, SECOND_US
 from tenant_world import Plain
 
-H100, A100 = round(6.88 * MICRO), round(3.43 * MICRO)  # on demand
+H100, A100 = round(6.88 * MICRO_PER_DOLLAR), round(3.43 * MICRO_PER_DOLLAR)  # on demand
 PRICES = {"h100": 6.88, "a100": 3.43}
-DEAR = 100 * MICRO
+DEAR = 100 * MICRO_PER_DOLLAR
 PLANNERS = Planners()  # for all tests of a process: they only remember
 PLANNER = PLANNERS.get("OPT-350")
 CLOUDS: dict[str, Callable[[Cluster, Kernel], Cloud]] = {

@@ -144,7 +144,7 @@ def test_what_is_no_json_object_is_refused(tmp_path: Path) -> None:
         tmp_path / "absent.json",
         written(tmp_path / "list.json", []),
     ):
-        with pytest.raises(ProfileError, match="expected (JSON|a file that can be read|a table)"):
+        with pytest.raises(ProfileError, match=r"expected (JSON|a file that can be read|a table)"):
             load_aiconfigurator(path)
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from laissez.tenants.units import HOUR_US, SECOND_US
+from laissez.units import HOUR_US, SECOND_US
 from laissez_experiments.lab.cell import Cell
 from laissez_experiments.lab.plan import Plan
 from laissez_experiments.motivation.experiment import Motivation

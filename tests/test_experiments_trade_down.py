@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from laissez.sim.clouds.cloud import Lease
-from laissez.tenants.units import HOUR_US, MICRO
+from laissez.units import HOUR_US, MICRO_PER_DOLLAR
 from laissez_experiments.lab.cell import Cell
 from laissez_experiments.lab.findings import Findings
 from laissez_experiments.lab.plan import Plan
@@ -22,7 +22,8 @@ PLAN = Plan(seeds=1, quick=True)
 def lease(tree: str, start: float, end: float, *prices: tuple[float, float]) -> Lease:
     """From hour to hour; $1 an hour unless other prices are given, each from its hour on."""
     pieces = tuple(
-        (round(at * HOUR_US), round(rate * MICRO)) for at, rate in prices or ((start, 1.0),)
+        (round(at * HOUR_US), round(rate * MICRO_PER_DOLLAR))
+        for at, rate in prices or ((start, 1.0),)
     )
     ends = [at for at, _ in pieces[1:]] + [round(end * HOUR_US)]
     charge = sum(rate * (until - at) for (at, rate), until in zip(pieces, ends, strict=True))

@@ -12,7 +12,7 @@ from laissez.tenants.deadline import Deadline
 from laissez.tenants.pricing import grow_price, keep_price
 from laissez.tenants.sailor import Job, Planner, Sailor, Shadow, Site, builtin_profile
 from laissez.tenants.sailor.errors import JobError, SailorError
-from laissez.tenants.units import HOUR_US
+from laissez.units import HOUR_US
 
 pytestmark = pytest.mark.once
 

@@ -27,7 +27,7 @@ from laissez.sim.scenario import (
 )
 from laissez.sim.simulation import Simulation
 from laissez.sim.workloads.population import draw
-from laissez.tenants.units import HOUR_US, MICRO, SECOND_US
+from laissez.units import HOUR_US, MICRO_PER_DOLLAR, SECOND_US
 from sim_world import DEAR, PLANNERS, at, guests, leaf, opened, tiny
 
 pytestmark = pytest.mark.once
@@ -203,7 +203,9 @@ def test_flash_fees_are_part_of_what_is_paid() -> None:
     result = run(
         scenario(cluster=ClusterTable(gpus={"h100": 3}), market=MarketTable(flash_seconds=600.0))
     )
-    fees = result.revenue - sum(lease.charge for lease in result.leases) / HOUR_US / MICRO
+    fees = (
+        result.revenue - sum(lease.charge for lease in result.leases) / HOUR_US / MICRO_PER_DOLLAR
+    )
     assert fees > 0
     assert abs(sum(one.cost for one in result.tenants) - result.revenue) < 1e-9
 
@@ -258,7 +260,7 @@ def test_maps_press_where_and_when_their_trace_says(tmp_path: Path) -> None:
     simulation.run()
     calm = floors[9][1]
     assert floors[1][0] == floors[1][1] and floors[9] == (calm, calm)
-    assert 4004 * MICRO == floors[11][0] and floors[11][1] <= calm
+    assert 4004 * MICRO_PER_DOLLAR == floors[11][0] and floors[11][1] <= calm
     assert {10 * MINUTE} == {
         lease.end for lease in simulation.cloud.leases() if lease.reason == "floor_raised"
     }

@@ -27,7 +27,7 @@ from laissez.tenants.dynamo import Dynamo, built_in
 from laissez.tenants.parabricks import RUN_TIMES, Parabricks
 from laissez.tenants.paths import tree_of
 from laissez.tenants.sailor import Planner, Sailor, builtin_profile
-from laissez.tenants.units import HOUR_US, SECOND_US
+from laissez.units import HOUR_US, SECOND_US
 from laissez_check.invariants import violations
 from sim_world import PLANNERS, leaf, tiny
 

@@ -25,7 +25,7 @@ from laissez.market.commands import TenantCommand
 from laissez.sim.chance import stream
 from laissez.sim.clouds.market_cloud import MarketCloud
 from laissez.tenants import EconAdapter
-from laissez.tenants.units import HOUR_US, SECOND_US
+from laissez.units import HOUR_US, SECOND_US
 from sim_world import A100, CLOUDS, DEAR, H100, at, guests, leaf, lease_of, opened
 from tenant_world import Plain
 

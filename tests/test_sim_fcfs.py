@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from laissez.market import Alternative, AmendOrder, CancelOrder, PlaceOrder, Relinquish, SetLimit
-from laissez.tenants.units import HOUR_US, SECOND_US
+from laissez.units import HOUR_US, SECOND_US
 from sim_world import A100, DEAR, H100, Guest, at, guests, leaf, lease_of, opened
 
 pytestmark = pytest.mark.once

@@ -21,7 +21,7 @@ from laissez.sim.tenant import Tenant
 from laissez.sim.workloads.population import draw
 from laissez.sim.worlds.world import World
 from laissez.tenants import EconAdapter, Terms
-from laissez.tenants.units import SECOND_US
+from laissez.units import SECOND_US
 from sim_world import PLANNERS, PRICES, batch, fingerprint, lease_of, tiny, training
 
 pytestmark = pytest.mark.once

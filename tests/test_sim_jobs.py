@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from laissez.sim.worlds.training import SETTLE_US
-from laissez.tenants.units import SECOND_US as S
+from laissez.units import SECOND_US as S
 from sim_world import accounts, batch, leaf, passes, speed, training
 
 pytestmark = pytest.mark.once

@@ -12,7 +12,7 @@ from laissez.sim.chance import stream
 from laissez.sim.kernel import Action, Kernel
 from laissez.sim.simulation import Simulation
 from laissez.sim.workloads.population import draw
-from laissez.tenants.units import SECOND_US
+from laissez.units import SECOND_US
 from sim_world import PLANNERS, fingerprint, tiny
 
 pytestmark = pytest.mark.once

@@ -15,7 +15,7 @@ from laissez.sim.workloads.inference import TRAFFIC, Traffic, busyness, drawn_bi
 from laissez.sim.workloads.recorded import BIN_S, SHIFT_BINS, binned, mean_of, read_bins, stretch
 from laissez.sim.worlds.inference import Load
 from laissez.tenants.traces import Request, TraceError
-from laissez.tenants.units import SECOND_US
+from laissez.units import SECOND_US
 from sim_world import PLANNERS
 
 pytestmark = pytest.mark.once

@@ -36,7 +36,7 @@ from laissez.sim.scenario import (
 )
 from laissez.sim.workloads.population import draw
 from laissez.sim.workloads.spec import Planners
-from laissez.tenants.units import HOUR_US
+from laissez.units import HOUR_US
 
 pytestmark = pytest.mark.once
 

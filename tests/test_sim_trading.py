@@ -15,7 +15,7 @@ from laissez.sim.trading import Adaptive, Fixed
 from laissez.sim.workloads.population import draw, node_hours, on_demand, shares_of, who_adapts
 from laissez.sim.workloads.spec import Spec
 from laissez.tenants.sailor import Site
-from laissez.tenants.units import HOUR_US
+from laissez.units import HOUR_US
 from sim_world import PLANNERS, accounts, leaf, passes, tiny
 
 pytestmark = pytest.mark.once

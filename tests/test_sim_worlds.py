@@ -15,7 +15,7 @@ from laissez.sim.worlds.world import World
 from laissez.tenants import Leaves
 from laissez.tenants.dynamo import Dynamo, EngineProfile, Observation, Serving, Sla
 from laissez.tenants.dynamo.credits import in_proportion
-from laissez.tenants.units import SECOND_US as S
+from laissez.units import SECOND_US as S
 from sim_world import accounts, batch, leaf, passes, speed, training
 
 pytestmark = pytest.mark.once

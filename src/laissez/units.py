@@ -24,7 +24,8 @@ AMOUNT_MAX: Final = 10**18 - 1  # what fits 64 bits
 _DECIMAL: Final = re.compile(r"([0-9]+)(?:\.([0-9]{1,6}))?")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 SECOND_US: Final = 1_000_000
-HOUR_US: Final = 3_600 * SECOND_US
+HOUR_S: Final = 3_600
+HOUR_US: Final = HOUR_S * SECOND_US
 _UNITS_S: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 _DURATION: Final = re.compile(r"([0-9]{1,9})(?:\.([0-9]{1,6}))?([smhd])")
 _TIME: Final = re.compile(

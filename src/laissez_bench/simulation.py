@@ -33,7 +33,7 @@ from laissez.sim.simulation import Simulation
 from laissez.sim.workloads.population import draw
 from laissez.sim.workloads.spec import Planners
 from laissez.tenants import EconAdapter, TenantView
-from laissez.tenants.units import HOUR_S, SECOND_US
+from laissez.units import HOUR_S, SECOND_US
 
 SIZES: Final = ((100, 10), (1_000, 100), (10_000, 1_000))  # nodes and tenants
 TIMES: Final = 1.55  # as large as in the default scenario: about ten GPUs each, in the mean

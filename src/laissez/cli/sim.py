@@ -27,7 +27,7 @@ from laissez.sim.scenario import Scenario
 from laissez.sim.simulation import CLOUDS, check_cloud
 from laissez.sim.summary import summarise
 from laissez.sim.timeline import write_timeline
-from laissez.tenants.units import SECOND_US
+from laissez.units import SECOND_US
 
 SEEDS_MAX = 10_000
 MINUTE_US = 60 * SECOND_US

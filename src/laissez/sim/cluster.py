@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from laissez.market import Topology
-from laissez.tenants.units import MICRO
+from laissez.units import MICRO_PER_DOLLAR
 
 LEVELS: Final = ("type", "zone", "row", "rack", "host", "gpu")
 # of the level above, in the clusters that a scenario describes by a count; zones grow as needed
@@ -42,7 +42,7 @@ def build(
     leaves = [
         leaf for tree, count in counts.items() for leaf in _leaves(tree, count, gpus_per_host)
     ]
-    dear = {tree: round(prices[tree] * MICRO) for tree in counts}
+    dear = {tree: round(prices[tree] * MICRO_PER_DOLLAR) for tree in counts}
     return Cluster(
         Topology.of(leaves, dict.fromkeys(counts, LEVELS)),
         dear,

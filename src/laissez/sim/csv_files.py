@@ -19,7 +19,7 @@ import msgspec
 
 from laissez.sim.clouds.cloud import Lease
 from laissez.sim.results import ACCOUNTS, PricePoint, RunResult, TenantResult, dollars, hours
-from laissez.tenants.units import SECOND_US
+from laissez.units import SECOND_US
 
 RUN: Final = ("scenario", "cloud", "seed")
 COUNTS: Final = ("gains", "moves", "revocations", "decisions")

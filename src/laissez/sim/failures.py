@@ -11,7 +11,7 @@ from laissez.sim.chance import stream
 from laissez.sim.kernel import Kernel
 from laissez.sim.outages import Outages
 from laissez.sim.scenario import FailuresTable
-from laissez.tenants.units import HOUR_US
+from laissez.units import HOUR_US
 
 FAILED: Final = "failed"
 HOST: Final = "host"

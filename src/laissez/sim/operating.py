@@ -17,7 +17,7 @@ from laissez.sim.clouds.market_cloud import MarketCloud
 from laissez.sim.errors import ScenarioError
 from laissez.sim.kernel import Kernel
 from laissez.sim.outages import Outages
-from laissez.tenants.units import MICRO, SECOND_US
+from laissez.units import MICRO_PER_DOLLAR, SECOND_US
 
 OPERATOR: Final = "operator"  # why a leaf is offline: by the operator's hand
 MAPS: Final = "maps"  # or by a maintenance window of its maps
@@ -59,7 +59,7 @@ def _action(
     topology = cloud.cluster.topology
     node = _node(topology, place, action)
     if action.floor is not None:
-        return _priced(cloud, SetFloor(node, round(action.floor.price * MICRO)))
+        return _priced(cloud, SetFloor(node, round(action.floor.price * MICRO_PER_DOLLAR)))
     if action.controls is not None:
         return _priced(cloud, set_controls(node, action.controls))
     first, end = topology.leaf_range(node)

@@ -9,8 +9,7 @@ import msgspec
 
 from laissez.sim.clouds.cloud import Lease
 from laissez.sim.standing import STANDING
-from laissez.tenants.units import HOUR_US, MICRO
-from laissez.units import CHARGE_PER_MICRO_DOLLAR
+from laissez.units import CHARGE_PER_MICRO_DOLLAR, HOUR_US, MICRO_PER_DOLLAR
 
 # in which every hour of a tenant is once
 ACCOUNTS: Final = ("useful_hours", "reconfiguring_hours", "lost_hours", "surplus_hours")
@@ -100,7 +99,7 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
 
 def dollars(charge: int) -> float:
     """From micro-dollar-microseconds per hour."""
-    return charge / CHARGE_PER_MICRO_DOLLAR / MICRO
+    return charge / CHARGE_PER_MICRO_DOLLAR / MICRO_PER_DOLLAR
 
 
 def hours(node_us: int) -> float:

@@ -22,7 +22,7 @@ from laissez.sim.tenant import Tenant
 from laissez.sim.trading import Trading
 from laissez.sim.workloads.population import draw
 from laissez.sim.workloads.spec import Planners, Spec
-from laissez.tenants.units import HOUR_US, MICRO, SECOND_US
+from laissez.units import HOUR_US, MICRO_PER_DOLLAR, SECOND_US
 
 SAMPLE_US: Final = 60 * SECOND_US  # between two prices of the series
 JOB_MEETS: Final = 0.999
@@ -245,8 +245,8 @@ def _sample(
                 PricePoint(
                     at_s=kernel.now / SECOND_US,
                     tree=tree,
-                    price=None if price is None else price / MICRO,
-                    charged=sum(rates) / len(rates) / MICRO if rates else None,
+                    price=None if price is None else price / MICRO_PER_DOLLAR,
+                    charged=sum(rates) / len(rates) / MICRO_PER_DOLLAR if rates else None,
                     leased=len(rates),
                 )
             )

@@ -20,7 +20,7 @@ from laissez.sim.errors import ScenarioError
 from laissez.tenants.dynamo import built_in
 from laissez.tenants.parabricks.runtime import RUN_TIMES
 from laissez.tenants.sailor.builtin import COMPACT
-from laissez.tenants.units import HOUR_S, MICRO
+from laissez.units import HOUR_S, MICRO_PER_DOLLAR
 
 # of anything that has no bound of its own: a cluster of so many GPUs, or a century of hours
 LARGEST: Final = 1_000_000
@@ -31,7 +31,7 @@ Count: TypeAlias = Annotated[int, Meta(ge=1, le=LARGEST)]
 Positive: TypeAlias = Annotated[float, Meta(gt=0, le=LARGEST)]
 Parts: TypeAlias = Annotated[Mapping[str, Positive], Meta(min_length=1)]  # only their ratio counts
 # dollars per GPU-hour; the market takes no more
-Price: TypeAlias = Annotated[float, Meta(gt=0, le=PRICE_MAX / MICRO)]
+Price: TypeAlias = Annotated[float, Meta(gt=0, le=PRICE_MAX / MICRO_PER_DOLLAR)]
 NotNegative: TypeAlias = Annotated[float, Meta(ge=0, le=LARGEST)]
 Share: TypeAlias = Annotated[float, Meta(ge=0, le=1)]
 Hours: TypeAlias = Annotated[float, Meta(ge=0.01, le=LARGEST)]

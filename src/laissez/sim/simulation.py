@@ -27,7 +27,7 @@ from laissez.sim.trading import Adaptive, trader
 from laissez.sim.workloads.population import Population
 from laissez.sim.workloads.spec import Planners, Spec
 from laissez.tenants.sailor import Site
-from laissez.tenants.units import HOUR_US, SECOND_US
+from laissez.units import HOUR_US, SECOND_US
 
 CLOUDS: Final[Mapping[str, Callable[[Cluster, Kernel, Random], Cloud]]] = {
     "market": MarketCloud,

@@ -18,7 +18,7 @@ from laissez.market.answers import LeaseView, OrderView
 from laissez.sim.cluster import Cluster
 from laissez.sim.errors import ScenarioError
 from laissez.tenants.paths import parent_of
-from laissez.tenants.units import MICRO
+from laissez.units import MICRO_PER_DOLLAR
 
 SERVERS: Final = b"LZSNAP"  # how the snapshots of a server begin, which hold more than its market
 SERVERS_HINT: Final = (
@@ -75,7 +75,9 @@ def start_of(market: Market, data: bytes, prices: Mapping[str, float]) -> Start:
 def _cluster(market: Market, prices: Mapping[str, float]) -> Cluster:
     topology = market.topology
     floors = {tree: market.floor(tree) for tree in topology.roots}
-    listed = {tree: round(prices[tree] * MICRO) for tree in topology.roots if tree in prices}
+    listed = {
+        tree: round(prices[tree] * MICRO_PER_DOLLAR) for tree in topology.roots if tree in prices
+    }
     hosts = Counter(map(parent_of, topology.leaves))
     deepest = max(leaf.count("/") + 1 for leaf in topology.leaves)
     return Cluster(

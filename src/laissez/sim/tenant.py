@@ -10,7 +10,7 @@ from laissez.sim.clouds.cloud import Cloud
 from laissez.sim.kernel import Kernel
 from laissez.sim.worlds.world import World
 from laissez.tenants import Application, EconAdapter
-from laissez.tenants.units import SECOND_US
+from laissez.units import SECOND_US
 
 REACTION_US: Final = 1 * SECOND_US  # from news to a decision; more news meanwhile is part of it
 

@@ -10,7 +10,7 @@ import msgspec
 from laissez.sim.worlds.world import World
 from laissez.tenants import EconAdapter, Terms
 from laissez.tenants.templates import OnDemand, Spot
-from laissez.tenants.units import MICRO
+from laissez.units import MICRO_PER_DOLLAR
 
 
 class Adaptive(msgspec.Struct, frozen=True, tag="adaptive"):
@@ -46,6 +46,7 @@ def trader(
                 name,
                 world.app,
                 Terms(
-                    moves_max=moves_max, budget=None if budget is None else round(budget * MICRO)
+                    moves_max=moves_max,
+                    budget=None if budget is None else round(budget * MICRO_PER_DOLLAR),
                 ),
             )

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from laissez.tenants.growing import Asked, best_first
 from laissez.tenants.keeping import Kept
 from laissez.tenants.terms import Terms
-from laissez.tenants.units import HOUR_S
+from laissez.units import HOUR_S
 
 
 def rate_max(terms: Terms, spent: int) -> int | None:

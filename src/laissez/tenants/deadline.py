@@ -15,7 +15,7 @@ from typing import Final
 
 import msgspec
 
-from laissez.tenants.units import HOUR_S, HOUR_US, SECOND_US
+from laissez.units import HOUR_S, HOUR_US, SECOND_US
 
 URGENCY_MAX: Final = 4.0  # a job that is hopelessly late does not bid without bound
 # a job that is far ahead still finishes what it has begun, if that is cheap

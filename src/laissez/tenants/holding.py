@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from laissez.tenants.units import SECOND_US
 from laissez.tenants.view import TenantView
+from laissez.units import SECOND_US
 
 EXPECTED_S_MIN: Final = 60.0
 STARTS: Final = 5.0  # a start may take one part in so many of the time, before anything is known

@@ -16,8 +16,8 @@ from laissez.tenants.hooks import Application, Leaves, Wish
 from laissez.tenants.paths import parent_of, without
 from laissez.tenants.pricing import Situation, moved
 from laissez.tenants.terms import Terms
-from laissez.tenants.units import MICRO
 from laissez.tenants.view import Held
+from laissez.units import MICRO_PER_DOLLAR
 
 
 def move(
@@ -56,7 +56,7 @@ def _better(
     if not offered:
         return 0, ()
     rest = here.without(lease.leaf)
-    charged, worth_moving = lease.charged / MICRO, terms.tolerance * lease.charged
+    charged, worth_moving = lease.charged / MICRO_PER_DOLLAR, terms.tolerance * lease.charged
     left = charged - rest.grow_worth(lease.leaf)
     prices = {}
     gain = 0
@@ -73,12 +73,12 @@ def _better(
 def _is_too_dear(rest: Situation, left: float, scope: str, price_min: float) -> bool:
     """Whether moving to `scope` is not worth `price_min` even if the move itself cost nothing: that
     of nearly all places is quickly told."""
-    return (left + rest.grow_worth(scope)) * MICRO + 1 <= price_min
+    return (left + rest.grow_worth(scope)) * MICRO_PER_DOLLAR + 1 <= price_min
 
 
 def _would_be_left(here: Situation, lease: Held, scope: str, quote: int) -> bool:
     """Whether, with another node at `scope` for `quote`, it is this lease that would be given
     up."""
     both = here.moment.holding((*here.held, scope))
-    surplus = both.keep(lease.leaf) * MICRO - lease.charged
-    return surplus < 0 and surplus < both.keep(scope) * MICRO - quote
+    surplus = both.keep(lease.leaf) * MICRO_PER_DOLLAR - lease.charged
+    return surplus < 0 and surplus < both.keep(scope) * MICRO_PER_DOLLAR - quote

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from laissez.market.commands import AmendOrder, CancelOrder, PlaceOrder
 from laissez.tenants.growing import Asked
 from laissez.tenants.terms import Terms
-from laissez.tenants.units import SECOND_US
 from laissez.tenants.view import Resting
+from laissez.units import SECOND_US
 
 
 def in_step(

@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from laissez.market.commands import ORDERS_PER_TENANT_MAX, PRICE_MAX
-from laissez.tenants.units import MICRO
+from laissez.units import MICRO_PER_DOLLAR
 
 PRICE_MIN: Final = 10_000  # one cent per hour: an order below it asks for a gift
 
@@ -59,7 +59,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     def price(self, dollars: float) -> int:
         """A price that the market takes: whole micro-dollars per hour, never more than
         `price_max`."""
-        price = dollars * MICRO
+        price = dollars * MICRO_PER_DOLLAR
         if price >= self.price_max:
             return self.price_max
         return round(price) if price > 0 else 0

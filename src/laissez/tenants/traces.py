@@ -20,7 +20,7 @@ from typing import Any, Final
 
 import msgspec
 
-from laissez.tenants.units import SECOND_US
+from laissez.units import SECOND_US
 
 AZURE_HEADER: Final = "TIMESTAMP,ContextTokens,GeneratedTokens"
 TOKENS_MAX: Final = 100_000_000  # no model reads more at once; more is a damaged row

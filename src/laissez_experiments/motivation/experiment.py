@@ -8,7 +8,7 @@ from itertools import product
 from statistics import fmean
 from typing import Final
 
-from laissez.tenants.units import HOUR_US
+from laissez.units import HOUR_US
 from laissez_experiments.lab.cell import Cell
 from laissez_experiments.lab.experiment import Experiment, Results
 from laissez_experiments.lab.findings import PERCENT, Claim, Findings

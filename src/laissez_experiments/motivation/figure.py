@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from laissez.sim.boxplot import INK, SOFT
-from laissez.tenants.units import HOUR_US
+from laissez.units import HOUR_US
 from laissez_experiments.lab.style import (
     ACCENT,
     EDGE,

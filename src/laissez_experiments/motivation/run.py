@@ -31,7 +31,7 @@ from laissez.sim.tenant import Tenant
 from laissez.tenants import Deadline, EconAdapter, Terms
 from laissez.tenants.paths import tree_of
 from laissez.tenants.pricing import keep_price
-from laissez.tenants.units import HOUR_S, HOUR_US, MICRO, SECOND_US
+from laissez.units import HOUR_S, HOUR_US, MICRO_PER_DOLLAR, SECOND_US
 from laissez_experiments.lab.cell import Cell
 from laissez_experiments.motivation.task import Piece, Task, TaskWorld
 
@@ -194,7 +194,7 @@ class MotivationRun(Cell, frozen=True, kw_only=True):
 
 
 def _cluster() -> Cluster:
-    prices = {machine: round(price * MICRO) for machine, price in PRICES.items()}
+    prices = {machine: round(price * MICRO_PER_DOLLAR) for machine, price in PRICES.items()}
     topology = Topology.of([f"{machine}/1" for machine in PRICES])
     return Cluster(topology, prices, prices, gpus_per_host=1, leaf_words=2)
 
@@ -214,7 +214,10 @@ def _looks(cloud: MarketCloud, owner: Deciding, quotes: list[Quote]) -> Action:
             if one.scope == CONTESTED
         ]
         now = Quote(
-            kernel.now, market.rate(leaf) / MICRO, limit, max(bids) / MICRO if bids else None
+            kernel.now,
+            market.rate(leaf) / MICRO_PER_DOLLAR,
+            limit,
+            max(bids) / MICRO_PER_DOLLAR if bids else None,
         )
         if not quotes or msgspec.structs.replace(quotes[-1], at=now.at) != now:
             quotes.append(now)

@@ -17,7 +17,7 @@ import msgspec
 from laissez.sim.worlds.world import World
 from laissez.tenants import Deadline, Leaves, ProgressApplication, Wish
 from laissez.tenants.paths import tree_of, without
-from laissez.tenants.units import HOUR_S, HOUR_US, SECOND_US
+from laissez.units import HOUR_S, HOUR_US, SECOND_US
 
 DONE: Final = 1 - 1e-9  # of the work: the rest is rounding
 HOLD_S_MIN: Final = 60.0

@@ -23,7 +23,7 @@ from laissez.sim.scenario import (
 from laissez.sim.simulation import Simulation
 from laissez.sim.workloads.population import draw
 from laissez.sim.workloads.spec import Planners
-from laissez.tenants.units import MICRO, SECOND_US
+from laissez.units import MICRO_PER_DOLLAR, SECOND_US
 from laissez_experiments.lab.cell import Cell
 
 SAMPLE_S: Final = 300  # between two samples of power, as in Google's traces
@@ -157,7 +157,7 @@ class _Watch:
             if self._last.get(leaf) != (tenant, price):
                 self._last[leaf] = (tenant, price)
                 self._changes.append(
-                    Change(self._kernel.now // SECOND_US, leaf, tenant, price / MICRO)
+                    Change(self._kernel.now // SECOND_US, leaf, tenant, price / MICRO_PER_DOLLAR)
                 )
         if (
             self._kernel.now > self._jump_us
@@ -171,7 +171,9 @@ class _Watch:
         self._floor = self._market.floor(ROWS[0])
         leases = [one for one in self._market.leases() if one.leaf.startswith(ROWS[0])]
         self._limits = {
-            (one.leaf, one.start): one.limit / MICRO for one in leases if one.limit is not None
+            (one.leaf, one.start): one.limit / MICRO_PER_DOLLAR
+            for one in leases
+            if one.limit is not None
         }
 
     def course(self) -> Course:

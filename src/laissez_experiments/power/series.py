@@ -19,7 +19,7 @@ from laissez.operators.power import Power
 from laissez.operators.reading import Missing
 from laissez.operators.sources import CsvTrace
 from laissez.sim.chance import stream
-from laissez.tenants.units import SECOND_US
+from laissez.units import SECOND_US
 from laissez_experiments.lab.plan import Plan
 from laissez_experiments.power.run import BEFORE, SAMPLE_S
 

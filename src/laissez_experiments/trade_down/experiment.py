@@ -11,7 +11,7 @@ import msgspec
 from laissez.sim.boxplot import INK, SOFT
 from laissez.sim.results import dollars
 from laissez.sim.scenario import PricesTable
-from laissez.tenants.units import HOUR_US, MICRO
+from laissez.units import HOUR_US, MICRO_PER_DOLLAR
 from laissez_experiments.lab.cell import Cell
 from laissez_experiments.lab.experiment import Experiment, Results
 from laissez_experiments.lab.findings import PERCENT, Claim, Findings
@@ -267,7 +267,7 @@ def _prices(axes: Axes, course: Course) -> None:
         for start, end, rate in pieces(lease):
             axes.plot(
                 (_hours(start), _hours(end)),
-                (rate / MICRO,) * 2,
+                (rate / MICRO_PER_DOLLAR,) * 2,
                 color=EDGE,
                 linewidth=7,
                 solid_capstyle="butt",

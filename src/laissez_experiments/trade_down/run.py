@@ -23,7 +23,7 @@ from laissez.sim.workloads.jobs import BatchSpec
 from laissez.sim.workloads.population import Population
 from laissez.sim.workloads.spec import Planners
 from laissez.tenants.parabricks.runtime import RUN_TIMES
-from laissez.tenants.units import HOUR_US, MICRO, SECOND_US
+from laissez.units import HOUR_US, MICRO_PER_DOLLAR, SECOND_US
 from laissez_experiments.lab.cell import Cell
 
 PRICES: Final = PricesTable(h100=4.00, a100=3.43)
@@ -96,7 +96,10 @@ class TradeDownRun(Cell, frozen=True, kw_only=True):
             samples.append(
                 Sample(
                     now,
-                    {tree: price / MICRO for tree, price in simulation.cloud.prices().items()},
+                    {
+                        tree: price / MICRO_PER_DOLLAR
+                        for tree, price in simulation.cloud.prices().items()
+                    },
                     batch.world.performance(),
                 )
             )

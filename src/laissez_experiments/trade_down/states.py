@@ -11,7 +11,7 @@ import msgspec
 from laissez.sim.clouds.cloud import Lease
 from laissez.sim.results import dollars
 from laissez.tenants.paths import tree_of
-from laissez.tenants.units import HOUR_US, SECOND_US
+from laissez.units import HOUR_US, SECOND_US
 from laissez_experiments.trade_down.run import COLD_S, DUE_H, Course
 
 PAUSED: Final = "paused"

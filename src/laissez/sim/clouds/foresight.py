@@ -20,7 +20,7 @@ from laissez.tenants.dynamo.planner import planned
 from laissez.tenants.parabricks import Parabricks
 from laissez.tenants.paths import tree_of
 from laissez.tenants.sailor import Sailor
-from laissez.tenants.units import HOUR_S, HOUR_US, SECOND_US
+from laissez.units import HOUR_S, HOUR_US, SECOND_US
 
 LEVELS: Final = 3  # of load within a while: peaks need more than the mean does
 SLOT_US: Final = HOUR_US // 12

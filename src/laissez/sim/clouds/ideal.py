@@ -25,7 +25,7 @@ from laissez.sim.cluster import Cluster
 from laissez.sim.kernel import Kernel
 from laissez.tenants import EconAdapter, TenantView
 from laissez.tenants.paths import parent_of, tree_of
-from laissez.tenants.units import SECOND_US
+from laissez.units import SECOND_US
 
 STEP_US: Final = 60 * SECOND_US  # between two plans
 SAVED_US: Final = 1 * SECOND_US  # after a checkpoint is due, it is done

@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from typing import Any, Final, TypeAlias
 
 from laissez.sim.clouds.foresight import Job, Outlook, Service
-from laissez.tenants.units import HOUR_US
+from laissez.units import HOUR_US
 
 # the last as often as needed
 WIDTHS_US: Final = [

@@ -15,7 +15,7 @@ import msgspec
 from laissez.sim.clouds.cloud import Lease
 from laissez.sim.results import RunResult, TenantResult, dollars
 from laissez.tenants.paths import tree_of
-from laissez.tenants.units import MICRO, SECOND_US
+from laissez.units import MICRO_PER_DOLLAR, SECOND_US
 
 
 class TimelineLease(msgspec.Struct, frozen=True, array_like=True):
@@ -146,7 +146,7 @@ def _pieces(lease: Lease) -> Iterable[float]:
     """Leave out what cannot be told from the piece before."""
     shown: float | None = None
     for start, rate in lease.prices:
-        price = round(rate / MICRO, 4)
+        price = round(rate / MICRO_PER_DOLLAR, 4)
         if price != shown:
             yield from (round(start / SECOND_US, 2), price)
         shown = price

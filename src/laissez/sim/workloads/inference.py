@@ -33,7 +33,7 @@ from laissez.tenants.dynamo.credits import in_proportion
 from laissez.tenants.dynamo.planner import planned
 from laissez.tenants.dynamo.predictors import Steady
 from laissez.tenants.sailor import Site
-from laissez.tenants.units import HOUR_S, HOUR_US, SECOND_US
+from laissez.units import HOUR_S, HOUR_US, SECOND_US
 
 WINDOW_S: Final = 200
 

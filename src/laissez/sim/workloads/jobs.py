@@ -14,7 +14,7 @@ from laissez.tenants import Deadline
 from laissez.tenants.parabricks import Batch, Parabricks
 from laissez.tenants.parabricks.runtime import RUN_TIMES
 from laissez.tenants.sailor import Job, Sailor, Site
-from laissez.tenants.units import HOUR_S, HOUR_US, SECOND_US
+from laissez.units import HOUR_S, HOUR_US, SECOND_US
 
 EPOCHS: Final = 20
 # every part of the work counts the same in the end, so being behind is no reason to pay more for it

@@ -20,7 +20,7 @@ from laissez.sim.workloads.inference import draw_inference
 from laissez.sim.workloads.jobs import draw_batch, draw_training
 from laissez.sim.workloads.recorded import read_bins
 from laissez.sim.workloads.spec import Makings, Need, Planners, Spec
-from laissez.tenants.units import HOUR_US, MICRO
+from laissez.units import HOUR_US, MICRO_PER_DOLLAR
 
 ON_DEMAND_TIMES: Final = 10.0  # the dearest list price: what is kept up to that is kept
 DRAW: Final = {"inference": draw_inference, "training": draw_training, "batch": draw_batch}
@@ -135,7 +135,10 @@ def _value(makings: Makings, cluster: Cluster, needs: Sequence[Need]) -> float:
     """What going from performance 0 to 1 is worth: the same to each, and so many times what they
     need costs on demand in the mean."""
     hours = sum(map(node_hours, needs)) / len(needs)
-    price = sum(share * cluster.prices[tree] for tree, share in makings.shares.items()) / MICRO
+    price = (
+        sum(share * cluster.prices[tree] for tree, share in makings.shares.items())
+        / MICRO_PER_DOLLAR
+    )
     return makings.scenario.tenants.worth * hours * price
 
 
@@ -149,7 +152,7 @@ def _trading(
 ) -> tuple[Spec, ...]:
     """What it is worth to each, and how each trades."""
     adaptive = who_adapts(scenario, seed)
-    dearest = max(cluster.prices.values()) / MICRO
+    dearest = max(cluster.prices.values()) / MICRO_PER_DOLLAR
     return tuple(
         msgspec.structs.replace(
             spec,

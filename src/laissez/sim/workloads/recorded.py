@@ -15,7 +15,7 @@ from typing import Final, Literal
 
 from laissez.sim.worlds.inference import Load
 from laissez.tenants.traces import Request, load_azure, load_mooncake
-from laissez.tenants.units import SECOND_US
+from laissez.units import SECOND_US
 
 BIN_S: Final = 10
 SHIFT_BINS: Final = 6

@@ -7,7 +7,7 @@ from laissez.sim.worlds.world import World
 from laissez.tenants import Leaves
 from laissez.tenants.parabricks import Parabricks
 from laissez.tenants.paths import without
-from laissez.tenants.units import SECOND_US
+from laissez.units import SECOND_US
 
 
 class BatchWorld(World):

@@ -20,7 +20,7 @@ from laissez.sim.worlds.world import World
 from laissez.tenants import Leaves
 from laissez.tenants.dynamo import Dynamo, EngineProfile, Observation
 from laissez.tenants.dynamo.profile import DecodeStep
-from laissez.tenants.units import SECOND_US
+from laissez.units import SECOND_US
 
 # times the objective for the first token that a request may wait before it is turned away
 PATIENCE: Final = 2.0

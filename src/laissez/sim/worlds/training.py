@@ -15,7 +15,7 @@ from typing import Final
 from laissez.sim.worlds.world import World
 from laissez.tenants import Leaves
 from laissez.tenants.sailor import Sailor
-from laissez.tenants.units import HOUR_US, SECOND_US
+from laissez.units import HOUR_US, SECOND_US
 
 DONE: Final = 1e-12  # of the work: less is left by rounding
 # several nodes won one after the other are worth one restart, not several

@@ -17,7 +17,7 @@ from laissez.tenants.parabricks.errors import ParabricksError
 from laissez.tenants.parabricks.runtime import RUN_TIMES, RunTime
 from laissez.tenants.parabricks.slots import machines, slots
 from laissez.tenants.paths import tree_of, without
-from laissez.tenants.units import HOUR_US, SECOND_US
+from laissez.units import HOUR_US, SECOND_US
 
 # the lost work of "Can't Be Late", Table 4, is 7 to 9 minutes: half of such an interval
 CHECKPOINT_S: Final = 900.0

@@ -12,7 +12,7 @@ import math
 
 from laissez.tenants.deadline import Deadline
 from laissez.tenants.sailor.errors import JobError
-from laissez.tenants.units import HOUR_S, SECOND_US
+from laissez.units import HOUR_S, SECOND_US
 
 
 class Job:

@@ -27,8 +27,8 @@ from laissez.tenants.templates.template import (
     checked_duration,
     read_state,
 )
-from laissez.tenants.units import HOUR_US, SECOND_US
 from laissez.tenants.view import TenantView
+from laissez.units import HOUR_US, SECOND_US
 
 # work is worth a fifth more than it would cost on demand, if nobody says: else it would hardly be
 # done

@@ -32,8 +32,7 @@ from laissez.tenants.templates.values import (
     Seconds,
 )
 from laissez.tenants.terms import Terms
-from laissez.tenants.units import MICRO, SECOND_US
-from laissez.units import TimeError, format_price, format_time
+from laissez.units import MICRO_PER_DOLLAR, SECOND_US, TimeError, format_price, format_time
 
 
 class Offer(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,7 +66,7 @@ class OnDemandOffer(Offer, frozen=True, kw_only=True):
     max_price: Price
 
     def build(self, scopes: Wish, nodes: int, start: int) -> Template:
-        return OnDemand(scopes, nodes, self.max_price / MICRO, start)
+        return OnDemand(scopes, nodes, self.max_price / MICRO_PER_DOLLAR, start)
 
 
 class SpotOffer(Offer, frozen=True, kw_only=True):
@@ -103,9 +102,9 @@ class SpotOffer(Offer, frozen=True, kw_only=True):
     def build(self, scopes: Wish, nodes: int, start: int) -> Template:
         margin = self.give_up_below_limit
         if self.limit is not None:
-            return Spot(scopes, nodes, self.limit / MICRO, margin, start)
+            return Spot(scopes, nodes, self.limit / MICRO_PER_DOLLAR, margin, start)
         assert self.on_demand_price is not None and self.share_of_on_demand is not None
-        on_demand = self.on_demand_price / MICRO
+        on_demand = self.on_demand_price / MICRO_PER_DOLLAR
         return Spot.below_on_demand(
             scopes, nodes, on_demand, self.share_of_on_demand, margin, start
         )
@@ -191,9 +190,9 @@ class DeadlineOffer(Offer, frozen=True, kw_only=True):
 
     def _value(self) -> float:
         if self.value is not None:
-            return self.value / MICRO
+            return self.value / MICRO_PER_DOLLAR
         margin = MARGIN if self.margin is None else self.margin
-        return worth((self.on_demand_price or 0) / MICRO, self.work_hours, margin)
+        return worth((self.on_demand_price or 0) / MICRO_PER_DOLLAR, self.work_hours, margin)
 
 
 class SloOffer(Offer, frozen=True, kw_only=True):
@@ -220,7 +219,7 @@ class SloOffer(Offer, frozen=True, kw_only=True):
         return SloService(
             scopes,
             nodes,
-            penalty=self.penalty_per_hour / MICRO,
+            penalty=self.penalty_per_hour / MICRO_PER_DOLLAR,
             least=min(1, nodes) if self.replicas_min is None else self.replicas_min,
             most=nodes if self.replicas_max is None else self.replicas_max,
             spares=self.spare_replicas,

@@ -15,8 +15,8 @@ from laissez.tenants.hooks import Leaves, Wish
 from laissez.tenants.templates.errors import TemplateError
 from laissez.tenants.templates.footprint import FixedFootprint
 from laissez.tenants.templates.template import State, checked
-from laissez.tenants.units import MICRO
 from laissez.tenants.view import TenantView
+from laissez.units import MICRO_PER_DOLLAR
 
 
 class SpotState(State, frozen=True, tag="spot"):
@@ -55,7 +55,7 @@ class Spot(FixedFootprint):
 
     def see(self, view: TenantView) -> None:
         super().see(view)
-        self.charged({lease.leaf: lease.charged / MICRO for lease in view.leases})
+        self.charged({lease.leaf: lease.charged / MICRO_PER_DOLLAR for lease in view.leases})
 
     def charged(self, prices: Mapping[str, float]) -> None:
         """What every node held costs now, in dollars per hour."""
