@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
@@ -118,6 +119,7 @@ def test_every_problem_is_in_the_table_with_its_status() -> None:
 
 def test_every_limit_is_in_the_table_with_its_default() -> None:
     bounds = {name.lower(): value for name, value in vars(limits).items() if name.isupper()}
+    bounds |= msgspec.structs.asdict(Limits())
     shown = {
         row[0].strip(" *").strip("`"): float(row[1].replace(",", "")) for row in rows(API, "Limits")
     }

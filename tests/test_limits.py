@@ -153,10 +153,12 @@ def test_commands_at_once_and_per_second(tmp_path: Path) -> None:
             return sum(one["code"] == "not_your_order" for one in await peer.hear_all(count))
 
         async with live.peer("ann") as peer:
-            assert bounds.COMMANDS_BURST == await sent(bounds.COMMANDS_BURST, "a")
+            assert Limits().commands_burst == await sent(Limits().commands_burst, "a")
             assert 0 == await sent(1, "b")
             world.passing.pass_us(1_000_000)
-            assert bounds.COMMANDS_PER_SECOND == await sent(bounds.COMMANDS_PER_SECOND + 10, "c")
+            assert Limits().commands_per_second == await sent(
+                Limits().commands_per_second + 10, "c"
+            )
 
     with_live(tmp_path / "data", tale, Limits())
 
@@ -170,9 +172,9 @@ def test_sessions_of_a_tenant(tmp_path: Path) -> None:
                 async with live.peer("ann"):
                     await leave.wait()
 
-            for _ in range(bounds.SESSIONS_MAX):
+            for _ in range(Limits().sessions_max):
                 group.create_task(stay())
-            while len(live.sessions) < bounds.SESSIONS_MAX:
+            while len(live.sessions) < Limits().sessions_max:
                 await asyncio.sleep(0)
             async with live.connected("ann") as peer:
                 assert "too_many_sessions" == (await peer.ask(type="hello"))["code"]
@@ -186,7 +188,7 @@ def test_heartbeats_and_the_time_until_a_peer_is_dead_are_told(tmp_path: Path) -
     async def tale(live: Live) -> None:
         async with live.connected("ann") as peer:
             welcome = await peer.ask(type="hello")
-            assert (bounds.HEARTBEAT_S, bounds.DEAD_AFTER_S) == (
+            assert (Limits().heartbeat_s, bounds.DEAD_AFTER_S) == (
                 welcome["heartbeat_s"],
                 welcome["dead_after_s"],
             )

@@ -77,36 +77,45 @@ class Books(_Section, frozen=True):
 
 
 class Limits(_Section, frozen=True):
-    """The bounds of `laissez.wire.limits` that an operator may move, by the same names. The others
-    are promises of the API."""
+    """Bounds that an operator may move, with their defaults. Those that clients know too are in
+    `laissez.wire.limits` by the same names, with the promises of the API."""
 
-    head_within_s: Seconds = float(bounds.HEAD_WITHIN_S)
-    body_within_s: Seconds = float(bounds.BODY_WITHIN_S)
-    connections_max: Count = bounds.CONNECTIONS_MAX
+    # from the first byte of a head, or of a connection, to the last; a session's hello too
+    head_within_s: Seconds = 10.0
+    # from the head to the end of the body: the largest comes at 9 KiB per second
+    body_within_s: Seconds = 30.0
+    # in all, sessions and streams included: as many files are open, and each costs 10 to 20 KiB
+    connections_max: Count = 10_000
     body_bytes_max: Bytes = bounds.BODY_BYTES_MAX
     batch_bytes_max: Bytes = bounds.BATCH_BYTES_MAX
     batch_commands_max: Count = bounds.BATCH_COMMANDS_MAX
     instances_per_request_max: Count = bounds.INSTANCES_PER_REQUEST_MAX
     # the market itself allows no more
     open_orders_max: Annotated[int, Meta(ge=1, le=bounds.OPEN_ORDERS_MAX)] = bounds.OPEN_ORDERS_MAX
-    commands_per_second: Count = bounds.COMMANDS_PER_SECOND
-    commands_burst: Count = bounds.COMMANDS_BURST
-    refusals_per_second: Count = bounds.REFUSALS_PER_SECOND
-    refusals_burst: Count = bounds.REFUSALS_BURST
-    wait_s_max: Seconds = bounds.WAIT_S_MAX
-    sessions_max: Count = bounds.SESSIONS_MAX
-    operator_sessions_max: Count = bounds.OPERATOR_SESSIONS_MAX
-    heartbeat_s: Seconds = float(bounds.HEARTBEAT_S)
+    commands_per_second: Count = 100  # per tenant, on average
+    commands_burst: Count = 500  # per tenant, at once
+    # answered per tenant, and per address without a key in force; beyond it they come later.
+    # About 1 % of a core
+    refusals_per_second: Count = 100
+    refusals_burst: Count = 500
+    wait_s_max: Seconds = 0.05  # in line, when everybody has waited so long for a while; then 503
+    sessions_max: Count = 8  # per tenant, streams included
+    # of all who operate together: a console that is looked at takes two
+    operator_sessions_max: Count = 64
+    heartbeat_s: Seconds = 15.0
     dead_after_s: Seconds = float(bounds.DEAD_AFTER_S)
-    outbound_messages_max: Count = bounds.OUTBOUND_MESSAGES_MAX
+    # waiting for one session, then it is cut off and may resume
+    outbound_messages_max: Count = 1_000
     outbound_bytes_max: Bytes = bounds.OUTBOUND_BYTES_MAX
-    idempotency_hours: Hours = float(bounds.IDEMPOTENCY_HOURS)
-    idempotency_keys_max: Count = bounds.IDEMPOTENCY_KEYS_MAX
-    history_hours: Hours = float(bounds.HISTORY_HOURS)
-    history_events_max: Count = bounds.HISTORY_EVENTS_MAX
+    idempotency_hours: Hours = 24.0
+    idempotency_keys_max: Count = 1_000_000  # remembered over all tenants; about 250 bytes each
+    history_hours: Hours = 24.0
+    # kept for resuming over all tenants; about 250 bytes each
+    history_events_max: Count = 1_000_000
     page_default: Count = bounds.PAGE_DEFAULT
     page_max: Count = bounds.PAGE_MAX
-    pending_commands_max: Count = bounds.PENDING_COMMANDS_MAX
+    # applied and not yet durable; beyond it new ones are turned away
+    pending_commands_max: Count = 20_000
 
 
 class Audit(_Section, frozen=True):
