@@ -95,6 +95,14 @@ def remove(path: Path) -> None:
         system.remove(path)
 
 
+def content(path: Path) -> bytes:
+    """What a file holds; nothing if there is none."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return b""
+
+
 def make_folder(folder: Path) -> None:
     """Make a folder and those above it, each kept by the one that holds it."""
     if folder.is_dir():

@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from laissez.journal.disk import map_whole, write_whole
+from laissez.journal.disk import content, map_whole, write_whole
 from laissez.journal.errors import JournalDamaged
 from laissez.journal.format import LINK_BYTES
 
@@ -36,7 +36,7 @@ class MarkFile:
         """Open the mark and note how far the journal has got. A new one notes it in both slots, so
         that there is always one to fall back on."""
         path = folder / MARK
-        data = _content(path)
+        data = content(path)
         marks = _marks(data)
         if len(data) != 2 * _SLOT_BYTES or marks == [None, None]:
             write_whole(path, 2 * _slot(seq, link))
@@ -59,7 +59,7 @@ class MarkFile:
 def read(folder: Path) -> Mark | None:
     """The newest mark, or None if none was ever made."""
     path = folder / MARK
-    data = _content(path)
+    data = content(path)
     marks = [mark for mark in _marks(data) if mark]
     if not marks and any(data):
         raise JournalDamaged(
@@ -68,13 +68,6 @@ def read(folder: Path) -> Mark | None:
             " start again.",
         )
     return max(marks, default=None)
-
-
-def _content(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        return b""
 
 
 def _marks(data: bytes) -> list[Mark | None]:
@@ -87,5 +80,5 @@ def _mark(slot: bytes) -> Mark | None:
 
 
 def _slot(seq: int, link: bytes) -> bytes:
-    content = seq.to_bytes(8, "big") + link
-    return content + hashlib.sha256(content).digest()[:_CHECK_BYTES]
+    noted = seq.to_bytes(8, "big") + link
+    return noted + hashlib.sha256(noted).digest()[:_CHECK_BYTES]

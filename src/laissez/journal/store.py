@@ -118,10 +118,10 @@ class Journal:
                 lock.close()
                 raise
 
-    def begin(self) -> None:
+    def begin(self) -> sqlite3.Connection:
         """Open the file for writing, once all is well. What was found is durable on return."""
         if self._connection:
-            return
+            return self._connection
         with _failing_to_open(self.folder):
             if self._synced < self.last:
                 wal.copy_log(self.folder)
@@ -132,20 +132,19 @@ class Journal:
                 connection.close()
                 raise
         self._connection = connection
+        return connection
 
     def append(
         self, entries: Sequence[Entry], documents: Sequence[tuple[int, Document]] = ()
     ) -> None:
         """Store the entries as one group, and each document with the entry at its index. All of it
         is durable on return, or JournalFailed is raised and nothing more is taken."""
-        self._refuse_unless_sound()
-        self.begin()
         self._check_times(entries)
         first = self.last + 1
         filed = _filed(first, len(entries), documents)
         packed = pack(entries)
         link = group_link(self.head, first, len(entries), packed, filed)
-        with self._stopping_on_failure() as connection:
+        with self._writing() as connection:
             _store(connection, (first, len(entries), link, packed), filed)
         self.head = link
         self.last_at = entries[-1].at
@@ -156,9 +155,7 @@ class Journal:
     def cut(self, until: Base) -> bool:
         """Delete one piece of what an archive holds up to `until`; says whether that was the last.
         The base moves in the same transaction, so the chain has no gap whenever this stops."""
-        self._refuse_unless_sound()
-        self.begin()
-        with self._stopping_on_failure() as connection:
+        with self._writing() as connection:
             base = self._next_base(connection, until)
             # Documents may be many: those of groups that are gone are deleted piece by piece, too.
             documents = connection.execute(
@@ -228,18 +225,16 @@ class Journal:
                 )
             at = entry.at
 
-    def _refuse_unless_sound(self) -> None:
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """Whatever goes wrong while writing is the journal's end."""
         if self._failure:
             raise JournalFailed(self._reason()) from self._failure
         if self._closed:
             raise JournalFailed(f"the journal in {self.folder} is closed")
-
-    @contextmanager
-    def _stopping_on_failure(self) -> Iterator[sqlite3.Connection]:
-        """Whatever goes wrong here is the journal's end."""
-        assert self._connection is not None
+        connection = self.begin()
         try:
-            yield self._connection
+            yield connection
         except BaseException as error:
             self._failure = error
             if isinstance(error, sqlite3.Error | OSError):

@@ -18,7 +18,7 @@ import hashlib
 import sqlite3
 from pathlib import Path
 
-from laissez.journal.disk import keep, remove, write_whole
+from laissez.journal.disk import content, keep, remove, write_whole
 from laissez.journal.format import DATABASE, connect
 
 LOG = f"{DATABASE}-wal"
@@ -70,11 +70,11 @@ def make_durable(connection: sqlite3.Connection, folder: Path) -> None:
 def copy_log(folder: Path) -> None:
     """To be removed once the log has been moved, before anything is added to it. Without room a
     service should start all the same."""
-    content = _content(folder / LOG)
-    if not content:
+    log = content(folder / LOG)
+    if not log:
         return
     try:
-        write_whole(folder / COPY, hashlib.sha256(content).digest(), content)
+        write_whole(folder / COPY, hashlib.sha256(log).digest(), log)
     except OSError as error:
         if error.errno != errno.ENOSPC:
             raise
@@ -84,11 +84,7 @@ def copy_log(folder: Path) -> None:
 def put_back(folder: Path) -> None:
     """Restore the log if moving it was cut short. All of it is then moved once more, which changes
     nothing."""
-    stored = _content(folder / COPY)
-    check, content = stored[:_CHECK_BYTES], stored[_CHECK_BYTES:]
-    if hashlib.sha256(content).digest() == check and _content(folder / LOG) != content:
-        write_whole(folder / LOG, content)
-
-
-def _content(path: Path) -> bytes:
-    return path.read_bytes() if path.exists() else b""
+    stored = content(folder / COPY)
+    check, log = stored[:_CHECK_BYTES], stored[_CHECK_BYTES:]
+    if hashlib.sha256(log).digest() == check and content(folder / LOG) != log:
+        write_whole(folder / LOG, log)
