@@ -1,6 +1,7 @@
 """The REST API: bytes in, JSON out, over the one table of operations in `operations`.
 
-    protocol        the HTTP/1.1 connection: limits, deadlines, pipelining, streams, upgrades
+    protocol        the HTTP/1.1 connection: deadlines, pipelining, backpressure, streams, upgrades
+    parser          requests from bytes, with limits on heads and trailers
     app             routes, and what all connections share
     request         one request: its head, its body as it arrives, the way to answer it
     response        the bytes of an answer

@@ -1,8 +1,8 @@
 """The HTTP/1.1 connection: bytes in, requests to the application, answers out in order.
 
-httptools parses. Everything else is here: limits on heads, trailers and connections, deadlines for
-slow clients, pipelining, keep-alive, backpressure in both directions, and the refusal of what
-cannot be read, sent once all requests before it are answered.
+The parser reads requests and bounds their heads. The rest is here: limits on connections,
+deadlines for slow clients, pipelining, keep-alive, backpressure in both directions, and the refusal
+of what cannot be read, sent once all requests before it are answered.
 
 Requests of one connection are answered one after the other. `_requests` holds those that have
 arrived; the first of them is under way. A request begins at once if the service keeps up, and
@@ -19,23 +19,21 @@ from collections.abc import Callable, Coroutine, Generator
 from types import coroutine
 from typing import TYPE_CHECKING, Any, cast
 
-import httptools
 import msgspec
 
 from laissez.server.admission import overloaded, stopping
 from laissez.server.auth import Principal, authenticate
+from laissez.server.http.parser import RequestParser
 from laissez.server.http.request import (
     Request,
     bad_request,
     line_of_address,
     read_headers,
     read_secret,
-    read_target,
 )
 from laissez.server.http.response import INTERNAL, Headers, date_line, lines, problem_parts
 from laissez.server.http.signin import signed_in
 from laissez.server.websocket.connection import Connection
-from laissez.wire.limits import HEAD_BYTES_MAX
 from laissez.wire.problems import Code, ProblemError
 
 if TYPE_CHECKING:
@@ -50,7 +48,6 @@ KEEP_ALIVE_S = 75.0
 # peer before it reads it.
 LINGER_S = 1.0
 FULL_RETRY_AFTER_S = 5.0
-VERSIONS = ("1.0", "1.1")
 SESSION = "/v1/session"
 CONSOLE = "/console/"
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -58,8 +55,6 @@ CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 NEVER_WAIT = frozenset({"/healthz", "/readyz", "/metrics"})
 OTHER = "other"  # the operation of a request that is for none
 
-HEAD = "an address and headers"
-TRAILERS = "chunk sizes and trailers"
 LATE = {
     "head": "expected the address and the headers within {:g} seconds, found a part of them",
     "body": "expected the whole body within {:g} seconds, found a part of it; nothing was done",
@@ -96,7 +91,7 @@ class HttpConnection(asyncio.Protocol):
         self._refusals = app.site.gateway.refusals
         self._queue = app.site.gateway.admission.queue
         self._loop = asyncio.get_running_loop()
-        self._parser = httptools.HttpRequestParser(self)
+        self._parser = RequestParser(self)
         self.transport: asyncio.Transport = None  # type: ignore[assignment]
         self._peer = ""
         self._is_proxy = False
@@ -104,24 +99,14 @@ class HttpConnection(asyncio.Protocol):
         self._requests: deque[Request] = deque()
         self._latest: Request | None = None  # the last whose head has arrived
         self._is_advancing = False
-        self._is_upgrade = False
-        # what is being parsed
-        self._url = b""
-        self._headers: Headers = []
-        self._in_head = False
-        self._in_body = False
-        self._begun = 0  # requests
-        self._head_bytes = 0
-        self._body_bytes = 0
-        self._body_left = 0  # as far as its length is known
-        self._frame_bytes = 0  # that came with a body and are not of it: chunk sizes, trailers
-        self._trailer_bytes = 0
+        self._handshake: Request | None = None  # for a session
         # a refusal that waits until the requests before it are answered
         self._refusal: ProblemError | None = None
         self._is_over = False  # nothing that still arrives matters
         self._writable: asyncio.Event | None = None  # while the peer does not read
         # deadlines: the timer may be early, and is then set again
         self._expects = ""
+        self._expects_of = 0  # the request that it is about
         self._idle_s = self._limits.head_within_s
         self._due = 0.0
         self._timer: asyncio.TimerHandle | None = None
@@ -156,7 +141,7 @@ class HttpConnection(asyncio.Protocol):
         """Answer what has arrived and close. What has arrived only in part is not waited for."""
         if self._is_over:
             self.transport.close()
-        elif (self._in_head or self._in_body) and self._refusal is None:
+        elif (self._parser.in_head or self._parser.in_body) and self._refusal is None:
             self._refuse(stopping())
         elif self._requests:
             self._requests[-1].keep_alive = False
@@ -197,7 +182,7 @@ class HttpConnection(asyncio.Protocol):
     def _read_on(self) -> None:
         """Read as long as few requests wait: a client that sends ahead waits for itself."""
         while self._unread and self._hears and self._has_room():
-            size = max(READ_BYTES, min(self._body_left, BODY_READ_BYTES))
+            size = max(READ_BYTES, min(self._parser.body_left, BODY_READ_BYTES))
             piece = bytes(self._unread[:size])
             del self._unread[:size]
             self._feed(piece)
@@ -221,32 +206,14 @@ class HttpConnection(asyncio.Protocol):
         )
 
     def _feed(self, data: bytes) -> None:
-        was_in_body, body_before = self._in_body, self._body_bytes
-        # if no more are begun, all of the data is of one request
-        alone = self._begun + (not self._in_head and not was_in_body)
         try:
-            self._parser.feed_data(data)
-        except httptools.HttpParserUpgrade:
+            is_upgrade = self._parser.feed(data)
+        except ProblemError as problem:
+            self._refuse(problem)
+            return
+        if is_upgrade:
             self._unread.clear()
             self._upgrade()
-        except httptools.HttpParserError as error:
-            self._refuse(_problem(error))
-        else:
-            if self._begun <= alone:
-                self._count(len(data), was_in_body, self._body_bytes - body_before)
-
-    def _count(self, size: int, was_in_body: bool, body_size: int) -> None:
-        """Bound what arrives piece by piece: a head that is not complete, and what surrounds a
-        body. The piece in which a request begins behind others is not counted: it is no longer
-        than what is read at once."""
-        if self._in_head:
-            self._head_bytes += size
-            if self._head_bytes > HEAD_BYTES_MAX:
-                self._refuse(_too_long(HEAD))
-        elif was_in_body and self._in_body:
-            self._frame_bytes += size - body_size
-            if self._frame_bytes > HEAD_BYTES_MAX:
-                self._refuse(_too_long(TRAILERS))
 
     def wants_body(self, request: Request) -> None:
         """An operation waits for the body."""
@@ -264,86 +231,31 @@ class HttpConnection(asyncio.Protocol):
 
     # -- called by the parser
 
-    def on_message_begin(self) -> None:
-        self._url = b""
-        self._headers = []
-        self._expects = ""
-        self._in_head = True
-        self._begun += 1
-        self._head_bytes = self._body_bytes = self._frame_bytes = self._trailer_bytes = 0
+    def head_arrived(self, request: Request) -> None:
+        request.client = self._client(request.headers)
+        if request.is_upgrade and self._is_session(request):
+            self._handshake = request
+        else:
+            self._latest = request
+            self._requests.append(request)
 
-    def on_url(self, url: bytes) -> None:
-        self._url += url
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        """A trailer is passed over: it comes after what it would change has been decided."""
-        if self._in_head:
-            self._headers.append((name.lower(), value))
-            return
-        self._trailer_bytes += len(name) + len(value) + 4
-        if self._trailer_bytes > HEAD_BYTES_MAX:
-            raise _too_long(TRAILERS)
-
-    def on_headers_complete(self) -> None:
-        version = self._parser.get_http_version()
-        expects_continue = self._check_head(version)
-        path, query = read_target(self._url)
-        self._in_head, self._in_body = False, True
-        # Nobody can tell in which protocol more would come after an upgrade: it is the last.
-        is_last = self._parser.should_upgrade()
-        if is_last and self._is_session(path):
-            self._is_upgrade = True
-            return
-        request = Request(
-            self, self._parser.get_method().decode(), path, query, self._headers, self._client()
-        )
-        request.version = version
-        request.keep_alive = version == "1.1" and not is_last and self._parser.should_keep_alive()
-        request.expects_continue = expects_continue and version == "1.1"
-        self._latest = request
-        self._requests.append(request)
-
-    def _check_head(self, version: str) -> bool:
-        """Says whether the client waits for `100 Continue`."""
-        size, hosts, expects_continue, self._body_left = len(self._url), 0, False, 0
-        for name, value in self._headers:
-            size += len(name) + len(value) + 4
-            if name == b"host":
-                hosts += 1
-            elif name == b"content-length":
-                self._body_left = int(value)
-            elif name == b"expect":
-                expects_continue = value.lower() == b"100-continue"
-        if size > HEAD_BYTES_MAX:
-            raise _too_long(HEAD)
-        if version not in VERSIONS:
-            raise bad_request(f"expected a request of HTTP/1.1 or 1.0, found one of {version}")
-        if hosts != 1 and version == "1.1":
-            raise bad_request(f"expected the header host once, found it {hosts} times")
-        return expects_continue
-
-    def on_body(self, body: bytes) -> None:
-        self._body_bytes += len(body)
-        self._body_left = max(0, self._body_left - len(body))
+    def body_arrived(self, piece: bytes) -> None:
         request = self._latest
         # what was answered early, or cannot become a session, is not listened to any more
-        if request is not None and not request.is_started and not self._is_upgrade:
-            request.add(body)
+        if request is not None and not request.is_started and self._handshake is None:
+            request.add(piece)
 
-    def on_message_complete(self) -> None:
-        self._expects = ""
-        self._in_body = False
-        self._body_left = 0
-        if self._latest is not None and not self._is_upgrade:
+    def request_complete(self) -> None:
+        if self._latest is not None and self._handshake is None:
             self._latest.is_complete = True
             self._latest.wake()
 
-    def _client(self) -> str:
+    def _client(self, headers: Headers) -> str:
         """The peer, or the client that a trusted proxy names: the last address that is no trusted
         proxy itself."""
         if not self._is_proxy:
             return self._peer
-        sent = [value for name, value in self._headers if name == b"x-forwarded-for"]
+        sent = [value for name, value in headers if name == b"x-forwarded-for"]
         if not sent:
             return self._peer
         hosts = [host.strip() for host in b",".join(sent).decode("latin-1").split(",")]
@@ -351,21 +263,22 @@ class HttpConnection(asyncio.Protocol):
 
     # -- WebSocket
 
-    def _is_session(self, path: str) -> bool:
-        upgrades = [value.lower() for name, value in self._headers if name == b"upgrade"]
-        return self._app.sessions is not None and path == SESSION and b"websocket" in upgrades
+    def _is_session(self, request: Request) -> bool:
+        upgrades = [value.lower() for name, value in request.headers if name == b"upgrade"]
+        is_there = self._app.sessions is not None and request.path == SESSION
+        return is_there and b"websocket" in upgrades
 
     def _upgrade(self) -> None:
         """Hand the connection over to a session. Other upgrades are passed over."""
-        self._in_body = False
-        if not self._is_upgrade:
+        request = self._handshake
+        if request is None:
             return
         if self._requests:
             self._refuse(bad_request(SESSION_LATER))
             return
-        start = b"%b %b HTTP/1.1\r\n" % (self._parser.get_method(), self._url)
-        head = start + lines(self._headers) + b"\r\n"
-        session = Connection(self._app, self.transport, self._client(), self._headers)
+        start = b"%b %b HTTP/1.1\r\n" % (request.method.encode(), request.target)
+        head = start + lines(request.headers) + b"\r\n"
+        session = Connection(self._app, self.transport, request.client, request.headers)
         problem = session.read_handshake(head)
         if problem is not None:
             self._refuse(problem)
@@ -512,9 +425,10 @@ class HttpConnection(asyncio.Protocol):
     def _watch(self) -> None:
         """Give the peer a deadline if it must send something now; none while it is us who work."""
         expects = self._must_send()
-        if expects == self._expects:
+        # of each request anew, also if the one before it was waited for in the same way
+        if (expects, self._parser.begun) == (self._expects, self._expects_of):
             return
-        self._expects = expects
+        self._expects, self._expects_of = expects, self._parser.begun
         if expects:
             self._due = self._loop.time() + self._within_s(expects)
             if self._timer is None:
@@ -526,9 +440,9 @@ class HttpConnection(asyncio.Protocol):
     def _must_send(self) -> str:
         if self._is_over or self._refusal is not None:
             return ""
-        if self._in_head:
+        if self._parser.in_head:
             return "head"
-        if self._in_body:
+        if self._parser.in_body:
             return "body"
         return "" if self._requests else "idle"
 
@@ -559,7 +473,7 @@ class HttpConnection(asyncio.Protocol):
     def _refuse(self, problem: ProblemError) -> None:
         """Refuse in order: after the answers to all requests before."""
         latest = self._latest
-        if self._in_body and not self._is_upgrade and latest is not None:
+        if self._parser.in_body and self._handshake is None and latest is not None:
             if latest.is_started:  # it was answered early
                 self.transport.close()
                 return
@@ -603,17 +517,3 @@ def _resumed(serving: Coroutine[Any, Any, None], awaited: Any) -> Generator[Any,
             awaited = resume(given)
         except StopIteration:
             return
-
-
-def _problem(error: httptools.HttpParserError) -> ProblemError:
-    cause = error.__context__  # of an error in one of our own methods, which the parser calls
-    if isinstance(cause, ProblemError):
-        return cause
-    words = str(error).strip() if cause is None else f"invalid request target: {cause}"
-    return bad_request(
-        f"expected a request of HTTP/1.1, found what cannot be read as one: {words[:200]}"
-    )
-
-
-def _too_long(what: str) -> ProblemError:
-    return bad_request(f"expected {what} of at most {HEAD_BYTES_MAX} bytes, found more")

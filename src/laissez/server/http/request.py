@@ -50,16 +50,17 @@ class Request:
         path: str,
         query: bytes,
         headers: Headers,
-        client: str,
     ) -> None:
         self._connection = connection
         self.method = method
         self.path = path  # decoded
         self.query = query
         self.headers = headers  # as they came, with names in lower case
-        self.client = client  # the address, as the network or a trusted proxy says
+        self.client = ""  # the address, as the network or a trusted proxy says
         self.path_params: dict[str, str] = {}
+        self.target = b""  # as it came
         self.version = "1.1"
+        self.is_upgrade = False  # to another protocol, such as WebSocket
         self.keep_alive = True
         self.expects_continue = False
         self.is_begun = False  # by an operation; until then it waits in line
