@@ -92,7 +92,12 @@ def dollars(charge: int) -> str:
 def format_amount(micro: int) -> str:
     """Dollars with six decimals."""
     sign = "-" if micro < 0 else ""
-    return f"{sign}{abs(micro) // MICRO_PER_DOLLAR}.{abs(micro) % MICRO_PER_DOLLAR:06d}"
+    return f"{sign}{abs(micro) // MICRO_PER_DOLLAR}.{_six_digits(abs(micro) % MICRO_PER_DOLLAR)}"
+
+
+def _six_digits(number: int) -> str:
+    """Much faster than a format specification."""
+    return str(1_000_000 + number)[1:]
 
 
 def _shown(text: str) -> str:
@@ -110,8 +115,9 @@ def _format_second(second: int) -> str:
 
 
 @lru_cache(64)  # all that happens in one frame happens at one time
+@lru_cache(64)  # the commands of a frame share one time
 def format_time(us: int) -> str:
-    return f"{_format_second(us // SECOND_US)}.{us % SECOND_US:06d}Z"
+    return f"{_format_second(us // SECOND_US)}.{_six_digits(us % SECOND_US)}Z"
 
 
 def parse_time(text: str) -> int:

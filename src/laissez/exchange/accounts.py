@@ -125,6 +125,7 @@ class Account:
         "caps",
         "created_at",
         "events",
+        "is_capped",
         "name",
         "open_limits",
         "own_caps",
@@ -151,7 +152,4 @@ class Account:
         # the lower of the operator's caps and its own, kept by `caps.put_in_force`
         self.rate_max: int | None = None
         self.worst_rate_max: int | None = None
-
-    @property
-    def is_capped(self) -> bool:
-        return self.rate_max is not None or self.worst_rate_max is not None
+        self.is_capped = False  # by either

@@ -51,6 +51,7 @@ def put_in_force(account: Account) -> None:
     """Work out the lower of both caps."""
     account.rate_max = _lower(account.caps.rate, account.own_caps.rate)
     account.worst_rate_max = _lower(account.caps.worst_rate, account.own_caps.worst_rate)
+    account.is_capped = account.rate_max is not None or account.worst_rate_max is not None
 
 
 def set_own(account: Account, command: SetOwnCaps) -> None:

@@ -102,24 +102,26 @@ class Exchange:
             events = [*events, *own] if events else own
         except Refused as refused:
             refusal = refused.refusal
-        first = self.events + 1
-        tenants = tuple([tenant_of(event) for event in events])
-        self.events += len(tenants)
-        return Applied(
-            first, tuple(events), tenants, self._number(tenants), refusal, self._documents
-        )
+        return self._number(events, refusal)
 
-    def _number(self, tenants: tuple[str | None, ...]) -> tuple[int, ...]:
-        """Give every event its place in its tenant's stream."""
+    def _number(self, events: Sequence[Event], refusal: Refusal | None) -> Applied:
+        """Give every event its place in the operator's stream and in its tenant's."""
+        first = self.events + 1
+        tenants: list[str | None] = []
         numbers: list[int] = []
-        for tenant in tenants:
+        for event in events:
+            tenant = tenant_of(event)
+            tenants.append(tenant)
             if tenant is None:
                 numbers.append(0)
             else:
                 account = self.accounts[tenant]
                 account.events += 1
                 numbers.append(account.events)
-        return tuple(numbers)
+        self.events += len(tenants)
+        return Applied(
+            first, tuple(events), tuple(tenants), tuple(numbers), refusal, self._documents
+        )
 
     def is_due(self, now: int) -> bool:
         """Whether something has happened by now though no command came: a hold ended, or a budget
@@ -162,8 +164,10 @@ class Exchange:
             is_open = self.market.counts(account.name).orders_open
             if is_open >= cap:
                 raise Refused(Denial.OPEN_ORDERS_CAP, "", is_open, cap)
-        self.budget_watch.check_order(account, command.alternatives, at)
-        caps.check_order(self.market, account, command.alternatives, at)
+        if account.budget is not None:
+            self.budget_watch.check_order(account, command.alternatives, at)
+        if account.is_capped:
+            caps.check_order(self.market, account, command.alternatives, at)
         events = self._apply_to_market(command, at)
         if request.of_session:
             for event in events:
@@ -187,8 +191,10 @@ class Exchange:
         self, at: int, request: Request, command: market_commands.SetLimit
     ) -> Sequence[Event]:
         account = self.accounts[request.who]
-        self.budget_watch.check_limit(account, command.lease, command.limit)
-        caps.check_limit(self.market, account, command.lease, command.limit, at)
+        if account.budget is not None:
+            self.budget_watch.check_limit(account, command.lease, command.limit)
+        if account.is_capped:
+            caps.check_limit(self.market, account, command.lease, command.limit, at)
         return self._apply_to_market(command, at)
 
     def _close_books(
