@@ -144,14 +144,14 @@ EVENTS: tuple[type, ...] = (
 )
 CODES: dict[type, int] = {kind: code for code, kind in enumerate(EVENTS)}
 
-_OF_TENANT = frozenset(kind for kind in EVENTS if "tenant" in kind.__struct_fields__)  # type: ignore[attr-defined]
+OF_TENANT = frozenset(kind for kind in EVENTS if "tenant" in kind.__struct_fields__)  # type: ignore[attr-defined]
 _OF_HOLDER = frozenset((WebhookCreated, WebhookDeleted, WebhookSecretRotated, WebhookRestarted))
 
 
 def tenant_of(event: Event) -> str | None:
     """Whose stream an event belongs to; None: the operator's alone."""
     kind = type(event)
-    if kind in _OF_TENANT:
+    if kind in OF_TENANT:
         return event.tenant  # type: ignore[union-attr]
     if kind in _OF_HOLDER:
         return None if event.holder == OPERATOR else event.holder  # type: ignore[union-attr]

@@ -16,6 +16,7 @@ from laissez.exchange.accounts import Account, KeyRecord
 from laissez.exchange.budget_watch import BudgetWatch
 from laissez.exchange.commands import OPERATOR, Request
 from laissez.exchange.events import (
+    OF_TENANT,
     Applied,
     BudgetSet,
     CapsSet,
@@ -110,7 +111,7 @@ class Exchange:
         tenants: list[str | None] = []
         numbers: list[int] = []
         for event in events:
-            tenant = tenant_of(event)
+            tenant: str | None = event.tenant if type(event) in OF_TENANT else tenant_of(event)  # type: ignore[union-attr]
             tenants.append(tenant)
             if tenant is None:
                 numbers.append(0)

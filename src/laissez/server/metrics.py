@@ -114,9 +114,9 @@ class Metrics(Collector):
             self._commands[type(command), None if refusal is None else code_of(refusal)] += 1
             self._events += len(events)
             self._count_leases(events)
-            if refusal is None and isinstance(command, TakeOffline):
+            if refusal is None and type(command) is TakeOffline:
                 self.offline.add(command.leaf)
-            elif refusal is None and isinstance(command, BringOnline):
+            elif refusal is None and type(command) is BringOnline:
                 self.offline.discard(command.leaf)
 
     def _count_leases(self, events: Sequence[Event]) -> None:
