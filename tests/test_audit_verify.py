@@ -556,7 +556,9 @@ def test_the_command_that_copies_a_journal_copies_the_log_and_the_digests_with_i
 ) -> None:
     target = tmp_path / "copy"
     assert 0 == CliRunner().invoke(journal_app, ["backup", str(folder), str(target)]).exit_code
-    verdict = verify(target, keep(folder, tmp_path / "kept"))
+    kept = keep(folder, tmp_path / "kept")
+    verdict = verify(target, kept)
+    assert {FILE, "journal.db"} == {path.name for path in target.iterdir()}  # nothing is written
     assert ([], 8, 12, 3) == (verdict.problems, verdict.entries, verdict.refusals, verdict.compared)
 
 

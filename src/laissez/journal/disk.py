@@ -34,7 +34,11 @@ class System:
 
     def write(self, path: Path, parts: Iterable[bytes]) -> None:
         """Write a file and sync it."""
-        _write(path, os.O_TRUNC, parts)
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(file, "wb") as stream:
+            stream.writelines(parts)
+            stream.flush()
+            os.fsync(file)
 
     def keep(self, path: Path) -> None:
         file = os.open(path, os.O_RDONLY)
@@ -61,14 +65,6 @@ class System:
             return mmap.mmap(file, 0)
         finally:
             os.close(file)
-
-
-def _write(path: Path, flag: int, parts: Iterable[bytes]) -> None:
-    file = os.open(path, os.O_WRONLY | os.O_CREAT | flag, 0o600)
-    with os.fdopen(file, "wb") as stream:
-        stream.writelines(parts)
-        stream.flush()
-        os.fsync(file)
 
 
 system = System()

@@ -29,7 +29,7 @@ from laissez.journal.format import connect
 
 FILE = "beside.db"  # in the data folder
 APPLICATION_ID = 0x4C5A4253  # "LZBS", in the header of the file
-FORMAT = 1  # `user_version` in the header: raised when the tables change
+FORMAT = 2  # `user_version` in the header: raised when the tables change
 SUM_BYTES = 16
 MAY_PASS = {
     sqlite3.SQLITE_PERM,

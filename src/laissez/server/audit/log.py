@@ -20,6 +20,7 @@ import msgspec
 from msgspec.structs import replace
 
 from laissez.journal import Reader
+from laissez.journal.format import connect
 from laissez.server.audit.refusals import DAY_US, Line
 from laissez.server.beside import FILE, Beside, BesideFailed, reading
 from laissez.units import TimeError, format_time, parse_time
@@ -192,7 +193,11 @@ def copy(data: Path, target: Path) -> None:
             closing(Beside(target / FILE, identity)) as to,
         ):
             to.transact(lambda connection: _copy_rows(source, connection))
-    except BesideFailed as error:
+        with closing(connect(target / FILE, "rw")) as copied:
+            copied.execute(
+                "PRAGMA journal_mode = DELETE"
+            )  # to be read where nothing can be written
+    except (BesideFailed, sqlite3.Error) as error:
         log.error("the backup has no log of refusals: %s", error)
 
 
