@@ -292,6 +292,10 @@ def test_every_kind_of_source_and_map_is_read(tmp_path: Path) -> None:
             ["signals.s.source: expected one of csv, prometheus, python, found 'snmp'"],
         ),
         (
+            BASE + '[signals.s]\nsource = "python"',
+            ['signals.s.call: expected "package.module:name", found nothing'],
+        ),
+        (
             BASE + '[signals.s]\nsource = "python"\ncall = "math"',
             ["signals.s.call: expected \"package.module:name\", found 'math'"],
         ),

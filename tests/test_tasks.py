@@ -427,6 +427,7 @@ BAD = [
         task("{}"),
         "market.template: expected one of on_demand, spot, deadline, slo, found nothing",
     ),
+    (task("{template: {a: b}}"), "market.template: expected one of on_demand"),
     (
         task("{template: cheap}"),
         "market.template: expected one of on_demand, spot, deadline, slo, found 'cheap'",

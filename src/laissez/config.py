@@ -372,7 +372,8 @@ def _words(kind: inspect.Type) -> str:
         case inspect.DictType(_, value, least):
             return f"a table{_filled(least)}, each entry {_words(value)}"
         case inspect.CustomType(cls):
-            return str(getattr(cls, "expected", "the name of a file"))
+            usual = "the name of a file" if cls is Path else '"package.module:name"'
+            return str(getattr(cls, "expected", usual))
         case _:
             return _WORDS.get(type(kind), "a text in quotes")
 

@@ -183,7 +183,7 @@ def _given(probes: Probes) -> list[str]:
 def _offer(reader: Reader, document: TaskFile, scopes: Wish) -> tuple[str, Offer | None]:
     market = dict(document.market)
     template = market.pop("template", None)
-    if template not in TEMPLATES:
+    if not isinstance(template, str) or template not in TEMPLATES:
         reader.wrong(("market", "template"), unknown(template, TEMPLATES))
         return "", None
     offer = reader.table(("market",), TEMPLATES[template], market)
