@@ -68,10 +68,7 @@ def create(folder: Path, topology: Topology, open_orders_max: int) -> None:
 
 
 def open_folder(
-    folder: Path,
-    limits: Limits,
-    on_progress: Callable[[int, int], None] | None = None,
-    start_clock: Callable[[int], Clock] = Clock,
+    folder: Path, limits: Limits, start_clock: Callable[[int], Clock] = Clock
 ) -> Opened:
     """Recover everything. Garbage collection is off meanwhile: millions of objects are made, and
     all of them stay."""
@@ -79,62 +76,53 @@ def open_folder(
     collects = gc.isenabled()
     gc.disable()
     try:
-        recovered = recover(
-            journal, begin=Replaying.begin, restore=Replaying.restore, on_progress=on_progress
-        )
-        exchange = recovered.machine.exchange
-        clock = start_clock(max(journal.last_at, exchange.market.now))
-        event_log = EventLog(limits.history_events_max, round(limits.history_hours * HOUR_US))
-        idempotency_keys = IdempotencyKeys(
-            limits.idempotency_keys_max, round(limits.idempotency_hours * HOUR_US)
-        )
-        _refill(journal, recovered.machine.codec, event_log, idempotency_keys, clock.now(), limits)
+        return _recovered(journal, limits, start_clock)
     except BaseException:
         journal.close()
         raise
     finally:
         if collects:
             gc.enable()
-    return Opened(
+
+
+def _recovered(journal: Journal, limits: Limits, start_clock: Callable[[int], Clock]) -> Opened:
+    recovered = recover(journal, begin=Replaying.begin, restore=Replaying.restore)
+    exchange, codec = recovered.machine.exchange, recovered.machine.codec
+    history_us = round(limits.history_hours * HOUR_US)
+    keys_us = round(limits.idempotency_hours * HOUR_US)
+    opened = Opened(
         journal,
         exchange,
-        clock,
-        event_log,
-        idempotency_keys,
+        start_clock(max(journal.last_at, exchange.market.now)),
+        EventLog(limits.history_events_max, history_us),
+        IdempotencyKeys(limits.idempotency_keys_max, keys_us),
         recovered.replayed,
         recovered.snapshot_seq,
         recovered.warnings,
     )
+    now = opened.clock.now()
+    _refill(opened, codec, now - history_us, now - keys_us)
+    return opened
 
 
-def _refill(
-    journal: Journal,
-    codec: Codec,
-    event_log: EventLog,
-    idempotency_keys: IdempotencyKeys,
-    now: int,
-    limits: Limits,
-) -> None:
+def _refill(opened: Opened, codec: Codec, history_from: int, keys_from: int) -> None:
     """Read the journal backwards until neither index takes more or all that is older is too
     old."""
-    history_from = now - round(limits.history_hours * HOUR_US)
-    remembered_from = now - round(limits.idempotency_hours * HOUR_US)
-    room_in_history = room_in_remembered = True
+    journal, event_log, keys = opened.journal, opened.event_log, opened.idempotency_keys
+    room_for_events = room_for_keys = True
     with journal.reader() as reader:
         for group in reader.groups_backwards(journal.last + 1):
             for seq in range(group.last, group.first - 1, -1):
                 entry = group.entries[seq - group.first]
-                if room_in_history:
-                    room_in_history = entry.at >= history_from and event_log.add_older(
-                        entry.at, seq, *codec.tenants_in(entry.outcome)
-                    )
-                if room_in_remembered and entry.at >= remembered_from:
+                room_for_events = room_for_events and entry.at >= history_from
+                if room_for_events:
+                    tenants = codec.tenants_in(entry.outcome)
+                    room_for_events = event_log.add_older(entry.at, seq, *tenants)
+                room_for_keys = room_for_keys and entry.at >= keys_from
+                if room_for_keys:
                     who, id = codec.who_and_id(entry.request)
-                    if id:
-                        room_in_remembered = idempotency_keys.add_older(entry.at, who, id, seq)
-                else:
-                    room_in_remembered = False
-            if not room_in_history and not room_in_remembered:
+                    room_for_keys = not id or keys.add_older(entry.at, who, id, seq)
+            if not room_for_events and not room_for_keys:
                 return
 
 
