@@ -367,7 +367,7 @@ def test_a_stream_that_nobody_can_open_takes_no_place(tmp_path: Path) -> None:
         principal = authenticate(world.gateway.exchange.keys, world.secrets["ann"])
         assert principal is not None
         with pytest.raises(Exception, match="from 0 to 0"):
-            await EventStream(world.app.site, principal).open(7)
+            await EventStream(world.app.site, principal, 7).open()
         assert 0 == len(world.places) and [] == world.gateway.following()
         for query in ("limit=3", "cursor=x", "after=x"):
             assert (

@@ -59,8 +59,8 @@ async def _stream(call: Call, after: int | None) -> Answer:
     last = _number(call.last_event_id or None, "Last-Event-ID")
     call.gateway.admission.check_open()
     call.admit_items(0)
-    stream = EventStream(call.site, call.principal)
-    await stream.open(after if last is None else last)
+    stream = EventStream(call.site, call.principal, after if last is None else last)
+    await stream.open()
     return Answer(None, streams=stream.serve)
 
 
@@ -96,8 +96,17 @@ class Stream:
         self._over = asyncio.Event()
         self._reason = ""
 
-    def _take_place(self) -> None:
+    async def open(self) -> None:
         self._site.places.enter(self._holder, self._gateway.places_max(self._principal))
+        try:
+            await self._begin()
+        except BaseException:
+            self._leave()
+            raise
+
+    async def _begin(self) -> None:
+        """Look up what is sent first, so that a refusal can still be answered as a problem."""
+        raise NotImplementedError
 
     def _leave(self) -> None:
         self._site.places.leave(self._holder)
@@ -150,34 +159,28 @@ class Stream:
 class EventStream(Stream):
     """Follows its holder's events like a session, but only sends."""
 
-    def __init__(self, site: Site, principal: Principal) -> None:
+    def __init__(self, site: Site, principal: Principal, after: int | None) -> None:
         super().__init__(site, principal)
         self.watch = RateWatch(WARN_WITHIN_PPM)
         self._queue: list[bytes] = []
         self._queued_bytes = 0
         self._missed: list[bytes] = []  # before it followed: a page at most
-        self._after: int | None = None  # the last event sent, while it catches up
+        self._after = after  # the last event that the client has seen
         self._is_following = False
         # an id without data: where to resume if the stream breaks before its first event
         self._bookmark = b""
         self._wake = asyncio.Event()
 
-    async def open(self, after: int | None) -> None:
-        """Take a place. If it missed at most a page it follows from this instant, and what happens
-        meanwhile is queued."""
-        self._take_place()
-        gateway = self._gateway
-        try:
-            latest = gateway.latest(self._holder)
-            if after is not None and latest - after > PAGE:
-                gateway.event_log.check_kept(self._holder, after, latest)
-                await gateway.all_durable()
-                self._after = after
-            else:
-                await self._follow(after)
-        except BaseException:
-            self._leave()
-            raise
+    async def _begin(self) -> None:
+        """If it missed at most a page it follows from this instant, and what happens meanwhile is
+        queued."""
+        gateway, after = self._gateway, self._after
+        latest = gateway.latest(self._holder)
+        if after is not None and latest - after > PAGE:
+            gateway.event_log.check_kept(self._holder, after, latest)
+            await gateway.all_durable()
+        else:
+            await self._follow(after)
 
     async def _follow(self, after: int | None) -> None:
         gateway = self._gateway
@@ -203,7 +206,7 @@ class EventStream(Stream):
 
     async def _send_all(self) -> None:
         await self._request.send(BEAT + self._bookmark)
-        if self._after is not None:
+        if self._after is not None and not self._is_following:
             await self._catch_up(self._after)
         if self._missed:
             await self._request.send(b"".join(self._missed))
@@ -252,14 +255,9 @@ class EventStream(Stream):
 class LevelStream(Stream):
     """Sends every leaf once, then what is different each time."""
 
-    async def open(self) -> None:
-        self._take_place()
+    async def _begin(self) -> None:
         self._gateway.keep(self)
-        try:
-            await self._site.levels.look_now()
-        except BaseException:
-            self._leave()
-            raise
+        await self._site.levels.look_now()
 
     def _leave(self) -> None:
         self._gateway.let_go(self)

@@ -12,7 +12,7 @@ from laissez.market.commands import BringOnline, SetControls, SetFloor, TakeOffl
 from laissez.market.reasons import Reason
 from laissez.server.gateway import Gateway
 from laissez.server.http.call import Answer, Call
-from laissez.server.http.paging import Cursor, page, paths_after, weighed_page
+from laissez.server.http.paging import Cursor, page, paths_after
 from laissez.server.http.request import bad_request
 from laissez.server.views import SHOWN_MAX, quote_view, reached
 from laissez.units import HOUR_US, format_time
@@ -49,15 +49,13 @@ def get_topology(call: Call) -> Answer:
         Node(path, topology.level_of(path), topology.leaf_count(path), children(path))
         for path in paths_after(call, "topology", paths)
     )
-    found, items = weighed_page(
-        call,
-        "topology",
-        nodes,
-        lambda node: Cursor(node.path),
-        lambda node: 1 + len(node.children) // CHILDREN_PER_ITEM,
-    )
-    call.owe_items(items)
+    found = page(call, "topology", nodes, lambda node: Cursor(node.path), _weight)
+    call.owe_items(sum(map(_weight, found.data)))
     return Answer(found)
+
+
+def _weight(node: Node) -> int:
+    return 1 + len(node.children) // CHILDREN_PER_ITEM
 
 
 def get_prices(call: Call) -> Answer:

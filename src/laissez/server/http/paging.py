@@ -10,7 +10,7 @@ import base64
 import binascii
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -69,30 +69,24 @@ def _text(list_name: str, cursor: Cursor) -> str:
     return base64.urlsafe_b64encode(raw).decode().rstrip("=")
 
 
-def page(call: Call, list_name: str, items: Iterable[T], place: Callable[[T], Cursor]) -> Page[T]:
-    """The first of `items`, which begin after the cursor, and where the next page begins."""
-    return weighed_page(call, list_name, items, place, lambda item: 1)[0]
-
-
-def weighed_page(
+def page(
     call: Call,
     list_name: str,
     items: Iterable[T],
     place: Callable[[T], Cursor],
-    weigh: Callable[[T], int],
-) -> tuple[Page[T], int]:
-    """A page and its weight, for items of very different lengths. Together they weigh at most what
-    a page may hold, unless the first alone weighs more."""
+    weigh: Callable[[Any], int] = lambda item: 1,
+) -> Page[T]:
+    """The first of `items`, which begin after the cursor, and where the next page begins. Together
+    they weigh at most what a page may hold, unless the first alone weighs more."""
     limit, most = limit_of(call), call.gateway.limits.page_max
     found: list[T] = []
     weight = 0
     for item in items:
-        more = weigh(item)
-        if found and (len(found) == limit or weight + more > most):
-            return Page(tuple(found), True, _text(list_name, place(found[-1]))), weight
+        weight += weigh(item)
+        if found and (len(found) == limit or weight > most):
+            return Page(tuple(found), True, _text(list_name, place(found[-1])))
         found.append(item)
-        weight += more
-    return Page(tuple(found), False, None), weight
+    return Page(tuple(found), False, None)
 
 
 def of_accounts(

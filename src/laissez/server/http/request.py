@@ -17,7 +17,7 @@ import httptools
 import msgspec
 
 from laissez.server.audit.refusals import address
-from laissez.server.http.response import Headers, problem_parts
+from laissez.server.http.response import JSON, Headers, problem_parts
 from laissez.wire.decoding import unreadable
 from laissez.wire.duplicate_keys import DuplicateKey
 from laissez.wire.duplicate_keys import check_json as check_once
@@ -27,7 +27,6 @@ from laissez.wire.problems import Code, ProblemError
 if TYPE_CHECKING:
     from laissez.server.http.protocol import HttpConnection
 
-JSON = b"application/json"
 QUERY_FIELDS_MAX = 20
 # the headers that matter here
 WANTED = frozenset(
