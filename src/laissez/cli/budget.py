@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from enum import StrEnum
 from typing import Annotated
 
@@ -15,6 +14,7 @@ from laissez.cli.output import Format, FormatOption
 from laissez.cli.tables import Column, moment, money, show_json, show_one
 from laissez.client import Client
 from laissez.client.errors import Forbidden, NotFound
+from laissez.units import parse_amount
 from laissez.wire.figures import Budget
 
 app = typer.Typer(
@@ -33,7 +33,7 @@ class Action(StrEnum):
 
 def lasts_until(budget: Budget) -> str:
     """Also of one that is spent: then it is when that was."""
-    is_over = budget.state == "spent" or not Decimal(budget.left)
+    is_over = budget.state == "spent" or not parse_amount(budget.left)
     return moment(budget.ends_at) or ("it is over" if is_over else "further on")
 
 

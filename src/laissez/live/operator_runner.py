@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from decimal import Decimal
 from itertools import islice
 from typing import Final
 
@@ -18,7 +17,7 @@ from laissez.market import commands
 from laissez.market.answers import ControlsView
 from laissez.market.commands import Band, OperatorCommand
 from laissez.operators import Alarm, Decision, Memory, Operator, OperatorView, Places
-from laissez.units import SECOND_US, format_price, parse_price
+from laissez.units import SECOND_US, format_price, parse_amount, parse_price
 from laissez.wire import events, requests
 from laissez.wire.limits import BATCH_COMMANDS_MAX
 
@@ -215,17 +214,13 @@ def _setting(band: Band | None) -> requests.BandSetting | None:
     return (
         None
         if band is None
-        else requests.BandSetting(
-            f"{Decimal(band.fraction_ppm) / PPM:f}", band.interval_us / SECOND_US
-        )
+        else requests.BandSetting(format_price(band.fraction_ppm), band.interval_us / SECOND_US)
     )
 
 
 def _band(band: events.Band | None) -> Band | None:
     return (
-        None
-        if band is None
-        else Band(int(Decimal(band.fraction) * PPM), round(band.seconds * SECOND_US))
+        None if band is None else Band(parse_amount(band.fraction), round(band.seconds * SECOND_US))
     )
 
 

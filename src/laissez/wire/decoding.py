@@ -3,7 +3,6 @@ or a clear refusal."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +12,15 @@ from laissez.exchange.commands import Action
 from laissez.market import commands as to_market
 from laissez.market.reasons import Reason
 from laissez.market.topology import DEPTH_MAX, NODE_NAME_MAX
-from laissez.units import SECOND_US, MoneyError, TimeError, format_time, parse_price, parse_time
+from laissez.units import (
+    SECOND_US,
+    MoneyError,
+    TimeError,
+    format_time,
+    parse_amount,
+    parse_price,
+    parse_time,
+)
 from laissez.wire import requests as wire
 from laissez.wire.ids import LEASE, ORDER, WEBHOOK, number_of, tag_of
 from laissez.wire.limits import CLIENT_ID_MAX
@@ -22,10 +29,6 @@ from laissez.wire.texts import EXPECTED_RATE, no_lease, no_order, no_webhook
 
 # characters: of the longest path. What is refused is stored too, so nobody may send names at will
 NAME_MAX = DEPTH_MAX * (NODE_NAME_MAX + 1)
-
-# what is refused is stored too, and must fit 64 bits
-_PER_HOUR = re.compile(r"[0-9]{1,10}(\.[0-9]{1,6})?", re.ASCII)
-_AMOUNT = re.compile(r"[0-9]{1,12}(\.[0-9]{1,6})?", re.ASCII)
 
 ACTIONS = {action.name.lower(): action for action in Action}
 
@@ -51,27 +54,22 @@ def read_price(text: str, field: str) -> int:
 
 def read_amount(text: str, field: str) -> int:
     """Millionths of a dollar from dollars. Whether so much is possible is the exchange's to say."""
-    if _AMOUNT.fullmatch(text) is None:
-        raise ProblemError(
-            Code.BAD_REQUEST,
-            f'{field}: expected dollars, digits with at most six decimals such as "250.50", found'
-            f" {text[:40]!r}",
-        )
-    whole, _, decimals = text.partition(".")
-    return int(whole + decimals.ljust(6, "0"))
+    try:
+        return parse_amount(text)
+    except MoneyError as error:
+        raise ProblemError(Code.BAD_REQUEST, f"{field}: {error}") from None
 
 
 def read_cap(text: str | None, field: str) -> int | None:
     """Millionths of a dollar per hour from dollars per hour."""
     if text is None:
         return None
-    whole, _, decimals = text.partition(".")
-    micro = int(whole + decimals.ljust(6, "0")) if _PER_HOUR.fullmatch(text) is not None else None
-    if micro is None or micro > PER_HOUR_MAX:
+    try:
+        return parse_amount(text, PER_HOUR_MAX)
+    except MoneyError:
         raise ProblemError(
             Code.BAD_REQUEST, f"{field}: expected {EXPECTED_RATE}, found {text[:40]!r}"
-        )
-    return micro
+        ) from None
 
 
 def read_caps(asked: wire.Caps) -> commands.Caps:

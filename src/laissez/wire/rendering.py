@@ -17,7 +17,7 @@ from laissez.exchange.events import Applied
 from laissez.market import events as market
 from laissez.market.commands import Alternative
 from laissez.market.commands import Band as MarketBand
-from laissez.units import SECOND_US, format_price, format_time
+from laissez.units import SECOND_US, format_amount, format_price, format_time
 from laissez.wire import events as wire
 from laissez.wire import requests
 from laissez.wire.ids import lease_id, order_id, tag_of, webhook_id
@@ -31,11 +31,6 @@ def optional_price(micro: int | None) -> str | None:
 
 def optional_time(us: int | None) -> str | None:
     return None if us is None else format_time(us)
-
-
-def amount(micro: int) -> str:
-    """Dollars with six decimals."""
-    return f"{micro // 1_000_000}.{micro % 1_000_000:06d}"
 
 
 def in_force(alternatives: tuple[Alternative, ...]) -> tuple[wire.InForce, ...]:
@@ -147,7 +142,7 @@ def _budget_set(event: exchange.BudgetSet) -> wire.Event:
     if event.amount is None:  # a budget that was removed does nothing any more
         return wire.BudgetSet(format_time(event.at), None)
     return wire.BudgetSet(
-        format_time(event.at), amount(event.amount), action_text(event.action), event.kept
+        format_time(event.at), format_amount(event.amount), action_text(event.action), event.kept
     )
 
 
@@ -155,8 +150,8 @@ def _budget_warning(event: exchange.BudgetWarning) -> wire.Event:
     return wire.BudgetWarning(
         format_time(event.at),
         event.percent,
-        amount(event.spent),
-        amount(event.amount),
+        format_amount(event.spent),
+        format_amount(event.amount),
         price(event.rate),
         optional_time(event.ends_at),
     )
@@ -164,7 +159,10 @@ def _budget_warning(event: exchange.BudgetWarning) -> wire.Event:
 
 def _budget_spent(event: exchange.BudgetSpent) -> wire.Event:
     return wire.BudgetSpent(
-        format_time(event.at), action_text(event.action), amount(event.spent), amount(event.amount)
+        format_time(event.at),
+        action_text(event.action),
+        format_amount(event.spent),
+        format_amount(event.amount),
     )
 
 
