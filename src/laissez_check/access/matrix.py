@@ -20,6 +20,7 @@ import msgspec
 from msgspec.structs import replace
 from websockets.exceptions import WebSocketException
 
+from laissez.server.beside import FILE as BESIDE
 from laissez_check.access import unmistakable
 from laissez_check.access.probes import probe
 from laissez_check.access.session import try_batches, try_sessions
@@ -93,7 +94,7 @@ async def _run(
         world = World(line, (server.data / "keys" / "operator.key").read_text().strip())
         await world.found()
         await _try_all(world, tried, only, tell)
-        written = [folder / "server.log", *server.data.glob("audit/*")]
+        written = [folder / "server.log", *server.data.glob(f"{BESIDE}*")]
         for about in ("order", "lease", "budgets"):
             await world.thing(about)
         figures = (await world.do(OPERATOR, "GET", "/metrics")).body.decode()
