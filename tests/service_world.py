@@ -28,7 +28,7 @@ from laissez.server.data_folder import create, open_folder
 from laissez.server.gateway import Gateway
 from laissez.server.http import events as http_events
 from laissez.server.http.app import App, make_app
-from laissez.server.quotas import StreamQuota
+from laissez.server.rate_limits import StreamQuota
 from laissez.server.settings import Limits, Server, Settings
 from laissez.server.signins import SignIns
 from laissez.server.websocket import sessions

@@ -13,8 +13,7 @@ from laissez.exchange.events import Applied, Event, tenant_of
 from laissez.exchange.names import Names
 from laissez.market.events import FloorSet, LimitSet
 from laissez.server.data_folder import open_folder
-from laissez.server.event_log import EventLog
-from laissez.server.idempotency import IdempotencyKeys
+from laissez.server.event_log import EventLog, IdempotencyKeys
 from laissez.server.settings import Limits
 from laissez.wire.problems import ProblemError
 from service_world import HOUR_US, World, with_service

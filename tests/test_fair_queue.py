@@ -10,8 +10,14 @@ import pytest
 
 from laissez.exchange.commands import OPERATOR
 from laissez.server.clock import Clock
-from laissez.server.coalesce import CoalescedWrites
-from laissez.server.fair_queue import BAD_FOR_US, PIECE_US, REQUESTS_MAX, TURN_US, FairQueue
+from laissez.server.fair_queue import (
+    BAD_FOR_US,
+    PIECE_US,
+    REQUESTS_MAX,
+    TURN_US,
+    CoalescedWrites,
+    FairQueue,
+)
 from laissez.server.rate_limits import DELAY_S_MAX, KEPT_MAX, RefusalPace
 from laissez.server.settings import Limits
 

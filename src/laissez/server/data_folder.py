@@ -16,8 +16,7 @@ from laissez.journal import Journal, JournalForeign, Reader, SnapshotUnusable, r
 from laissez.journal.recovery import replay
 from laissez.market import Market, SnapshotError, Topology
 from laissez.server.clock import Clock
-from laissez.server.event_log import EventLog
-from laissez.server.idempotency import IdempotencyKeys
+from laissez.server.event_log import EventLog, IdempotencyKeys
 from laissez.server.settings import Limits
 from laissez.units import HOUR_US
 

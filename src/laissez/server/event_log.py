@@ -1,8 +1,8 @@
-"""Where in the journal the latest events are, for streams that resume: each tenant's by their dense
-numbers, and the operator's, which are all.
+"""An index over the latest entries of the journal: which of them hold a holder's events, for
+streams that resume, and which of them answered an idempotency key.
 
-Only places are kept; the events are read from the journal when somebody asks. Bounded by age and by
-count over all tenants; the oldest go first.
+Only sequence numbers are kept; events and answers are read from the journal on demand. Both parts
+are bounded by age and by count over all tenants, and forget the oldest first.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ class Place(msgspec.Struct, frozen=True, gc=False):
 
 
 class EventLog:
+    """A tenant's events are found by its own dense numbers, the operator's by those of all."""
+
     def __init__(self, events_max: int, age_max_us: int) -> None:
         self._events_max = events_max
         self._age_max_us = age_max_us
@@ -53,15 +55,14 @@ class EventLog:
         self.forget(at)
 
     def forget(self, now: int) -> None:
-        """What is too old or too much. Also when nothing is added: else what a tenant still finds
-        would tell it whether others did anything."""
+        """Drop what is too old or too much. This also happens when nothing is added: otherwise what
+        a tenant still finds would reveal whether others did anything."""
         oldest = now - self._age_max_us
         while self._places and (self._count > self._events_max or self._places[0].at < oldest):
             self._forget()
 
     def add_older(self, at: int, seq: int, first: int, tenants: tuple[str | None, ...]) -> bool:
-        """Put an entry before all others, as when the journal is read backwards; False once there
-        is no room."""
+        """Add an entry before all others, reading the journal backwards; False if it is full."""
         if not tenants:
             return True
         if self._count + len(tenants) > self._events_max:
@@ -87,7 +88,7 @@ class EventLog:
         return [place.seq for place in _part(self._places, begin, most)]
 
     def check_kept(self, holder: str, n: int, latest: int) -> None:
-        """Are all of a holder's events after number `n` still there?"""
+        """Raise a problem unless all of a holder's events after number `n` are kept."""
         gone_until = self.gone_until(holder, latest)
         if not 0 <= n <= latest:
             raise ProblemError(
@@ -135,9 +136,60 @@ class EventLog:
                     del self._by_tenant[tenant]
 
 
+class IdempotencyKeys:
+    """The request made under each client's id, so that a repeat is answered and not carried out
+    twice."""
+
+    def __init__(self, ids_max: int, age_max_us: int) -> None:
+        self._ids_max = ids_max
+        self._age_max_us = age_max_us
+        self._by_holder: dict[str, dict[str, int]] = {}
+        self._oldest: deque[tuple[int, str, str]] = deque()
+
+    def find(self, holder: str, id: str) -> int | None:
+        """The sequence number of the request made under this id."""
+        ids = self._by_holder.get(holder)
+        return None if ids is None else ids.get(id)
+
+    def add(self, at: int, holder: str, id: str, seq: int) -> None:
+        ids = self._by_holder.get(holder)
+        if ids is None:
+            ids = self._by_holder[holder] = {}
+        ids[id] = seq
+        self._oldest.append((at, holder, id))
+        self.forget(at)
+
+    def forget(self, now: int) -> None:
+        """Drop what is too old or too many, also when none is added, as `EventLog.forget` does."""
+        while self._oldest and (
+            len(self._oldest) > self._ids_max or self._oldest[0][0] < now - self._age_max_us
+        ):
+            self._forget(*self._oldest.popleft())
+
+    def add_older(self, at: int, holder: str, id: str, seq: int) -> bool:
+        """Add one before all others, reading the journal backwards; False if it is full."""
+        if len(self._oldest) >= self._ids_max:
+            return False
+        ids = self._by_holder.setdefault(holder, {})
+        # An id that was forgotten and used again stands for the later request.
+        if id not in ids:
+            ids[id] = seq
+            self._oldest.appendleft((at, holder, id))
+        return True
+
+    def __len__(self) -> int:
+        return len(self._oldest)
+
+    def _forget(self, at: int, holder: str, id: str) -> None:
+        ids = self._by_holder[holder]
+        del ids[id]
+        if not ids:
+            del self._by_holder[holder]
+
+
 def _part(items: Sequence[T], begin: int, most: int | None) -> Iterable[T]:
-    """From `begin` on. A few of them are looked up: going there step by step would take long where
-    a million are kept."""
+    """The items from `begin` on, at most `most`. Indexing a few is faster than walking past a
+    million."""
     if most is None:
         return islice(items, begin, None)
     return [items[index] for index in range(begin, min(begin + most, len(items)))]

@@ -1,15 +1,14 @@
-"""A fair queue: work that has to wait stands in a line of its holder. Lines are served in turn,
-a little at a time.
+"""A fair queue with load shedding. Work that must wait stands in a line per holder; lines are
+served round robin, a little at a time.
 
-While the service keeps up nobody waits, and all this costs is a look at the clock. When more has
-come than can be done in one turn of the event loop, the rest stands in line, and between two turns
-answers go out and new requests are read. So one holder that sends much waits for itself alone.
+While the server keeps up, work is done at once and the queue costs one reading of the clock. When
+more arrives than one turn of the event loop can do, the rest waits, and between two turns replies
+leave and new requests are read. A holder that sends much waits behind its own work only.
 
-A burst is waited out. A line that has not been empty for a while is not going to be: in it, whoever
-has waited too long is turned away, which costs little, and those behind are served in time. So is
-everybody who has waited too long once all have for a while, until nobody waits any more. (The
-thought is that of CoDel, RFC 8289: a queue that empties is good, one that stands is bad.) The
-operator is served first and never turned away.
+Shedding follows CoDel (RFC 8289): a queue that empties is a burst and is waited out; one that
+stands is overload. In a line that has not been empty for a while, work that has waited too long is
+refused, which is cheap, so that the work behind it is served in time. Once all lines have been late
+for a while, this applies to everybody. The operator is served first and never refused.
 """
 
 from __future__ import annotations
@@ -21,38 +20,63 @@ from typing import Protocol
 
 from laissez.exchange.commands import OPERATOR
 from laissez.server.clock import Clock
-from laissez.server.coalesce import CoalescedWrites
 
-# of work in one turn of the loop: who arrives meanwhile waits that long, and what is done together
-# is stored and sent together
+# of work in one turn of the loop. New arrivals wait that long; what is done together is stored and
+# sent together.
 TURN_US = 10_000
 PIECE_US = 2_000  # of work for one line at a time
-# over HTTP in one turn: each is only begun here, carried out a moment later, and nobody knows how
-# long that takes
+# HTTP requests begun in one turn: they are carried out a moment later, for an unknown time
 REQUESTS_MAX = 4
-BAD_FOR_US = 100_000  # a line that is late for so long stays so
+BAD_FOR_US = 100_000  # a line that has been late for this long is overloaded, not bursting
 RETRY_AFTER_S = 1.0
 
 
+class CoalescedWrites:
+    """Writes to each peer once, at the end of the work that produced several replies for it.
+
+    Used in a `with` around that work. Leaving the write to the loop's next turn would delay replies
+    by a whole turn when the server is behind."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._sends: list[Callable[[], None]] | None = None
+
+    def send_soon(self, send: Callable[[], None]) -> None:
+        """Call `send` at the end of the current work, or in the loop's next turn."""
+        if self._sends is None:
+            self._loop.call_soon(send)
+        else:
+            self._sends.append(send)
+
+    def __enter__(self) -> None:
+        assert self._sends is None
+        self._sends = []
+
+    def __exit__(self, *raised: object) -> None:
+        sends, self._sends = self._sends, None
+        for send in sends or ():
+            send()
+
+
 class Work(Protocol):
-    """Something that somebody has asked for."""
+    """A frame or request that waits."""
 
     def carry_out(self, may_go_on: Callable[[], bool]) -> bool:
-        """Do it, or a part of it, and stop when it may not go on; says whether it is done."""
+        """Do all or part of it, stopping when `may_go_on` says so; returns whether it is done."""
 
     def turn_away(self) -> int:
-        """Refuse it, as cheaply as can be; says how many requests that were."""
+        """Refuse it cheaply; returns how many requests that were."""
 
 
 class Line:
-    """What one holder waits for."""
+    """The work of one holder that waits."""
 
     __slots__ = ("name", "since", "works")
 
     def __init__(self, name: str, since: int) -> None:
         self.name = name
         self.works: deque[tuple[int, Work]] = deque()
-        self.since = since  # it was empty before that
+        self.since = since  # when it was last empty
 
 
 class FairQueue:
@@ -71,15 +95,15 @@ class FairQueue:
         self._began = 0
         self._until = 0
         self._begun = 0  # requests over HTTP, in this turn
-        self._late_since: int | None = None  # from when on everybody was late
+        self._late_since: int | None = None  # since when all lines have been late
         self._is_behind = False
 
     def __len__(self) -> int:
-        """How many wait."""
+        """How many frames and requests wait."""
         return sum(len(line.works) for line in self._ring)
 
     def may_go_on(self) -> bool:
-        """Nobody waits, and this turn is not over: what has come can be done at once."""
+        """Whether new work can be done at once: nothing waits, and this turn is not over."""
         if self._ring:
             return False
         now = self._clock.now()
@@ -89,18 +113,18 @@ class FairQueue:
         return True
 
     def may_begin(self) -> bool:
-        """The same for a request over HTTP, which is only begun now; if so, it is."""
+        """The same for an HTTP request, which counts as begun if so."""
         if not self.may_go_on() or self._begun >= REQUESTS_MAX:
             return False
         self._begun += 1
         return True
 
     def in_time(self) -> bool:
-        """Whether this turn still lasts, for whoever has begun something in it."""
+        """Whether this turn still lasts."""
         return self._clock.now() < self._until
 
     def wait(self, name: str, work: Work) -> None:
-        """Let it stand in line."""
+        """Queue work behind that of its holder."""
         now = self._clock.now()
         line = self._lines.get(name)
         if line is None:
@@ -124,8 +148,7 @@ class FairQueue:
         self._loop.call_soon(self._end)
 
     def _end(self) -> None:
-        """The loop has come round: what has arrived since has been read. If somebody waits, the
-        next turn is theirs."""
+        """The loop has come round and read what arrived. Serve the lines that wait, if any."""
         self._in_turn = False
         now = self._clock.now()
         self.on_turn((now - self._began) / 1e6)
@@ -143,7 +166,7 @@ class FairQueue:
                 self._turn_late_away(line, now)
                 if line.works and (now := self._clock.now()) < self._until:
                     self._serve_one(line, now)
-            finally:  # a bug in one answer must not keep the others of the line waiting for ever
+            finally:  # a bug in one answer must not block the line for ever
                 if line.works:
                     self._stand(line)
                 else:
@@ -160,7 +183,7 @@ class FairQueue:
             line.works.appendleft((arrived, work))
 
     def begun(self) -> None:
-        """A request over HTTP that stood in line was begun."""
+        """Count an HTTP request that waited and has begun."""
         self._begun += 1
 
     def _turn_late_away(self, line: Line, now: int) -> None:
@@ -169,8 +192,8 @@ class FairQueue:
             now = self._clock.now()
 
     def _is_bad(self, line: Line, arrived: int, now: int) -> bool:
-        """Has it waited for too long, in a line that has not been empty for a while, or while
-        everybody has in all lines?"""
+        """Whether work that arrived then has waited too long in an overloaded line, or while all
+        lines are late."""
         if line.name == OPERATOR:
             return False
         if now - arrived <= self._wait_us_max:

@@ -36,10 +36,9 @@ from laissez.server.admission import Admission, failed
 from laissez.server.audit.refusals import Refusals
 from laissez.server.auth import Principal
 from laissez.server.clock import Clock
-from laissez.server.coalesce import CoalescedWrites
-from laissez.server.event_log import EventLog
+from laissez.server.event_log import EventLog, IdempotencyKeys
 from laissez.server.event_reader import EventReader
-from laissez.server.idempotency import IdempotencyKeys
+from laissez.server.fair_queue import CoalescedWrites
 from laissez.server.rates import RateWatch
 from laissez.server.settings import Limits
 from laissez.wire.events import Notice, Numbered

@@ -23,7 +23,7 @@ from laissez.server.data_folder import Opened
 from laissez.server.gateway import Commit, Gateway
 from laissez.server.http.app import make_app
 from laissez.server.http.static import FOLDER
-from laissez.server.quotas import StreamQuota
+from laissez.server.rate_limits import StreamQuota
 from laissez.server.retention import Archiver, MakeCopy, Snapshotter, by_fork
 from laissez.server.settings import Settings
 from laissez.server.signins import SignIns

@@ -27,7 +27,7 @@ from laissez.market.commands import BringOnline, TakeOffline
 from laissez.market.events import LeaseEnded, LeaseStarted
 from laissez.market.reasons import EndReason
 from laissez.server.gateway import Entered, Gateway
-from laissez.server.quotas import StreamQuota
+from laissez.server.rate_limits import StreamQuota
 from laissez.server.webhooks.delivery import Tally
 from laissez.units import CHARGE_PER_MICRO_DOLLAR
 from laissez.wire.texts import code_of

@@ -1,5 +1,5 @@
-"""Rate limits: how many commands and questions a tenant may send, and how fast refusals are
-answered."""
+"""What a holder may use: commands and questions per second, refusals per second, and open sessions
+and streams."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from laissez.wire.problems import Code, ProblemError
 
 DELAY_S_MAX = 10.0  # about as long as clients wait for an answer
 KEPT_MAX = 10_000  # of those who were refused last
+RETRY_AFTER_S = 1.0
 
 
 class RateLimit:
@@ -27,7 +28,7 @@ class RateLimit:
         self._at = now
 
     def take(self, count: int, now: int) -> None:
-        """Use `count` commands up, or say when there will be enough."""
+        """Take `count` tokens, or refuse and say when there will be enough."""
         left = min(self.burst * SECOND_US, self._left + (now - self._at) * self.per_second)
         self._at = now
         missing = count * SECOND_US - left
@@ -47,13 +48,13 @@ class RateLimit:
         self._left = min(self.burst * SECOND_US, self._left + count * SECOND_US)
 
     def owe(self, count: int, now: int) -> None:
-        """Use `count` up, also more than are left, for what could not be known before it was asked
-        for. Whoever owes some must wait until they are there again."""
+        """Take `count` tokens even if fewer are left, for a cost that is known only afterwards. The
+        next request waits until the debt is paid."""
         self.take(0, now)
         self._left -= count * SECOND_US
 
     def check(self, now: int) -> None:
-        """As `take`, for one, and nothing is used up."""
+        """Refuse as `take` would for one token, but take none."""
         if self._left + (now - self._at) * self.per_second < SECOND_US or self.burst == 0:
             self.take(1, now)
 
@@ -79,7 +80,7 @@ class RateLimit:
 
 
 class Pace:
-    """A bucket that may owe."""
+    """A token bucket that may go into debt."""
 
     __slots__ = ("_at", "_left")
 
@@ -88,7 +89,7 @@ class Pace:
         self._at = now
 
     def take(self, count: int, per_second: int, burst: int, now: int) -> float:
-        """Use `count` answers up; says after how many seconds they may be given."""
+        """Take `count` tokens; returns after how many seconds the answers may be sent."""
         left = (
             min(burst * SECOND_US, self._left + (now - self._at) * per_second) - count * SECOND_US
         )
@@ -98,11 +99,11 @@ class Pace:
 
 
 class RefusalPace:
-    """Refusals are answered at a pace, because they are cheap to cause and not free to give.
+    """Limits how fast refusals are answered: they are cheap to cause and not free to send.
 
-    Above the pace an answer comes later. A connection asks one thing at a time, so that holds up
-    its own sender and nobody else. Holders have a pace each; callers without a good key have one
-    per address.
+    Above the limit a refusal is delayed. A connection sends one request at a time, so the delay
+    holds up its own sender only. Each holder has a limit; callers without a valid key have one per
+    address.
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -115,7 +116,7 @@ class RefusalPace:
         return len(self._kept)
 
     def delay_s(self, who: str, now: int, count: int = 1) -> float:
-        """How long `who` must wait for so many answers."""
+        """How long to delay `count` answers to `who`."""
         pace = self._kept.get(who)
         if pace is None:
             pace = self._kept[who] = Pace(self._burst, now)
@@ -126,3 +127,30 @@ class RefusalPace:
         delay_s = pace.take(count, self._per_second, self._burst, now)
         self.delayed += delay_s > 0
         return delay_s
+
+
+class StreamQuota:
+    """Counts the open sessions and streams of each holder."""
+
+    def __init__(self) -> None:
+        self.taken: dict[str, int] = {}
+
+    def enter(self, holder: str, cap: int) -> None:
+        taken = self.taken.get(holder, 0)
+        if taken >= cap:
+            raise ProblemError(
+                Code.TOO_MANY_SESSIONS,
+                f"you have {taken} sessions and streams open and may have {cap}: close one first",
+                RETRY_AFTER_S,
+            )
+        self.taken[holder] = taken + 1
+
+    def leave(self, holder: str) -> None:
+        left = self.taken[holder] - 1
+        if left:
+            self.taken[holder] = left
+        else:
+            del self.taken[holder]
+
+    def __len__(self) -> int:
+        return sum(self.taken.values())

@@ -21,7 +21,7 @@ from laissez.server.data_folder import create, open_folder
 from laissez.server.gateway import Gateway
 from laissez.server.http.app import App, make_app
 from laissez.server.maintenance import notify_rates
-from laissez.server.quotas import StreamQuota
+from laissez.server.rate_limits import StreamQuota
 from laissez.server.settings import Limits, Settings
 from laissez.server.settings import Webhooks as WebhookSettings
 from laissez.server.webhooks.addresses import Target

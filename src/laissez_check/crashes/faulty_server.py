@@ -17,7 +17,7 @@ from laissez.journal import Document, GroupCommit, Journal, recovery
 from laissez.journal import Entry as Stored
 from laissez.journal.format import SEQ_MAX
 from laissez.server import data_folder
-from laissez.server.idempotency import IdempotencyKeys
+from laissez.server.event_log import IdempotencyKeys
 from laissez_check.crashes.busy_server import take_snapshots_by_commands
 from laissez_check.started_server import Entry
 

@@ -12,10 +12,10 @@ from laissez.journal import Entry, recovery
 from laissez.journal.format import SEQ_MAX
 from laissez.server import data_folder, maintenance
 from laissez.server.clock import Clock
+from laissez.server.event_log import IdempotencyKeys
 from laissez.server.gateway import Gateway
 from laissez.server.http.endpoint import _Ready
 from laissez.server.http.request import read_headers, read_key
-from laissez.server.idempotency import IdempotencyKeys
 from laissez.server.webhooks.delivery import Deliverer
 from laissez.server.websocket.session import Session
 from laissez.wire.rendering import render_for

@@ -23,7 +23,7 @@ from laissez.server.http.response import encode
 from laissez.server.http.site import Site
 from laissez.server.http.static import FOLDER, File, console
 from laissez.server.metrics import Metrics
-from laissez.server.quotas import StreamQuota
+from laissez.server.rate_limits import StreamQuota
 from laissez.server.settings import Settings
 from laissez.server.signins import SignIns
 from laissez.server.webhooks.dispatcher import Webhooks

@@ -10,7 +10,7 @@ from laissez.server.inframaps import Board
 from laissez.server.levels import Feed
 from laissez.server.metrics import Metrics
 from laissez.server.preview import Previews
-from laissez.server.quotas import StreamQuota
+from laissez.server.rate_limits import StreamQuota
 from laissez.server.settings import Settings
 from laissez.server.signins import SignIns
 from laissez.server.statements import FiledStatements

@@ -11,7 +11,7 @@ from laissez.server.auth import Principal, authenticate, check_may_look_back
 from laissez.server.catch_up import PAGE
 from laissez.server.gateway import Gateway
 from laissez.server.http.request import line_of_address
-from laissez.server.quotas import StreamQuota
+from laissez.server.rate_limits import StreamQuota
 from laissez.server.websocket.connection import SELF, Connection
 from laissez.server.websocket.session import Session
 from laissez.wire import requests as asked
