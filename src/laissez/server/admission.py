@@ -1,5 +1,4 @@
-"""Who may have something done now, and who must wait: asked before anything is done for a
-caller."""
+"""Admission control: decides, before any work is done, whether a request is accepted now."""
 
 from __future__ import annotations
 
@@ -15,20 +14,20 @@ from laissez.wire.problems import Code, ProblemError
 if TYPE_CHECKING:
     from laissez.server.gateway import Gateway
 
-# so many listed orders, leases or events cost as much as another question: about a millisecond
+# listing this many orders, leases or events costs as much as one question: about a millisecond
 ITEMS_PER_QUESTION = 100
 
-BYTES_PER_REFUSAL = 2_048  # so many more to read cost about as much as another refusal
+BYTES_PER_REFUSAL = 2_048  # reading this many bytes costs about as much as one refusal
 
 
 class Admission:
-    """Every question is answered by a `ProblemError`, or by nothing."""
+    """Every method raises a `ProblemError` or admits."""
 
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
         self._commands: dict[str, RateLimit] = {}
         self._questions: dict[str, RateLimit] = {}
-        self.promised = 0  # commands that were admitted and are to be carried out a little later
+        self.promised = 0  # commands admitted and not yet entered
         self._paces = RefusalPace(gateway.limits)
         self.queue = FairQueue(
             gateway.clock, round(gateway.limits.wait_s_max * 1e6), gateway.writes
@@ -44,7 +43,7 @@ class Admission:
             raise failed()
 
     def admit(self, principal: Principal, commands: int = 1) -> None:
-        """May this holder send so many commands now?"""
+        """Admit commands of a holder, taking them from its rate limit."""
         gateway = self._gateway
         if gateway.failure is not None or gateway.stopping:
             self.check_open()
@@ -62,8 +61,8 @@ class Admission:
             self.rate_limit(principal.holder).take(commands, gateway.clock.now())
 
     def admit_frame(self, principal: Principal, commands: int) -> int:
-        """Admit all commands of a frame at once; returns how many, or 0 where each must be asked
-        for by itself."""
+        """Admit all commands of a frame at once; returns how many, or 0 if each must be admitted
+        by itself."""
         gateway = self._gateway
         if (
             commands == 0
@@ -79,20 +78,19 @@ class Admission:
         return commands if has_room else 0
 
     def give_back(self, principal: Principal, commands: int) -> None:
-        """For commands that were admitted and not carried out."""
+        """Return to the rate limit what was admitted and not used."""
         if principal.holder != OPERATOR:
             self.rate_limit(principal.holder).give_back(commands)
 
     def check_command(self, principal: Principal) -> None:
-        """May this holder send any command at all? Asked before the body is read, which may be
-        long; nothing is used up."""
+        """Refuse a command before its body is read, which may be long. Takes nothing from the rate
+        limit."""
         self.check_open()
         if principal.holder != OPERATOR:
             self.rate_limit(principal.holder).check(self._gateway.clock.now())
 
     def admit_question(self, principal: Principal, lists: bool = False, events: int = 0) -> None:
-        """May this holder ask something now? A list of what it has costs more the more it has, and
-        events that it missed the more they are."""
+        """Admit a question. Lists cost by what the holder has, missed events by their number."""
         self.check_journal()
         self._gateway.end_holds()
         if principal.holder != OPERATOR:
@@ -105,14 +103,14 @@ class Admission:
             )
 
     def owe_items(self, principal: Principal, items: int) -> None:
-        """For a question that was admitted, when it is known how much it asks for."""
+        """Charge an admitted question for its items, once their number is known."""
         if principal.holder != OPERATOR:
             self.question_limit(principal.holder).owe(
                 items // ITEMS_PER_QUESTION, self._gateway.clock.now()
             )
 
     async def wait_for_question(self, principal: Principal, events: int) -> None:
-        """The same for who has been admitted already: it waits until it may."""
+        """The same, waiting for the rate limit instead of refusing."""
         while True:
             try:
                 return self.admit_question(principal, events=events)
@@ -122,8 +120,8 @@ class Admission:
                 await asyncio.sleep(problem.retry_after)
 
     def delay_s(self, who: str, answers: int = 1, bytes_read: int = 0) -> float:
-        """How long a holder, or an address, must wait for answers that no rate_limit pays for. To
-        read what was refused costs, too."""
+        """How long to delay answers that no rate limit covers, to a holder or an address. Reading
+        a refused body costs, too."""
         return self._paces.delay_s(
             who, self._gateway.clock.now(), answers + bytes_read // BYTES_PER_REFUSAL
         )
@@ -133,11 +131,11 @@ class Admission:
         return self._paces.delayed
 
     def rate_limit(self, holder: str) -> RateLimit:
-        """A tenant's own for commands, by its caps where they are set."""
+        """A tenant's rate limit for commands: its caps, or the defaults."""
         return self._rate_limit(self._commands, holder, "commands")
 
     def question_limit(self, holder: str) -> RateLimit:
-        """The same for questions: as many, and counted apart."""
+        """The same for questions, counted separately."""
         return self._rate_limit(self._questions, holder, "questions")
 
     def _rate_limit(self, limits: dict[str, RateLimit], holder: str, what: str) -> RateLimit:
@@ -155,8 +153,7 @@ class Admission:
 
 
 def overloaded() -> ProblemError:
-    """For whoever has waited for too long. It tells nothing of the state, so it waits for
-    nothing."""
+    """Reveals no state, so it need not wait for durability."""
     why = (
         "the service is asked for more than it can do, and this has waited for too long; nothing"
         " was done: try again in a moment"
@@ -171,8 +168,8 @@ def stopping() -> ProblemError:
 
 
 def failed() -> ProblemError:
-    """For whoever asks. The reason is the operator's: it may tell how many commands all tenants
-    together have sent."""
+    """Without the reason, which is for the operator: it may reveal how many commands all tenants
+    have sent."""
     why = (
         "the service cannot store anything until it is started again; what was not acknowledged may"
         " or may not be kept: then send it again"

@@ -1,7 +1,6 @@
-"""Keys and who may have them. A key is made of 32 random bytes and shown once; only its hash is
-kept.
+"""API keys. A key has 32 random bytes and is shown once; only its hash is kept.
 
-    lz_<id>_<secret>   the id finds the record, the secret is hashed and compared in constant time
+    lz_<id>_<secret>   the id finds the record; the hash is compared in constant time
 
 A key belongs to a tenant or to the operator and has scopes: `read`, `trade` (a tenant's), `operate`
 (the operator's). Two keys of one name may live at once, so that a new one can replace the old
@@ -25,8 +24,8 @@ _PREFIX = "lz_"
 
 
 class Principal(msgspec.Struct, frozen=True):
-    """Whoever holds the key that a request came with. `signin` is the digest of the sign-in that
-    stood for the key, if one did."""
+    """The holder of the key that a request came with. `signin` is the digest of the console
+    sign-in that stands for the key, if one does."""
 
     holder: str
     key: str
@@ -55,7 +54,7 @@ def digest_of(secret: str) -> bytes:
 
 
 def authenticate(keys: dict[str, KeyRecord], secret: str) -> Principal | None:
-    """Whose key this is; None for one that is malformed, unknown or revoked, all alike."""
+    """The holder of a key; None if the key is malformed, unknown or revoked."""
     name = secret.removeprefix(_PREFIX).partition("_")[0]
     record = keys.get(KEY + name)
     digest = digest_of(secret)
@@ -65,7 +64,7 @@ def authenticate(keys: dict[str, KeyRecord], secret: str) -> Principal | None:
 
 
 def holder_of(keys: dict[str, KeyRecord], id: str) -> Principal | None:
-    """Whoever has the key with this id; None if it is unknown or revoked."""
+    """The holder of the key with this id; None if it is unknown or revoked."""
     record = keys.get(id)
     if record is None or record.revoked_at is not None:
         return None
@@ -73,9 +72,8 @@ def holder_of(keys: dict[str, KeyRecord], id: str) -> Principal | None:
 
 
 def check_may_look_back(principal: Principal, asked_by: str) -> None:
-    """Whoever trades or operates is told what happens from now on, in a session or by a webhook.
-    What happened before takes `read`, however it is asked for: else a key that may not look could
-    have everything told again."""
+    """Past events need the scope `read`. Without it a key is sent what happens from now on, but
+    must not replay history."""
     if "read" not in principal.scopes:
         has = ", ".join(sorted(principal.scopes))
         raise ProblemError(

@@ -1,10 +1,9 @@
-"""What happened, read from the journal for whoever missed it.
+"""Read past events from the journal for streams that resume.
 
-A holder's events may lie in as many groups as they are, each of them full of others' entries, so
-reading few of them can take long. All reading goes one piece after the other and leaves most of the
-loop to everybody else; a holder reads one page at a time, so that whoever asks for many waits for
-itself. Those who were cut off together have missed the same, so what was read last is kept for the
-next.
+Each event of a holder may lie in a different group, full of others' entries, so reading a few can
+take long. Reading therefore happens in small pieces that leave most of the loop to others, and one
+page at a time per holder. Groups read last are cached, because clients that were cut off together
+have missed the same events.
 """
 
 from __future__ import annotations
@@ -30,9 +29,9 @@ class EventReader:
     def __init__(self, reader: Reader, clock: Clock) -> None:
         self._reader = reader
         self._clock = clock
-        # held by whoever reads for a holder
+        # one reader per holder at a time
         self._pages: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self._piece = asyncio.Lock()  # by whoever reads now, or rests after that
+        self._piece = asyncio.Lock()  # held while reading a piece and resting after it
         self._worked = 0  # microseconds since the last rest
         self._kept: dict[int, Group] = {}  # by their first entry
         self._firsts: list[int] = []  # of those that are kept, in order
@@ -42,7 +41,7 @@ class EventReader:
     async def read(
         self, holder: str, entries: Iterable[int], take: Callable[[Entry], None]
     ) -> None:
-        """Give these entries to `take`, in their order."""
+        """Pass these entries to `take`, in order."""
         page = self._pages.get(holder)
         if page is None:
             page = self._pages[holder] = asyncio.Lock()
@@ -69,7 +68,7 @@ class EventReader:
         return group if group is not None and seq <= group.last else None
 
     def _fetch(self, seq: int) -> Group:
-        # statements may be far longer than entries, and nobody asks for them
+        # Statements may be far longer than entries, and nobody reads them here.
         group = replace(next(self._reader.groups(seq, seq)), documents=())
         self._kept[group.first] = group
         insort(self._firsts, group.first)

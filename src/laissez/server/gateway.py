@@ -1,12 +1,15 @@
-"""The one way into the exchange: apply a command, hand it to the journal, and let nothing out
-before it is durable.
+"""The durability gate: the only way into the exchange, and the only way out.
 
-Commands are applied at once, one after the other, in the event loop; the journal stores them in
-groups in a thread of its own. Whatever reflects an applied command (a reply, an event, a quote, a
-list, a metric) waits in the outbox until the journal says that the command is stored. If the
-journal fails, nothing that waits is ever sent, and everything from then on is turned away: the
-state in memory is ahead of the disk, and only a restart, which recovers what the disk holds, can
-tell what is true.
+In: `submit` applies a request at once, in the event loop, and hands its entry to the journal, whose
+thread commits entries in groups. The state in memory is then ahead of the disk.
+
+Out: whatever reflects an applied request (a reply, an event, a quote, a list, a metric) waits until
+its entry is durable. Replies and events of requests wait in `_unstored`. Anything else that read
+the state waits in `_outbox` with the position at which it was read. When the journal reports
+progress, `_let_out` walks both in the order of entries, so nobody sees effects out of order.
+
+If the journal fails, nothing that waits is ever sent and every later request is refused. Only a
+restart, which recovers what the disk holds, can tell what is true.
 """
 
 from __future__ import annotations
@@ -48,19 +51,19 @@ from laissez.wire.session import CLOSE_UNAUTHENTICATED
 
 
 class Opened(Protocol):
-    """A session or stream: opened with a key, and worth no more than it."""
+    """A session or stream. It ends when the key that opened it is revoked."""
 
     key: str  # its id
 
     def ignore(self) -> None:
-        """Hear nothing more from it; it will be ended soon."""
+        """Drop whatever it sends from now on; it will be ended soon."""
 
     def end(self, code: int, reason: str) -> None:
         """End it; `code` is a close code of a session."""
 
 
 class Follower(Opened, Protocol):
-    """One that follows a holder's events."""
+    """A session or stream that is sent a holder's events."""
 
     watch: RateWatch
 
@@ -95,8 +98,7 @@ class Result(NamedTuple):
 
 
 class Commit(Protocol):
-    """Makes what stores entries: a thread that commits in groups, or one that a simulated world
-    moves by hand."""
+    """Makes the committer: a thread that commits in groups, or one that a simulation steps."""
 
     def __call__(
         self,
@@ -108,7 +110,7 @@ class Commit(Protocol):
 
 
 class Gateway:
-    """Belongs to one event loop; every method is called there."""
+    """Every method is called in the event loop that made it."""
 
     def __init__(
         self,
@@ -122,7 +124,7 @@ class Gateway:
     ) -> None:
         self.exchange = exchange
         self._codec = Codec(exchange.names)
-        self.identity = journal.identity  # what lies beside the journal is marked with it
+        self.identity = journal.identity  # also marks the files beside the journal
         self.clock = clock
         self.limits = limits
         self.event_log = event_log
@@ -131,11 +133,11 @@ class Gateway:
         self.admission = Admission(self)
         self.refusals = Refusals(clock)
         self.stopping = False
-        self.failure: str | None = None  # why nothing is taken any more
+        self.failure: str | None = None  # once the journal has failed, why
         self.on_failure: Callable[[str], None] = lambda reason: None
-        # what became durable, and how long the first of it had waited
+        # called with each group that became durable, and how long its first entry had waited
         self.on_durable: Callable[[Sequence[Entered], float], None] = lambda entered, waited_s: None
-        # whenever more became durable, if somebody wants to know
+        # called after that
         self.on_news: Callable[[], None] | None = None
         self.commands = 0  # applied since the start
         self._loop = asyncio.get_running_loop()
@@ -144,11 +146,11 @@ class Gateway:
         self._journal = journal
         self._outbox: deque[tuple[int, Callable[[Any], None], Any]] = deque()
         self._unstored: deque[Entered] = deque()  # applied and not durable yet
-        # who follows a holder's events, each with the number of the last one before it began to
+        # the followers of each holder, with the number of the last event before they began
         self._followers: dict[str, dict[Follower, int]] = {}
-        self._others: list[Opened] = []  # that follow nobody's events
+        self._others: list[Opened] = []  # without followers
         self._commit = commit(journal, on_durable=self._stored, on_failure=self._not_stored)
-        # when the first command that is not durable was applied, or a little later
+        # about when the first command that is not durable was applied
         self._waiting_since = 0.0
         self.position = journal.last  # the last entry applied
         self.durable = journal.last  # the last entry known to be stored
@@ -156,9 +158,8 @@ class Gateway:
     # -- in
 
     def end_holds(self) -> int:
-        """Let time pass: what is too old is forgotten, and a hold that is over or a budget used up
-        ends. Whoever looks now must not see it last. Says until when: what is charged later is not
-        known yet."""
+        """Expire what is due, so that readers never see it: holds, spent budgets, old index
+        entries. Returns the time reached."""
         now = self.clock.now()
         self.event_log.forget(now)
         self.idempotency_keys.forget(now)
@@ -205,13 +206,13 @@ class Gateway:
         try:
             applied = self.exchange.apply(at, request)
             entry = Entry(at, packed, self._codec.pack_outcome(at, applied))
-        # a bug: what is in memory may be half done, and must not go on
+        # A bug. The state in memory may be half changed and must not be used.
         except BaseException as error:
             self.fail(_bug(error))
             raise
         try:
             seq = self._commit.put(entry, applied.documents)
-        # it was applied and will not be stored: what is in memory is ahead for good
+        # Applied and never stored: the state in memory is ahead for good.
         except BaseException as error:
             self.fail(str(error))
             if isinstance(error, JournalFailed):
@@ -231,10 +232,10 @@ class Gateway:
         return applied
 
     def _first_time(self, seq: int, request: Request) -> Applied:
-        """What was answered when this id was first used."""
+        """The first outcome under this id, if the request is the same."""
         first, applied = self._entered(seq)
-        # Where a digest of the whole request is given, it alone counts: the same request may come
-        # to another command the second time.
+        # A digest of the whole request decides where there is one: the same request may resolve to
+        # another command the second time.
         if first.digest != request.digest or (
             not request.digest and first.command != request.command
         ):
@@ -246,13 +247,13 @@ class Gateway:
         return applied
 
     def first_command(self, who: str, id: str) -> Command | None:
-        """What was carried out when this id was first used: for a request that comes to a command
-        by way of the state, which may have changed."""
+        """The command first carried out under this id. A request that is resolved by the state
+        could resolve to another one now."""
         seq = self.idempotency_keys.find(who, id) if id else None
         return None if seq is None else self._entered(seq)[0].command
 
     def _entered(self, seq: int) -> tuple[Request, Applied]:
-        """From memory while it is on its way to the disk, from the journal after that."""
+        """Read from memory until it is durable, then from the journal."""
         if self._unstored and seq >= self._unstored[0].seq:
             entered = self._unstored[seq - self._unstored[0].seq]
             return entered.request, entered.applied
@@ -275,8 +276,8 @@ class Gateway:
             self._outbox.append((self.position, deliver, message))
 
     async def all_durable(self) -> None:
-        """Wait until everything applied so far is durable. For whoever has read the state and is
-        about to answer."""
+        """Wait until everything applied so far is durable. Await this between reading the state
+        and answering."""
         self.admission.check_journal()
         if self.durable < self.position:
             future = self._loop.create_future()
@@ -284,8 +285,7 @@ class Gateway:
             await future
 
     async def events_after(self, holder: str, n: int, most: int | None = None) -> list[Numbered]:
-        """A holder's events after number `n`, as far as they have happened when this is called, and
-        at most `most` of them."""
+        """A holder's events after number `n` that have happened by now, at most `most`."""
         latest = self.latest(holder)
         entries = self.event_log.entries_after(holder, n, latest, most)
         await self.all_durable()
@@ -299,11 +299,11 @@ class Gateway:
         return found[:most]
 
     def reader(self) -> Reader:
-        """One of its own for whoever reads for long, in another thread; of archives, too."""
+        """A reader for long reads in another thread. It also reads archives."""
         return self._journal.reader(archived=True)
 
     def cut(self, until: Base) -> None:
-        """Delete from the journal what an archive holds up to there."""
+        """Delete the entries up to there, which an archive holds."""
         if self.failure is None:
             self._commit.cut(until)
 
@@ -312,8 +312,8 @@ class Gateway:
         return self._commit.cutting
 
     def follow(self, holder: str, follower: Follower) -> None:
-        """From the next event on. One that has happened is not sent, though it may not be durable
-        yet: `events_after` has it."""
+        """Send a follower the holder's events from the next one on. `events_after` has those that
+        have happened, durable or not."""
         self._followers.setdefault(holder, {})[follower] = self.latest(holder)
 
     def unfollow(self, holder: str, follower: Follower) -> None:
@@ -323,7 +323,7 @@ class Gateway:
             del self._followers[holder]
 
     def keep(self, opened: Opened) -> None:
-        """It is to end when its key or the server does, though it follows nobody's events."""
+        """End it with its key or the server, though it follows no events."""
         self._others.append(opened)
 
     def let_go(self, opened: Opened) -> None:
@@ -333,7 +333,7 @@ class Gateway:
         return self._followers.get(holder, ())
 
     def following(self) -> list[str]:
-        """Holders whose events somebody follows."""
+        """The holders that have followers."""
         return list(self._followers)
 
     def latest(self, holder: str) -> int:
@@ -341,17 +341,16 @@ class Gateway:
         return self.exchange.latest(holder)
 
     def latest_durable(self, holder: str) -> int:
-        """The number of a holder's latest event that is stored: all that anybody may have been
-        told."""
+        """The number of a holder's latest durable event."""
         return self.latest(holder) - self.event_log.happened_after(holder, self.durable)
 
     @property
     def last_at(self) -> int:
-        """The time of the last entry, durable or not: no later one may have an earlier time."""
+        """The time of the last entry, durable or not. Entry times never fall."""
         return self._commit.last_at
 
     def places_max(self, principal: Principal) -> int:
-        """How many sessions and streams this holder may have open."""
+        """The quota of open sessions and streams."""
         if principal.is_operator:
             return self.limits.operator_sessions_max
         cap = self.account(principal).caps.sessions
@@ -379,8 +378,8 @@ class Gateway:
             opened.end(code, reason)
 
     def _cut_off(self, key: str) -> None:
-        """Not heard from this instant on, and told so once it is durable: a crash before that
-        leaves the key in force."""
+        """Ignore what a revoked key opened from now on, and end it once the revocation is durable:
+        a crash before that leaves the key in force."""
         for opened in self._all_opened():
             if opened.key == key:
                 opened.ignore()
@@ -397,11 +396,11 @@ class Gateway:
         self._loop.call_soon_threadsafe(self._release, seq)
 
     def _release(self, seq: int) -> None:
-        if seq <= self.durable:  # `close` was first
+        if seq <= self.durable:  # `close` has released it
             return
         try:
             self._let_out(seq)
-        except BaseException as error:  # a bug: some may have heard and others not
+        except BaseException as error:  # A bug. Some followers may have been told, others not.
             self.fail(_bug(error))
             raise
 
@@ -434,7 +433,7 @@ class Gateway:
         self._loop.call_soon_threadsafe(self.fail, str(failure))
 
     def fail(self, reason: str) -> None:
-        """From here on nothing is taken and nothing that waits is sent."""
+        """Accept no more commands and send nothing that waits."""
         if self.failure is not None:
             return
         self.failure = reason
@@ -445,8 +444,7 @@ class Gateway:
         self.on_failure(reason)
 
     def close(self) -> None:
-        """Store what waits and stop. What waits in the outbox is sent, at once or by the loop's
-        next turn."""
+        """Store what waits, send what became durable, and stop."""
         self.stopping = True
         self._commit.close()
         self._release(self._commit.durable)
@@ -458,7 +456,7 @@ def _end_revoked(opened: Opened) -> None:
 
 
 def _bug(error: BaseException) -> str:
-    """Only its kind: what it says may be about anybody. The log has all of it."""
+    """Name only the kind of error: its text may be about any tenant. The log has all of it."""
     return f"the service met a bug and stopped: {type(error).__name__}; the log says where"
 
 

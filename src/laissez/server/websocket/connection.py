@@ -1,9 +1,9 @@
 """The WebSocket connection of a session.
 
-A session that sends thousands of small frames would spend more on a general parser and a queue than
-on carrying them out. So a whole frame of data goes straight to the session, and the session writes
-by itself. All else (handshake, pings, closing, messages in several frames, whatever breaks the
-protocol) goes through the parser of `websockets`.
+A complete data frame goes straight to the session, and the session writes its own frames: for
+thousands of small frames, a general parser would cost more than the commands. Everything else
+(handshake, pings, closing, fragmented messages, violations) goes through the parser of
+`websockets`.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ _BINARY, _TEXT = 0x82, 0x81  # the first byte of a message in one frame
 _DATA = frozenset({_BINARY, _TEXT})
 _MASKED = 0x80
 _MASK_BYTES = 4
-_FRAMES_MAX = 1_000  # of one message: empty ones add nothing to its size
-_FRAMES_PER_REFUSAL = 32  # so many that are the parser's business cost about as much as a refusal
+_FRAMES_MAX = 1_000  # of one message: empty frames do not count against its size
+_FRAMES_PER_REFUSAL = 32  # parsing this many frames costs about as much as a refusal
 _CLOSE_NOT_TEXT, _CLOSE_TOO_BIG, _CLOSE_DEAD, _CLOSE_STOPPING = 1007, 1009, 1011, 1012
 _CLOSE_WITHIN_S = 10.0  # for the peer to answer a close
 _SWITCHING = 101
@@ -69,7 +69,7 @@ class Connection(asyncio.Protocol):
         self.transport = transport
         self._loop = asyncio.get_running_loop()
         self._bytes_max = limits.batch_bytes_max
-        # Replies are small: to compress them would cost more than to carry them out.
+        # No compression: replies are small, and it would cost more than the commands.
         self.conn = ServerProtocol(max_size=self._bytes_max, logger=_parser_log)
         self.scope: dict[str, Any] = {"client": (client, 0), "headers": headers, SELF: self}
         self._events: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
@@ -98,7 +98,7 @@ class Connection(asyncio.Protocol):
     # -- the handshake
 
     def read_handshake(self, head: bytes) -> ProblemError | None:
-        """Says what is wrong with the request for a session, if anything is."""
+        """Returns what is wrong with the upgrade request, if anything."""
         self.conn.receive_data(head)
         read = self.conn.events_received()
         if read:
@@ -114,7 +114,7 @@ class Connection(asyncio.Protocol):
         )
 
     def begin(self) -> None:
-        """The connection is this session's from here on."""
+        """Take over the connection."""
         self._app.connections[self] = None
         asked = [
             value for name, value in self.scope["headers"] if name == b"sec-websocket-protocol"
@@ -146,7 +146,7 @@ class Connection(asyncio.Protocol):
         return event
 
     async def _send(self, message: Any) -> None:
-        """`websocket.accept` or `websocket.close`; a session writes all else by itself."""
+        """Send `websocket.accept` or `websocket.close`; the session writes everything else."""
         await self.writable.wait()
         if self.close_sent or self.transport.is_closing():
             raise Disconnected
@@ -197,7 +197,7 @@ class Connection(asyncio.Protocol):
         if self._closing is not None:
             self._closing.cancel()
         self._gone()
-        # nothing that waits for the peer to read will see it
+        # Wake everything that waits for the peer to read.
         self.writable.set()
 
     def pause_writing(self) -> None:
@@ -227,7 +227,7 @@ class Connection(asyncio.Protocol):
         self._events.put_nowait({"type": "websocket.disconnect"})
 
     def _write_parsed(self) -> None:
-        """Send what the parser wants to say."""
+        """Send what the parser has produced."""
         self.transport.write(b"".join(self.conn.data_to_send()))
 
     # -- keep-alive
@@ -235,7 +235,7 @@ class Connection(asyncio.Protocol):
     def _send_ping(self) -> None:
         if self.close_sent or self.transport.is_closing():
             return
-        self._ping = random.randbytes(4)  # so that only the answer to this one counts
+        self._ping = random.randbytes(4)  # only the answer to this ping counts
         self.conn.send_ping(self._ping)
         self._write_parsed()
         self._pong_due = self._loop.call_later(self._pong_within_s, self._too_late)
@@ -261,7 +261,7 @@ class Connection(asyncio.Protocol):
     # -- in
 
     def attach(self, session: Session) -> None:
-        """From here on frames go to the session; first those that have come already."""
+        """Pass frames to the session from now on, starting with those that have arrived."""
         self._session = session
         waiting = [self._events.get_nowait() for _ in range(self._events.qsize())]
         for message in waiting:
@@ -275,7 +275,7 @@ class Connection(asyncio.Protocol):
         self.data_received(b"")
 
     def hold(self) -> None:
-        """Read no more, and hear no more of what was read."""
+        """Stop reading, and keep back what was read."""
         self._holds += 1
         if self._holds == 1 and not self.transport.is_closing():
             self.transport.pause_reading()
@@ -295,8 +295,8 @@ class Connection(asyncio.Protocol):
         self._loop.call_later(seconds, self.let_go)
 
     def data_received(self, data: bytes) -> None:
-        """Cut what arrives into frames. Once the parser has been given a part of one, it gets all
-        the rest too."""
+        """Cut what arrives into frames. Once the parser has been given part of a frame, it gets
+        all the rest."""
         if self._left_to_parser:
             self._parse(data)
             return
@@ -308,15 +308,15 @@ class Connection(asyncio.Protocol):
                 self._keep_pace()
 
     def _keep_pace(self) -> None:
-        """Pings and the like are answered to anybody, and no rate limit pays for them."""
+        """Limit pings and other control frames, which no rate limit covers."""
         if self._session is None:
             self.rest(self._gateway.admission.delay_s(line_of_address(self.scope)))
         else:
             self.rest(self._session.pay())
 
     def _whole_frame(self) -> bytes | None:
-        """The next frame that is the parser's business; data frames on the way to it go to the
-        session. None if there is no whole one."""
+        """The next complete frame for the parser; data frames before it go to the session. None if
+        there is no complete one."""
         arrived = self._arrived
         begin = 0
         found: bytes | None = None
@@ -331,7 +331,7 @@ class Connection(asyncio.Protocol):
                 size, head = int.from_bytes(arrived[head : head + 8], "big"), head + 8
             end = head + _MASK_BYTES + size
             if size > self._bytes_max or not arrived[begin + 1] & _MASKED:
-                self._left_to_parser = True  # it knows what to say
+                self._left_to_parser = True  # which reports the violation
                 end = len(arrived)
             if len(arrived) < end:
                 break
@@ -354,8 +354,7 @@ class Connection(asyncio.Protocol):
         return found
 
     def write(self, payload: bytes, text: bool) -> None:
-        """Send one frame. What a server sends is not masked, so a frame is a short header and the
-        payload."""
+        """Send one frame. A server's frames are not masked: a short header and the payload."""
         if self.close_sent or self.transport.is_closing():
             return
         size = len(payload)
@@ -369,7 +368,7 @@ class Connection(asyncio.Protocol):
         self.transport.write(header + payload)
 
     def hang_up(self, code: int, reason: str) -> None:
-        """Close, behind all that the peer has not read yet."""
+        """Send a close frame, behind everything written before."""
         if not self.close_sent and not self.transport.is_closing():
             self.conn.send_close(code, reason)
             self._write_parsed()
@@ -377,7 +376,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def is_full(self) -> bool:
-        """The peer does not read as fast as it is sent to."""
+        """Whether the peer reads too slowly."""
         return not self.writable.is_set()
 
     @property
@@ -413,7 +412,7 @@ class Connection(asyncio.Protocol):
                 self._hear_message(message)
 
     def _answer_ping(self) -> None:
-        if self.is_full:  # one that does not read its answers gets no more of them
+        if self.is_full:  # do not pile up pongs for a peer that does not read
             self.conn.data_to_send()
         else:
             self._write_parsed()
@@ -446,7 +445,7 @@ class Connection(asyncio.Protocol):
             self.transport.close()
 
     def _break_off(self, code: int, reason: str) -> None:
-        """As the parser does with what breaks the protocol."""
+        """Close as the parser does on a violation."""
         if not self.close_sent:
             self.conn.send_close(code, reason)
             self._broken()

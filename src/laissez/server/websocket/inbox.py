@@ -1,5 +1,5 @@
-"""What a session has been sent and not heard yet. Nearly always nothing: a frame waits only where
-the service is behind, and only so many do."""
+"""The frames of a session that wait to be heard. Nearly always none: a frame waits only while the
+server is behind. With too many waiting, the connection is not read (backpressure)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FRAMES_MAX, BYTES_MAX = 64, 262_144  # with more waiting, nothing more is read f
 
 
 class Frame:
-    """One frame in line; a part of it may have been heard."""
+    """A frame in the fair queue; part of it may have been heard."""
 
     __slots__ = ("_inbox", "_is_done", "_messages", "_payload")
 
@@ -38,7 +38,7 @@ class Frame:
         session = self._inbox.session
         if self._is_done or session.is_deaf:
             return self._done()
-        # should it come to a bug, the rest is not tried again
+        # If this meets a bug, the rest is not tried again.
         messages, self._messages = self._messages, []
         if messages is None:
             messages = session.read(self._payload)
@@ -46,8 +46,7 @@ class Frame:
         return not self._messages and self._done()
 
     def turn_away(self) -> int:
-        """Refuse what was not heard of it. Each refusal names its message, so that much is read of
-        it and no more."""
+        """Refuse the messages that were not heard. Only their ids are read."""
         session = self._inbox.session
         if self._is_done or session.is_deaf:
             self._done()
@@ -82,8 +81,7 @@ class Inbox:
         self._is_empty.set()
 
     def put(self, payload: bytes | str) -> None:
-        """Hear it at once if nobody waits, of its own least of all; what is left of it stands in
-        line."""
+        """Hear a frame at once if nothing waits; the rest of it goes into the fair queue."""
         messages = None
         if not self._waiting and self._queue.may_go_on():
             messages = self.session.hear(self.session.read(payload), self._queue.in_time)
@@ -99,7 +97,7 @@ class Inbox:
             self._connection.hold()
 
     def took(self, frame: Frame) -> None:
-        """One is done with: the first, unless that met a bug."""
+        """A frame is done: the first, unless that met a bug."""
         self._waiting.remove(frame)
         self._bytes -= len(frame)
         if (
@@ -113,5 +111,5 @@ class Inbox:
             self._is_empty.set()
 
     async def all_heard(self) -> None:
-        """The connection is gone: what came before that counts, and is heard in its turn."""
+        """Wait until all frames are heard: those that arrived before a disconnect still count."""
         await self._is_empty.wait()

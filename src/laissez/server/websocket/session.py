@@ -1,9 +1,8 @@
-"""A session: one WebSocket over which a tenant (or the operator) sends commands and is told what
-happens.
+"""A session: one WebSocket over which a tenant or the operator sends commands and is sent events.
 
-The key is checked once, at the start. Every command is answered under its own id once it is
-durable; the answers and events of one commit go out as one frame. A session that does not read what
-it is sent is cut off, and may come back and resume.
+The key is checked once, at the start; revoking it ends the session. Every command is answered under
+its own id once it is durable. The answers and events of one commit leave as one frame. A session
+that does not read is cut off, and may reconnect and resume.
 """
 
 from __future__ import annotations
@@ -37,11 +36,11 @@ from laissez.wire.problems import Code, ProblemError
 from laissez.wire.rendering import rendered
 
 MESSAGES_PER_FRAME = 500  # so that no frame outgrows what clients take by default, 1 MiB
-HEARD_AT_ONCE = 16  # messages, before the clock is looked at: less than a millisecond
-# Orders that a session knows of: many may have left the market since. Twice what may be open.
+HEARD_AT_ONCE = 16  # messages between two readings of the clock: less than a millisecond
+# orders that a session tracks for cancel_on_disconnect; some may have left the market
 PLACED_MAX = 2 * OPEN_ORDERS_MAX
 _OVERLOADED = overloaded()
-# to refuse must cost little
+# made once, because shedding must be cheap
 OVERLOADED = (_OVERLOADED.code, _OVERLOADED.detail, _OVERLOADED.status, _OVERLOADED.retry_after)
 
 
@@ -63,16 +62,16 @@ class Session:
         self._principal = principal
         self._form = form
         self._connection = connection
-        # its own orders, resting as far as it knows
+        # the orders to cancel at the end, if it asked for that
         self._placed: set[int] | None = set() if hello.cancel_on_disconnect else None
-        self._held_back: list[bytes] | None = []  # until it has caught up
+        self._held_back: list[bytes] | None = []  # messages until it has caught up
         self._queue: list[bytes] = []
-        self._missed = 0  # how many at the front of the queue happened before the session began
+        self._missed = 0  # messages at the front of the queue from before the session began
         self._loop = asyncio.get_running_loop()
         self._flush_soon = False
         self._began_after = 0  # the number of the last event before this session's stream
         self._is_ignored = False
-        self._unpaid = 0  # answers that no rate limit has paid for
+        self._unpaid = 0  # answers that no rate limit covers
         self._admitted = 0  # commands of the frame under way that are admitted and not applied yet
         self._inbox = Inbox(self, gateway.admission.queue, principal.holder, connection)
         self.over = asyncio.Event()
@@ -82,18 +81,17 @@ class Session:
     # -- in
 
     def receive(self, frame: bytes | str) -> None:
-        """Have a frame heard, now or in its turn."""
+        """Hear a frame now, or queue it."""
         if not self.is_deaf:
             self._inbox.put(frame)
 
     @property
     def is_deaf(self) -> bool:
-        """Its key may have been revoked: what was sent before the end was heard is not carried
-        out."""
+        """Whether frames are dropped: the session has ended, or its key was revoked."""
         return self._is_ignored or self.ended is not None
 
     def read(self, frame: bytes | str) -> list[asked.SessionMessage]:
-        """The messages of a frame. One that cannot be read is refused, and has none."""
+        """The messages of a frame; none if it cannot be read, which is refused."""
         try:
             return self._form.read(frame, self._gateway.limits.batch_commands_max)
         except ProblemError as problem:
@@ -135,8 +133,8 @@ class Session:
         return messages[heard:]
 
     def turn_away(self, ids: list[str]) -> int:
-        """Messages that have waited for too long; nothing was done, and so there is nothing to wait
-        for."""
+        """Refuse messages that have waited too long. Nothing was done, so this need not wait for
+        durability."""
         encode, (code, detail, status, retry_after) = self._form.encode, OVERLOADED
         self._note(_OVERLOADED, "session", ids[0] if len(ids) == 1 else "", len(ids))
         for id in ids:
@@ -147,20 +145,20 @@ class Session:
         return len(ids)
 
     def ids(self, frame: bytes | str) -> list[str]:
-        """Those of a frame's messages, for whoever only needs to name them."""
+        """The ids of a frame's messages, read without the rest of it."""
         found = self._form.ids(frame)
         return [message.id for message in self.read(frame)] if found is None else found
 
     def _rest(self, bytes_read: int = 0) -> None:
-        """Who is refused too often is not read from for a while."""
+        """Stop reading from a client that is refused too often, for a while."""
         unpaid, self._unpaid = self._unpaid, 0
         delay_s = self.pay(unpaid, bytes_read)
         if delay_s:
             self._connection.rest(delay_s)
 
     def pay(self, answers: int = 1, bytes_read: int = 0) -> float:
-        """For answers that no rate limit pays for; says for how long it must rest. The operator is
-        never held up."""
+        """Count answers that no rate limit covers; returns how long to delay. The operator is
+        never delayed."""
         if self._principal.is_operator:
             return 0.0
         return self._gateway.admission.delay_s(self._principal.holder, answers, bytes_read)
@@ -244,7 +242,7 @@ class Session:
         return self._form.encode(refused)
 
     def note_broken(self, problem: ProblemError) -> None:
-        """What breaks the protocol never becomes a message; closing is the answer to it."""
+        """Log a violation of the protocol, which closes the connection."""
         self._note(problem, "session")
 
     def _note(self, problem: ProblemError, operation: str, id: str = "", times: int = 1) -> None:
@@ -255,8 +253,8 @@ class Session:
     # -- out
 
     async def greet(self, hello: asked.Hello) -> None:
-        """Welcome the caller, at once, and send what it missed, which may take long where many have
-        come back together. What happens while the last of it is read is held back until then."""
+        """Welcome the client, then send the events it missed, which may take long if many
+        reconnect together. Events that happen while the last page is read are held back."""
         gateway, holder, limits = self._gateway, self._principal.holder, self._gateway.limits
         latest = gateway.latest(holder)
         n = self._began_after = latest if hello.resume_after is None else hello.resume_after
@@ -303,7 +301,7 @@ class Session:
         return [self._form.encode(sent.EventSent(told=one)) for one in missed]
 
     async def _until_read(self) -> None:
-        """What was written is taken by the peer."""
+        """Wait until the peer has taken what was written."""
         try:
             async with asyncio.timeout(self._gateway.limits.dead_after_s):
                 await self._connection.writable.wait()
@@ -353,8 +351,7 @@ class Session:
                 self._gateway.writes.send_soon(self.flush)
 
     def _is_too_slow(self) -> bool:
-        """Too much waits for a peer that does not read. What it missed before this session does not
-        count."""
+        """Whether too much waits for a peer that does not read. Missed events do not count."""
         limits = self._gateway.limits
         waiting = self._queue[self._missed :]
         return (
@@ -363,8 +360,7 @@ class Session:
         )
 
     def flush(self) -> None:
-        """Write what waits, unless the peer does not read: then it goes on waiting, within
-        bounds."""
+        """Write what waits. If the peer does not read, it keeps waiting, within bounds."""
         self._flush_soon = False
         self._write_queue()
         if self._queue and self.ended is None and self._is_too_slow():
@@ -381,8 +377,8 @@ class Session:
         self._is_ignored = True
 
     def end(self, code: int, reason: str) -> None:
-        """The service ends the session: what waits is dropped, a last word is sent, and the caller
-        may come back and resume."""
+        """End the session: drop what waits and send a closing message, which says where to
+        resume."""
         if self.ended is None:
             self._write_queue()
             self.ended = code, reason
@@ -401,7 +397,7 @@ class Session:
     # -- the end
 
     def hang_up(self) -> None:
-        """The peer does not read: say why it is over without waiting for that."""
+        """Close without waiting for a peer that does not read."""
         assert self.ended is not None
         self._connection.hang_up(*self.ended)
 
@@ -409,13 +405,13 @@ class Session:
         await self._inbox.all_heard()
 
     def leave(self) -> None:
-        """It is over: stop following, and cancel its orders if it asked for that."""
+        """Stop following, and cancel the session's orders if it asked for that."""
         self._gateway.unfollow(self._principal.holder, self)
         holder, market = self._principal.holder, self._gateway.exchange.market
         for order in sorted(self._placed or ()):
             is_open = market.order(holder, order) is not None
             if is_open and self._gateway.failure is None and not self._gateway.stopping:
-                # the journal fails just now: the next start cancels it
+                # If the journal fails now, the next start cancels the order.
                 with suppress(ProblemError):
                     self._gateway.enter(holder, self._principal.key, "", CancelOrder(holder, order))
 

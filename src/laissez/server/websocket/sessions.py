@@ -1,5 +1,5 @@
-"""The sessions of the server: each is opened by a hello with a key, keeps a place, hears a
-heartbeat, and ends."""
+"""All sessions of the server: each is opened by a hello with a key, counts against a quota, is sent
+heartbeats, and ends."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from laissez.wire.problems import Code, ProblemError
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
-LAST_WORD_WITHIN_S = 1  # for one that does not read, the connection is simply closed
+LAST_WORD_WITHIN_S = 1  # after that the connection of a peer that does not read is closed
 HELLO = "session.hello"
-# in the scope of a connection: whose it is, and a key that was not good
+# in the scope of a connection: its principal, or the key that was not valid
 KNOWN, CLAIMED = "laissez.known", "laissez.claimed"
 CLOSE_OF: dict[str, int] = {
     Code.UNAUTHENTICATED: sent.CLOSE_UNAUTHENTICATED,
@@ -48,8 +48,7 @@ class Sessions:
         return len(self._open)
 
     async def serve(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
-        """One connection, from the handshake to the end (an ASGI application for the `websocket`
-        scope)."""
+        """Serve one connection from the handshake to the end."""
         await receive()  # websocket.connect
         protocol = next((name for name in scope["subprotocols"] if name in FRAME_CODECS), None)
         if protocol is None and scope["subprotocols"]:
@@ -80,8 +79,7 @@ class Sessions:
             await self._run(session, holder, receive, send)
 
     async def _once_durable(self, problem: ProblemError) -> ProblemError:
-        """A refusal, too, tells of the state: which keys are in force, how many events there
-        are."""
+        """Wait until a refusal may leave: it reveals state, such as which keys are valid."""
         try:
             await self._gateway.all_durable()
         except ProblemError as failed:
@@ -109,7 +107,7 @@ class Sessions:
     async def _open_session(
         self, scope: MutableMapping[str, Any], receive: Receive, form: FrameCodec
     ) -> tuple[Session | None, str]:
-        # a connection that says nothing may not keep a place
+        # A silent connection must not hold a place.
         within_s = self._gateway.limits.head_within_s
         try:
             async with asyncio.timeout(within_s):
@@ -181,7 +179,7 @@ class Sessions:
                 session.leave()
 
     async def keep_alive(self) -> None:
-        """For ever: let every session hear from the service."""
+        """Send heartbeats to all sessions, for ever."""
         while True:
             await asyncio.sleep(self._gateway.limits.heartbeat_s)
             for session in list(self._open):
@@ -189,7 +187,7 @@ class Sessions:
 
 
 async def _until_gone(receive: Receive) -> None:
-    """Once a session has begun its frames do not come this way, so all that comes is the end."""
+    """Wait for the disconnect. Frames of a running session go straight to it."""
     while (await receive())["type"] != "websocket.disconnect":
         pass
 
