@@ -25,6 +25,7 @@ from laissez.tenants.sailor.iteration import (
     split_layers,
 )
 from laissez.tenants.sailor.loading import (
+    Layers,
     Measured,
     load_gpu,
     load_measured,
@@ -111,7 +112,7 @@ def one_host(
 
 def test_the_model_is_within_10_percent_of_measured_iterations() -> None:
     rows = [
-        Measured("", model, "h100", replicas, 4, microbatch, batch, layers, real)
+        Measured("", model, "h100", replicas, 4, microbatch, batch, Layers(layers), real)
         for model, replicas, microbatch, batch, layers, real in MEASURED
     ]
     errors = [abs(error(builtin_profile(row.model), row)) for row in rows]

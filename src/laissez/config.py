@@ -13,6 +13,7 @@ paths start at the folder of the file.
 
 from __future__ import annotations
 
+import csv
 import dataclasses
 import gzip
 import importlib
@@ -244,6 +245,26 @@ def load_json(file: Path, error: type[Exception] = ConfigError) -> Any:
         raise error(f"{file}: expected a file that can be read: {reason}") from None
     except (ValueError, EOFError, RecursionError, zlib.error) as reason:
         raise error(f"{file}: expected JSON: {reason}") from None
+
+
+def load_csv(file: Path, kind: type[T], error: type[Exception] = ConfigError) -> list[T]:
+    """The rows of a CSV file, each as a `kind`. An empty cell counts as not there."""
+    found = []
+    table: type = kind
+    try:
+        with file.open(newline="", encoding="utf-8") as lines:
+            rows = csv.DictReader(lines)
+            missing = [key for key in fields_of(table) if key not in (rows.fieldnames or ())]
+            if missing:
+                raise error(f"{file}: expected all columns, found no {', '.join(missing)}")
+            for row in rows:
+                reader = Reader(f"{file}, line {rows.line_num}", strict=False, closed=False)
+                given = {key: cell for key, cell in row.items() if cell}
+                found.append(reader.table((), kind, given))
+                reader.check(error)
+    except (OSError, UnicodeDecodeError, csv.Error) as reason:
+        raise error(f"{file}: expected a CSV file that can be read: {reason}") from None
+    return [one for one in found if one is not None]
 
 
 def mistakes_in(table: msgspec.Struct) -> list[str]:

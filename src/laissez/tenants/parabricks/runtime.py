@@ -14,15 +14,16 @@ published about unlike inputs leaves 1.3 to 1.6 open.
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
+from msgspec import Meta
 
+from laissez.config import load_csv
 from laissez.tenants.parabricks.errors import ParabricksError
 
 # GPUs: seconds, published
@@ -31,7 +32,6 @@ A100_DNA_S: Final[Mapping[int, float]] = MappingProxyType(
 )
 H100_SPEEDUP: Final = 1.45  # an assumption
 H100_SPEEDUP_RANGE: Final = (1.3, 1.6)  # what to try instead
-COLUMNS: Final = ("gpu", "num_gpus", "pipeline", "total_s", "source")
 
 
 class RunTime(msgspec.Struct, frozen=True, gc=False):
@@ -66,15 +66,15 @@ H100_DNA: Final = A100_DNA.sped_up(H100_SPEEDUP)
 RUN_TIMES: Final[Mapping[str, RunTime]] = MappingProxyType({"a100": A100_DNA, "h100": H100_DNA})
 
 
-class Published(msgspec.Struct, frozen=True):
+class Published(msgspec.Struct, frozen=True, rename={"gpus": "num_gpus"}):
     """One published run. Sources differ in input and version, so only runs of one source can be
     compared."""
 
-    gpu: str
-    gpus: int | None
-    pipeline: str
-    total_s: float
-    source: str
+    total_s: Annotated[float, Meta(gt=0, le=1e18)]
+    gpu: str = ""
+    gpus: Annotated[int, Meta(ge=1)] | None = None
+    pipeline: str = ""
+    source: str = ""
 
 
 def fit(points: Iterable[tuple[int, float]]) -> RunTime:
@@ -102,46 +102,6 @@ def _is_run(gpus: int, seconds: float) -> bool:
     return True
 
 
-def load_published(path: Path) -> tuple[Published, ...]:
-    """Published run times from a CSV file with at least the columns of `COLUMNS`; `num_gpus` may be
-    empty."""
-    try:
-        with path.open(newline="", encoding="utf-8") as file:
-            rows = csv.DictReader(file)
-            missing = [column for column in COLUMNS if column not in (rows.fieldnames or ())]
-            if missing:
-                raise ParabricksError(
-                    f"{path}: expected the columns {', '.join(COLUMNS)}, found no"
-                    f" {', '.join(missing)}"
-                )
-            return tuple(_published(row, f"{path}:{rows.line_num}") for row in rows)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise ParabricksError(f"{path}: expected a readable CSV file, found: {error}") from error
-
-
-def _published(row: Mapping[str, str | None], place: str) -> Published:
-    gpus = _number(row, "num_gpus", place) if row["num_gpus"] else None
-    if gpus is not None and not gpus.is_integer():
-        raise ParabricksError(
-            f"{place}: num_gpus: expected a whole number, found {row['num_gpus']!r}"
-        )
-    total_s = _number(row, "total_s", place)
-    return Published(
-        row["gpu"] or "",
-        None if gpus is None else int(gpus),
-        row["pipeline"] or "",
-        total_s,
-        row["source"] or "",
-    )
-
-
-def _number(row: Mapping[str, str | None], column: str, place: str) -> float:
-    try:
-        number = float(row[column] or "")
-    except ValueError:
-        number = math.nan
-    if not 0 < number < math.inf:
-        raise ParabricksError(
-            f"{place}: {column}: expected a number above 0, found {row[column]!r}"
-        )
-    return number
+def load_published(path: Path) -> list[Published]:
+    """Published run times from a CSV file; `num_gpus` may be empty."""
+    return load_csv(path, Published, ParabricksError)

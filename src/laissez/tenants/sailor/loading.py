@@ -8,16 +8,15 @@ is or gzipped (`.gz`). Sailor names GPU types `A100-40` or `GH-96`; a cluster ha
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping
 from operator import itemgetter
 from pathlib import Path
-from typing import Annotated, Any, Final, TypeAlias, TypeVar
+from typing import Annotated, Any, ClassVar, Final, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Meta
 
-from laissez.config import Reader, load_json, shown
+from laissez.config import ConfigError, Reader, load_csv, load_json, shown
 from laissez.tenants.sailor.errors import ProfileError
 from laissez.tenants.sailor.model import (
     Curve,
@@ -27,13 +26,14 @@ from laissez.tenants.sailor.model import (
     Profile,
     Sizes,
     Times,
-    positive,
 )
 
 T = TypeVar("T")
 LINK_GPUS: Final = "2"  # the link inside a host is the one between two GPUs
 
 _NotNegative: TypeAlias = Annotated[float, Meta(ge=0, le=1e18)]
+_Positive: TypeAlias = Annotated[float, Meta(gt=0, le=1e18)]
+_Count: TypeAlias = Annotated[int, Meta(ge=1)]
 _Row: TypeAlias = Annotated[
     tuple[_NotNegative, _NotNegative, _NotNegative],
     Meta(description="[forward, backward, update] in seconds, each from 0 on"),
@@ -51,26 +51,52 @@ class _Size(msgspec.Struct):
 
 
 class _Memory(msgspec.Struct):
-    mem_per_gpu: Annotated[float, Meta(gt=0, le=1e18)]
+    mem_per_gpu: _Positive
 
 
 class _Training(msgspec.Struct):
     model: str
-    global_batch_size: Annotated[int, Meta(ge=1)]
+    global_batch_size: _Count
 
 
-class Measured(msgspec.Struct, frozen=True):
+class Layers(tuple[int, ...]):
+    """Layers of each stage, written as `8|8|10`."""
+
+    __slots__ = ()
+    expected: ClassVar = "layers of each stage such as 8|8|10"
+
+    @classmethod
+    def of(cls, text: object) -> Layers:
+        stages = cls(int(word) for word in str(text).split("|"))
+        if min(stages) < 1:
+            raise ConfigError(f"expected {cls.expected}")
+        return stages
+
+
+class Measured(
+    msgspec.Struct,
+    frozen=True,
+    rename={
+        "name": "file",
+        "gpu": "gpu_types",
+        "replicas": "dp",
+        "microbatch": "mbs",
+        "global_batch": "gbs",
+        "layers": "layers_per_stage",
+        "seconds": "real_iter_s",
+    },
+):
     """One measured iteration and the plan it ran under, every group on a host of its own type."""
 
     name: str
     model: str
     gpu: str
-    replicas: int
-    tp: int
-    microbatch: int
-    global_batch: int
-    layers: tuple[int, ...]
-    seconds: float
+    replicas: _Count
+    tp: _Count
+    microbatch: _Count
+    global_batch: _Count
+    layers: Layers
+    seconds: _Positive
 
 
 def load_profile(folder: Path, model: str, gpus: Mapping[str, str], global_batch: int) -> Profile:
@@ -147,13 +173,7 @@ def load_training(path: Path) -> tuple[str, int]:
 
 def load_measured(path: Path) -> list[Measured]:
     """Measured iterations on nodes of one GPU type; rows of mixed nodes are left out."""
-    with path.open(newline="") as lines:
-        rows = list(csv.DictReader(lines))
-    return [
-        _measured(row, f"{path}, line {line}")
-        for line, row in enumerate(rows, start=2)
-        if "|" not in (row.get("gpu_types") or "")
-    ]
+    return [row for row in load_csv(path, Measured, ProfileError) if "|" not in row.gpu]
 
 
 def _read(path: Path, kind: Any, *keys: str) -> Any:
@@ -183,31 +203,3 @@ def _numbered(path: Path, found: Mapping[str, T], least: int = 1) -> list[tuple[
 def _existing(folder: Path, name: str) -> Path:
     zipped = folder / f"{name}.gz"
     return zipped if zipped.exists() else folder / name
-
-
-def _measured(row: Mapping[str, str], where: str) -> Measured:
-    try:
-        counts = {name: int(row[name]) for name in ("dp", "tp", "mbs", "gbs")}
-        layers = tuple(int(word) for word in row["layers_per_stage"].split("|"))
-        seconds = float(row["real_iter_s"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise ProfileError(
-            f"{where}: expected columns dp, tp, mbs, gbs, layers_per_stage and real_iter_s as"
-            f" numbers, found: {error}"
-        ) from error
-    if min(*counts.values(), *layers) < 1:
-        raise ProfileError(
-            f"{where}: expected numbers from 1 on, found {counts} and layers {layers}"
-        )
-    positive(f"{where}, real_iter_s", seconds)
-    return Measured(
-        row["file"],
-        row["model"],
-        row["gpu_types"],
-        counts["dp"],
-        counts["tp"],
-        counts["mbs"],
-        counts["gbs"],
-        layers,
-        seconds,
-    )
