@@ -40,7 +40,9 @@ class Feed:
         self._at = 0
         self._n = 0
         self._levels: list[Level | None] = [None] * len(self._leaves)
-        self._rows: list[LevelRow] = [(leaf, True, None, "", None, "") for leaf in self._leaves]
+        self._rows: list[LevelRow] = [
+            LevelRow(leaf, True, None, "", None, "") for leaf in self._leaves
+        ]
         self._changed_in = [0] * len(self._leaves)  # the last version in which each leaf changed
         self._messages: dict[int, bytes] = {}  # what differs from each older version
 
@@ -114,4 +116,6 @@ class Feed:
 def _row(leaf: str, level: Level, tenants: tuple[str, ...]) -> LevelRow:
     owner, rate, limit, floor = level
     holder = tenants[owner] if owner >= 0 else None
-    return leaf, owner != OFFLINE, holder, price(rate), optional_price(limit), price(floor)
+    return LevelRow(
+        leaf, owner != OFFLINE, holder, price(rate), optional_price(limit), price(floor)
+    )

@@ -13,7 +13,6 @@ import socket
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Protocol
 
 import msgspec
 import uvloop
@@ -102,12 +101,6 @@ async def _run(
     return STOPPED_BY_FAILURE if service.gateway.failure is not None else 0
 
 
-class Listening(Protocol):
-    """What accepts connections until it is closed."""
-
-    def close(self) -> None: ...
-
-
 class Server:
     """Serves connections until it is told to stop. Then it ends them: sessions and streams with a
     farewell, requests with their answers, and after a while the rest by aborting."""
@@ -116,7 +109,7 @@ class Server:
         self._app = app
         self._before_stop = before_stop
         self._stop = asyncio.Event()
-        self.listening: list[Listening] = []
+        self.stop_listening: Callable[[], None] = lambda: None
 
     def connection(self) -> HttpConnection:
         return HttpConnection(self._app)
@@ -130,14 +123,13 @@ class Server:
     async def serve(self, listening: socket.socket) -> None:
         loop = asyncio.get_running_loop()
         server = await loop.create_server(self.connection, sock=listening, backlog=BACKLOG)
-        self.listening.append(server)
+        self.stop_listening = server.close
         await self._stop.wait()
         await self.shutdown()
 
     async def shutdown(self) -> None:
         await self._before_stop()
-        for listening in self.listening:
-            listening.close()
+        self.stop_listening()
         for connection in list(self._app.connections):
             connection.shutdown()
         if not await self._ended_within(GRACE_S):

@@ -3,8 +3,6 @@ every leaf at a glance. All for the operator."""
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import msgspec
 
 from laissez.wire.views import Controls
@@ -74,17 +72,23 @@ class RateHistory(msgspec.Struct, frozen=True):
     segments: tuple[RatePiece, ...]
 
 
-# leaf, whether it is online, owner, rate, limit, floor
-LevelRow: TypeAlias = tuple[str, bool, str | None, str, str | None, str]
+class LevelRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A leaf: its path, whether it is online, its owner (`null`: idle), what presses on it, its
+    owner's limit (`null`: none) and the floor in force."""
+
+    leaf: str
+    online: bool
+    owner: str | None
+    rate: str
+    limit: str | None
+    floor: str
 
 
 class Levels(msgspec.Struct, frozen=True):
-    """Every leaf as a row: its path, whether it is online, its owner (`null`: idle), what presses
-    on it, its owner's limit (`null`: none) and the floor in force.
+    """Every leaf as a row, in the order of the topology.
 
-    Rows are in the order of the topology. `levels` are the names of each tree's levels. All events
-    up to the operator's number `n` are in it, perhaps some later ones too. Later messages of a
-    stream have only the rows that changed.
+    `levels` are the names of each tree's levels. All events up to the operator's number `n` are in
+    it, perhaps some later ones too. Later messages of a stream have only the rows that changed.
     """
 
     at: str

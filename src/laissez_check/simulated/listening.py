@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 
 from laissez.server.lifecycle import Service
 from laissez.server.serve import Server
@@ -11,11 +11,6 @@ from laissez_check.simulated.network import Network
 
 def listen(network: Network, port: int, service: Service) -> Server:
     server = Server(service.app, service.say_farewell)
-    server.listening.append(_Listening(lambda: network.deafen(port)))
+    server.stop_listening = partial(network.deafen, port)
     network.listen(port, server.connection)
     return server
-
-
-class _Listening:
-    def __init__(self, close: Callable[[], None]) -> None:
-        self.close = close
