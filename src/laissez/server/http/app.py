@@ -139,7 +139,7 @@ def _described(metrics_open: bool) -> tuple[tuple[Operation, ...], bytes, bytes]
 
 
 def _is_within(host: str, networks: tuple[IPv4Network | IPv6Network, ...]) -> bool:
-    """Whether an address is in one of the networks; what is no address is in none."""
+    """Whether an address is in one of the networks; anything else is in none."""
     try:
         found = ip_address(host)
     except ValueError:

@@ -38,7 +38,7 @@ async def list_events(call: Call) -> Answer:
     if cursor is not None and after is not None:
         raise bad_request("expected after or cursor, found both")
     gateway = call.gateway
-    gateway.end_holds()  # what is over has happened by now, and what is too old is gone
+    gateway.end_holds()  # so that the list has the ends of holds that are due
     holder = call.accounts()[0].name if "tenant" in call.query else call.principal.holder
     if cursor is not None:
         after = cursor.number
@@ -253,7 +253,7 @@ class EventStream(Stream):
 
 
 class LevelStream(Stream):
-    """Sends every leaf once, then what is different each time."""
+    """Sends every leaf once, then the rows that changed."""
 
     async def _begin(self) -> None:
         self._gateway.keep(self)

@@ -23,7 +23,7 @@ from laissez.wire.problems import Code, ProblemError
 from laissez.wire.rendering import band, optional_price, price, rendered, seconds
 from laissez.wire.views import Controls, Done, Floor, Node, Resource
 
-CHILDREN_PER_ITEM = 10  # children are told by their paths alone
+CHILDREN_PER_ITEM = 10  # a child is only a path
 GROUPS_MAX = 50  # of bids, and of asks, in a book
 LEAVES_PER_TURN = 8_192  # looked at before other work has its turn: about a millisecond
 

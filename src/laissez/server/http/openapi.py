@@ -11,13 +11,12 @@ import msgspec
 
 from laissez import __version__
 from laissez.server.http.operation import JSON, Operation, Parameter
-from laissez.server.http.schemas import EXAMPLES, OWN_BODIES, PATHS, Schema, narrow
+from laissez.server.http.schemas import EXAMPLES, OWN_BODIES, PATHS, REFERENCE, Schema, narrow
 from laissez.server.http.signin import COOKIE
 from laissez.wire.limits import CLIENT_ID_MAX, PAGE_DEFAULT, PAGE_MAX
 from laissez.wire.problems import STATUS, Problem
 
 PROBLEM = "application/problem+json"
-REFERENCE = "#/components/schemas/{name}"
 ABOUT = (
     "A market for leases on GPUs. Prices are decimal text in dollars per hour, times RFC 3339 in"
     " UTC, ids opaque text. An answer is sent once everything it reflects is durable. Errors are"
@@ -87,7 +86,9 @@ def _schemas(operations: tuple[Operation, ...]) -> tuple[dict[Any, Schema], dict
     bodies = [one.body for one in operations if one.body is not None]
     answers = [answer for one in operations for answer in one.answers]
     types = list(dict.fromkeys([*bodies, *answers, Problem]))
-    references, components = msgspec.json.schema_components(types, ref_template=REFERENCE)
+    references, components = msgspec.json.schema_components(
+        types, ref_template=REFERENCE + "{name}"
+    )
     narrow(components)
     for kind, example in EXAMPLES.items():
         if kind.__name__ in components:
@@ -115,7 +116,7 @@ def _operation(operation: Operation, schemas: dict[Any, Schema]) -> dict[str, An
     if operation.body is not None:
         content = _content(operation.body, schemas)
         if operation.name in OWN_BODIES:
-            content = {"schema": {"$ref": REFERENCE.format(name=OWN_BODIES[operation.name])}}
+            content = {"schema": {"$ref": REFERENCE + OWN_BODIES[operation.name]}}
         described["requestBody"] = {"required": True, "content": {JSON: content}}
     return described
 

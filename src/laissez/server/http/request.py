@@ -174,10 +174,10 @@ def read_target(url: bytes) -> tuple[str, bytes]:
 
 
 def read_headers(sent: Headers) -> dict[bytes, bytes]:
-    """The headers that matter here. One that comes twice is refused, unless it is a list: which of
-    the two counts would be a guess."""
+    """The headers that matter here. A repeated one is refused unless it is a list: which one counts
+    would be a guess."""
     headers: dict[bytes, bytes] = {}
-    # put together at the end: to add each to those before would take ever longer
+    # joined at the end: adding each to those before would take quadratic time
     more: dict[bytes, list[bytes]] = {}
     for name, value in sent:
         if name in WANTED:
@@ -211,19 +211,17 @@ def read_key(headers: dict[bytes, bytes]) -> str:
 
 
 def line_of_address(scope: Mapping[str, Any]) -> str:
-    """The queue of those who show no good key. No tenant's name has a '/'. Whoever has one address
-    of IPv6 has all those around it."""
+    """The line in the fair queue of callers without a good key. No tenant's name has a '/'. An IPv6
+    address stands for its /64 network, which usually belongs to one caller."""
     host = address(scope)
-    return f"/{_neighbourhood(host) if ':' in host else host}"
-
-
-def _neighbourhood(host: str) -> str:
+    if ":" not in host:
+        return f"/{host}"
     full = IPv6Address(host)
-    return str(full.ipv4_mapped or IPv6Address(int(full) >> 64 << 64))
+    return f"/{full.ipv4_mapped or IPv6Address(int(full) >> 64 << 64)}"
 
 
 def body_size(request: Request) -> int:
-    """As far as it was declared, and not more than is read."""
+    """The declared size, at most what is read."""
     declared = next((value for name, value in request.headers if name == b"content-length"), b"")
     return min(int(declared), BATCH_BYTES_MAX) if declared.isdigit() and len(declared) < 20 else 0
 
@@ -306,7 +304,7 @@ def too_large(bytes_max: int) -> ProblemError:
 
 
 def check_accept(accept: bytes, offered: tuple[str, ...]) -> None:
-    """Something of what is offered must be wanted. Nothing said means anything."""
+    """The client must accept one of the offered types; without the header it accepts any."""
     if not accept or b"*/*" in accept:
         return
     wanted = [one.partition(";")[0].strip().lower() for one in accept.decode("latin-1").split(",")]

@@ -17,7 +17,7 @@ Headers: TypeAlias = list[tuple[bytes, bytes]]
 
 JSON = b"application/json"
 PROBLEM = b"application/problem+json"
-RETRY_AFTER_S = 60  # where nobody knows when it will be possible
+RETRY_AFTER_S = 60  # where it is not known when it will be possible
 REPLAYED = (b"idempotency-replayed", b"true")
 EVERY: Headers = [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
 

@@ -32,6 +32,8 @@ from laissez.wire.problems import Problem
 
 Schema: TypeAlias = dict[str, Any]
 
+REFERENCE = "#/components/schemas/"
+
 
 def _text(**asked: Any) -> Schema:
     return {"type": "string", **asked}
@@ -59,7 +61,7 @@ SECONDS: Schema = {
     "maximum": DURATION_MAX_US // SECOND_US,
 }
 
-# What is asked of the fields of each struct.
+# The bounds of each struct's fields.
 NARROWED: dict[str, dict[str, Schema]] = {
     "OrderBody": {"alternatives": _array(maxItems=16)},
     "LimitBody": {"limit": PRICE},
@@ -122,6 +124,9 @@ def narrow(components: dict[str, Schema]) -> None:
     for name in ("rise", "fall"):
         components["ControlsBody"]["properties"][name]["anyOf"] = [band, {"type": "null"}]
     components["RunInstances"]["oneOf"] = [_given("type"), _given("scope"), _given("near", "level")]
+    # A row of levels has a name of its own: some readers of the document take a tuple only so.
+    rows = components["Levels"]["properties"]["rows"]
+    components["LevelRow"], rows["items"] = rows["items"], {"$ref": REFERENCE + "LevelRow"}
     # The scopes of an operator's key must be named: a tenant's are the default.
     own = _narrowed(components["IssueKey"], {"scopes": _array(items={"enum": OPERATOR_SCOPES})})
     del own["properties"]["scopes"]["default"]

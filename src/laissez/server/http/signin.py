@@ -1,7 +1,7 @@
 """Signing in with a key, for browsers: a cookie stands for the key from then on.
 
-A browser sends a cookie along whoever made it ask. So a change must carry a header that a page of
-another site cannot set without a permission that is never given, and where the browser says which
+A browser sends the cookie with every request to us, also with one that another site's page made it
+send. So a change must carry a header that such a page cannot set, and where the browser says which
 site asks, it must be ours.
 """
 
@@ -35,7 +35,7 @@ async def sign_in(call: Call) -> Answer:
 
 
 def get_signin(call: Call) -> Answer:
-    """A page asks this first, so nobody is an answer and not a problem."""
+    """A page asks this first, so it is no problem if nobody is signed in."""
     principal = signed_in(call.site.signins, call.headers, changes=False)
     return Answer(SignedIn(None if principal is None else me_of(call, principal)))
 

@@ -1,4 +1,4 @@
-"""Webhooks of whoever asks: a tenant's, or the operator's own."""
+"""The caller's webhooks: a tenant's, or the operator's own."""
 
 from __future__ import annotations
 
