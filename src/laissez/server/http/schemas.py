@@ -47,12 +47,16 @@ def _array(**asked: Any) -> Schema:
     return {"type": "array", "minItems": 1, **asked}
 
 
-# zero to 10,000 dollars per hour, at most six decimals
-PRICE = _text(pattern=r"^0*(10000(\.0{1,6})?|[0-9]{1,4}(\.[0-9]{1,6})?)$")
-# zero to a billion dollars per hour
-PER_HOUR = _text(pattern=r"^(0?[0-9]{1,9}(\.[0-9]{1,6})?|1000000000(\.0{1,6})?)$")
-# up to a billion dollars, and not nothing
-AMOUNT = _text(pattern=r"^(?=.*[1-9])0{0,2}(0?[0-9]{1,9}(\.[0-9]{1,6})?|1000000000(\.0{1,6})?)$")
+def _money(digits: int, start: str = "^") -> Schema:
+    """Dollars up to ten to the power of `digits`, with at most six decimals."""
+    most = "1" + "0" * digits
+    less = rf"[0-9]{{1,{digits}}}(\.[0-9]{{1,6}})?"
+    return _text(pattern=rf"{start}0*({less}|{most}(\.0{{1,6}})?)$")
+
+
+PRICE = _money(4)  # per hour
+PER_HOUR = _money(9)  # of all leases together
+AMOUNT = _money(9, r"^(?=.*[1-9])")  # of a budget: not nothing
 TIME = _text(format="date-time")
 NAME = _text(maxLength=NAME_MAX)
 SECONDS: Schema = {
