@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,10 +44,10 @@ def snake(kind: type) -> str:
     return re.sub("(?<!^)(?=[A-Z])", "_", kind.__name__).lower()
 
 
-def table(title: str, rows: Sequence[tuple[str, ...]]) -> str:
+def table(title: str, rows: Sequence[tuple[str, ...]], codes: Iterable[int] = range(1_000)) -> str:
     head = ("code", title) if len(rows[0]) == 1 else ("code", title, "fields")
     lines = [head, ("---",) * len(head)]
-    lines += [(str(code), *row) for code, row in enumerate(rows)]
+    lines += [(str(code), *row) for code, row in zip(codes, rows, strict=False)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
@@ -81,7 +81,11 @@ def tables() -> str:
         (
             table("command", commands_table),
             table("event", events_table),
-            table("reason of a refusal", [(f"`{reason}`",) for reason in refusals.REASONS]),
+            table(
+                "reason of a refusal",
+                [(f"`{reason}`",) for reason in refusals.REASONS.values()],
+                refusals.REASONS,
+            ),
             table("reason of `lease_ended`", [(f"`{reason}`",) for reason in codec.END_REASONS]),
             table("action of a budget", [(f"`{action.name.lower()}`",) for action in Action]),
         )
@@ -105,10 +109,10 @@ class Stranger:
 
     def __init__(self, page: str, genesis: bytes) -> None:
         self.commands, self.events, self.reasons, self.ends, self.actions = (
-            [
-                tuple(re.findall(r"`(\w+)`", row))
-                for row in re.findall(r"^\| \d+ .*", one, re.MULTILINE)
-            ]
+            {
+                int(code): tuple(re.findall(r"`(\w+)`", row))
+                for code, row in re.findall(r"^\| (\d+) (.*)", one, re.MULTILINE)
+            }
             for one in page.partition(BEGIN)[2].partition(END)[0].split("\n\n")
         )
         self.holders, self.keys = ["operator"], ["service"]

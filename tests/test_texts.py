@@ -261,11 +261,13 @@ EXPECTED: dict[AnyReason, tuple[str, tuple[int, ...], str, str]] = {
 
 
 def test_every_reason_is_explained_here() -> None:
-    assert set(REASONS) == set(EXPECTED) == {*Reason, *Denial}
-    assert len({*map(str, REASONS)}) == len(REASONS)  # no name of the one list is in the other
+    assert set(REASONS.values()) == set(EXPECTED) == {*Reason, *Denial}
+    assert len({*map(str, REASONS.values())}) == len(
+        REASONS
+    )  # no name of the one list is in the other
 
 
-@pytest.mark.parametrize("reason", REASONS)
+@pytest.mark.parametrize("reason", REASONS.values())
 def test_a_refusal_has_a_code_a_status_and_words(reason: AnyReason) -> None:
     subject, numbers, code, words = EXPECTED[reason]
     refusal = Refusal(reason, subject, numbers)

@@ -55,7 +55,7 @@ COMMANDS: tuple[type, ...] = (
     market_commands.CloseBooks,
 )
 COMMAND_CODES = {kind: code for code, kind in enumerate(COMMANDS)}
-REASON_CODES = {reason: code for code, reason in enumerate(REASONS)}
+REASON_CODES = {reason: code for code, reason in REASONS.items()}
 # the commands that bring a name into the journal, and the length of an outcome without a refusal
 _NAMING = frozenset((COMMAND_CODES[commands.CreateTenant], COMMAND_CODES[commands.IssueKey]))
 _ACCEPTED = 2

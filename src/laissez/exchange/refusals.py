@@ -61,5 +61,8 @@ class Refused(Exception):
 
 
 AnyReason: TypeAlias = Reason | Denial
-# As the journal numbers them: new ones are added at the end.
-REASONS: tuple[AnyReason, ...] = (*Reason, *Denial)
+# As the journal numbers them. New ones are added at the end of either list.
+REASONS: dict[int, AnyReason] = {
+    **dict(enumerate(Reason)),
+    **dict(enumerate(Denial, start=100)),
+}
