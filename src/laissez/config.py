@@ -1,4 +1,4 @@
-"""Configuration files into structs: the only reader of what people and other programs write.
+"""Tables of configuration files into structs, with located errors.
 
 What a table may hold is what its class says, a msgspec struct or a dataclass: fields, types and
 bounds. All mistakes are told at once, each with file, key, what was expected and what was found.
@@ -13,15 +13,11 @@ paths start at the folder of the file.
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-import gzip
 import importlib
-import json
 import re
 import reprlib
 import tomllib
-import zlib
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from difflib import get_close_matches
@@ -234,37 +230,6 @@ def load_toml(file: Path, error: type[Exception] = ConfigError) -> dict[str, Any
     # also for bytes that are no text and for a number of thousands of digits
     except (ValueError, RecursionError) as reason:
         raise error(f"{file}: expected TOML: {reason}") from None
-
-
-def load_json(file: Path, error: type[Exception] = ConfigError) -> Any:
-    """The content of a JSON file, gzipped or not."""
-    try:
-        raw = file.read_bytes()
-        return json.loads(gzip.decompress(raw) if file.suffix == ".gz" else raw)
-    except OSError as reason:
-        raise error(f"{file}: expected a file that can be read: {reason}") from None
-    except (ValueError, EOFError, RecursionError, zlib.error) as reason:
-        raise error(f"{file}: expected JSON: {reason}") from None
-
-
-def load_csv(file: Path, kind: type[T], error: type[Exception] = ConfigError) -> list[T]:
-    """The rows of a CSV file, each as a `kind`. An empty cell counts as not there."""
-    found = []
-    table: type = kind
-    try:
-        with file.open(newline="", encoding="utf-8") as lines:
-            rows = csv.DictReader(lines)
-            missing = [key for key in fields_of(table) if key not in (rows.fieldnames or ())]
-            if missing:
-                raise error(f"{file}: expected all columns, found no {', '.join(missing)}")
-            for row in rows:
-                reader = Reader(f"{file}, line {rows.line_num}", strict=False, closed=False)
-                given = {key: cell for key, cell in row.items() if cell}
-                found.append(reader.table((), kind, given))
-                reader.check(error)
-    except (OSError, UnicodeDecodeError, csv.Error) as reason:
-        raise error(f"{file}: expected a CSV file that can be read: {reason}") from None
-    return [one for one in found if one is not None]
 
 
 def mistakes_in(table: msgspec.Struct) -> list[str]:

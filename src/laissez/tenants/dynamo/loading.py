@@ -8,16 +8,16 @@ latencies are not touched by that, because the share in use was computed with th
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, TypeAlias, TypeVar
+from typing import Annotated, TypeAlias
 
 import msgspec
 from msgspec import Meta
 
-from laissez.config import ConfigError, Reader, load_json
+from laissez.config import ConfigError
 from laissez.tenants.dynamo.errors import ProfileError
 from laissez.tenants.dynamo.profile import EngineProfile
+from laissez.tenants.files import load_json
 
-T = TypeVar("T")
 Count: TypeAlias = Annotated[int, Meta(ge=1)]
 Text: TypeAlias = Annotated[str, Meta(min_length=1)]
 OneCount: TypeAlias = Annotated[tuple[Count], Meta(description="[one integer from 1 on]")]
@@ -81,12 +81,13 @@ class _DecodeRows(msgspec.Struct):
 
 def load_aiconfigurator(path: Path) -> EngineProfile:
     """The engine of one AIConfigurator file: `meta`, `prefill`, `decode`."""
-    return _profile(path, _read(path, _Engine))
+    return _profile(path, load_json(path, _Engine, ProfileError))
 
 
 def load_dynamo(prefill_path: Path, decode_path: Path) -> dict[int, EngineProfile]:
     """The engines of two of Dynamo's files, by TP: each key holds one row per TP."""
-    prefill, decode = _read(prefill_path, _PrefillRows), _read(decode_path, _DecodeRows)
+    prefill: _PrefillRows = load_json(prefill_path, _PrefillRows, ProfileError)
+    decode: _DecodeRows = load_json(decode_path, _DecodeRows, ProfileError)
     if prefill.tp != decode.tp:
         raise ProfileError(
             f"{decode_path}: tp: expected the TPs of {prefill_path}, {prefill.tp}, found"
@@ -109,14 +110,6 @@ def load_dynamo(prefill_path: Path, decode_path: Path) -> dict[int, EngineProfil
             raise ProfileError(f"{decode_path}, TP {tp}: {error}") from None
         engines[tp] = _profile(decode_path, engine)
     return engines
-
-
-def _read(path: Path, kind: type[T]) -> T:
-    reader = Reader(str(path), closed=False)
-    found = reader.table((), kind, load_json(path, ProfileError))
-    reader.check(ProfileError)
-    assert found is not None
-    return found
 
 
 def _check_lengths(table: msgspec.Struct) -> None:

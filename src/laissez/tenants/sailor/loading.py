@@ -16,7 +16,8 @@ from typing import Annotated, Any, ClassVar, Final, TypeAlias, TypeVar
 import msgspec
 from msgspec import Meta
 
-from laissez.config import ConfigError, Reader, load_csv, load_json, shown
+from laissez.config import ConfigError, shown
+from laissez.tenants.files import load_csv, load_json
 from laissez.tenants.sailor.errors import ProfileError
 from laissez.tenants.sailor.model import (
     Curve,
@@ -111,7 +112,9 @@ def load_profile(folder: Path, model: str, gpus: Mapping[str, str], global_batch
         sizes=load_sizes(_existing(folder, "llm_info.json"), model),
         times={ours: load_times(times, model, theirs) for ours, theirs in gpus.items()},
         gpus={
-            ours: load_gpu(network, theirs, _read(memory, _Memory, theirs).mem_per_gpu)
+            ours: load_gpu(
+                network, theirs, load_json(memory, _Memory, ProfileError, theirs).mem_per_gpu
+            )
             for ours, theirs in gpus.items()
         },
     )
@@ -120,7 +123,9 @@ def load_profile(folder: Path, model: str, gpus: Mapping[str, str], global_batch
 def load_times(path: Path, model: str, gpu: str) -> Times:
     """Layer times of one model on one GPU type: `{model: {gpu: {microbatch: {tp: {layer: [fwd_s,
     bwd_s, update_s]}}}}}`."""
-    found = _read(path, Mapping[str, Mapping[str, Mapping[str, _Row]]], model, gpu)
+    found = load_json(
+        path, Mapping[str, Mapping[str, Mapping[str, _Row]]], ProfileError, model, gpu
+    )
     return {
         microbatch: {
             tp: tuple(
@@ -136,7 +141,7 @@ def load_times(path: Path, model: str, gpu: str) -> Times:
 def load_sizes(path: Path, model: str) -> Sizes:
     """Layer sizes of one model: `{model: {tp: {layer: {params_floats, act_output_floats,
     act_mem_floats, ...}}}}`."""
-    found = _read(path, Mapping[str, Mapping[str, _Size]], model)
+    found = load_json(path, Mapping[str, Mapping[str, _Size]], ProfileError, model)
     return {
         tp: tuple(
             LayerSize(size.params_floats, size.act_output_floats, size.act_mem_floats)
@@ -149,17 +154,17 @@ def load_sizes(path: Path, model: str) -> Sizes:
 def load_gpu(path: Path, gpu: str, memory_bytes: float) -> Gpu:
     """A GPU type's links: `{inter|intra: {gpu: {GPUs of a node used: [[a, b, c], max bytes/s]}}}`,
     each as what one of these GPUs gets."""
-    inter = _read(path, Mapping[str, _Link], "inter", gpu)
-    intra = _read(path, _Link, "intra", gpu, LINK_GPUS)
+    inter = load_json(path, Mapping[str, _Link], ProfileError, "inter", gpu)
+    intra = load_json(path, _Link, ProfileError, "intra", gpu, LINK_GPUS)
     far = {count: Curve(*link[0]).scaled(1 / count) for count, link in _numbered(path, inter)}
     return Gpu(memory_bytes, Curve(*intra[0]), far)
 
 
 def load_memory(path: Path) -> dict[str, float]:
     """Bytes per GPU by type, from a cluster's configuration."""
-    found = _read(path, Mapping[str, Any])
+    found = load_json(path, Mapping[str, Any], ProfileError)
     return {
-        name: _read(path, _Memory, name).mem_per_gpu
+        name: load_json(path, _Memory, ProfileError, name).mem_per_gpu
         for name, row in found.items()
         if isinstance(row, dict)
     }
@@ -167,27 +172,13 @@ def load_memory(path: Path) -> dict[str, float]:
 
 def load_training(path: Path) -> tuple[str, int]:
     """The model and the global batch of a training configuration."""
-    found = _read(path, _Training)
+    found = load_json(path, _Training, ProfileError)
     return found.model, found.global_batch_size
 
 
 def load_measured(path: Path) -> list[Measured]:
     """Measured iterations on nodes of one GPU type; rows of mixed nodes are left out."""
     return [row for row in load_csv(path, Measured, ProfileError) if "|" not in row.gpu]
-
-
-def _read(path: Path, kind: Any, *keys: str) -> Any:
-    """What is under `keys` in a JSON file, as a `kind`."""
-    reader = Reader(str(path), closed=False)
-    found = load_json(path, ProfileError)
-    for at, key in enumerate(keys):
-        if not isinstance(found, dict) or key not in found:
-            names = sorted(found) if isinstance(found, dict) else found
-            raise ProfileError(reader.told(keys[:at], f"expected {key!r}, found {shown(names)}"))
-        found = found[key]
-    value = reader.value(keys, kind, found)
-    reader.check(ProfileError)
-    return value
 
 
 def _numbered(path: Path, found: Mapping[str, T], least: int = 1) -> list[tuple[int, T]]:
