@@ -38,7 +38,7 @@ class Answer(msgspec.Struct, gc=False):
 
 
 class Call:
-    """What an operation gets to see."""
+    """A request as an operation sees it: read, checked and authenticated."""
 
     __slots__ = (
         "accept",
@@ -62,25 +62,23 @@ class Call:
         self.request = request
         self.gateway: Gateway = site.gateway
         self.principal = NOBODY
-        self.known = NOBODY  # whose key it came with, also where that may not do this
-        self.headers: dict[bytes, bytes] = {}  # those that matter
+        self.known = NOBODY  # the key's holder, also where the key lacks the permission
+        self.headers: dict[bytes, bytes] = {}  # those that the server reads
         self.path: dict[str, str] = {}
         self.query: dict[str, str] = {}
         self.body: Any = None
         self.key = ""  # the Idempotency-Key, if there is one
         self.accept = ""
         self.last_event_id: str | None = None
-        self.is_paid = False  # a rate limit has paid for the answer
-        # what it asks for was carried out before, under the same Idempotency-Key
-        self.replayed = False
+        self.is_paid = False  # a rate limit covers the answer
+        self.replayed = False  # carried out before, under the same Idempotency-Key
 
     @property
     def scope(self) -> Mapping[str, Any]:
         return self.request.scope
 
     def enter(self, command: Command, body: bytes = b"") -> Applied:
-        """Have a command carried out, or find what came of it the first time. A refusal is
-        raised."""
+        """Enter a command; a repeat gets its first outcome. Raises a refusal."""
         self.admit(self.principal)
         result = self.gateway.enter(
             self.principal.holder, self.principal.key, self.key, command, body
@@ -92,8 +90,8 @@ class Call:
         return result.applied
 
     def check_in_force(self) -> None:
-        """Still: a body may be long on its way, or much be asked for at once, and the key revoked
-        or the sign-in ended by now."""
+        """Re-check the key and the sign-in: they may have ended while the body arrived, or between
+        two parts of the work."""
         principal = self.principal
         if principal is NOBODY:
             return
@@ -111,28 +109,28 @@ class Call:
         self.is_paid = True
 
     def owe_items(self, items: int) -> None:
-        """For what was admitted, once it is known how much it tells: whoever asks before that is
-        made up for is refused before anything is done."""
+        """Charge the rate limit for items once their number is known. The caller's next questions
+        are refused until that is paid."""
         self.gateway.admission.owe_items(self.principal, items)
 
     def time(self, name: str) -> int | None:
-        """A time that the query names."""
+        """A time in the query."""
         text = self.query.get(name)
         return None if text is None else read_time(text, name)
 
     @property
     def first_command(self) -> Command | None:
-        """What was carried out when this Idempotency-Key was first used; None if it is new."""
+        """The command first carried out under this Idempotency-Key; None if the key is new."""
         return self.gateway.first_command(self.principal.holder, self.key)
 
     @property
     def account(self) -> Account:
-        """The tenant that asks."""
+        """The calling tenant."""
         return self.gateway.exchange.accounts[self.principal.holder]
 
     def accounts(self) -> list[Account]:
-        """Whose things are asked for: the tenant's own; for the operator those of the tenant it
-        names, or everybody's."""
+        """The accounts that a list covers: the tenant's own; for the operator the one named in the
+        query, or all."""
         named = self.query.get("tenant")
         if not self.principal.is_operator:
             if named is not None:
@@ -152,13 +150,13 @@ class Call:
 
 
 def digest_of(asked: object) -> bytes:
-    """Stands for all that was asked for under one Idempotency-Key."""
+    """A digest of the whole request, kept with its Idempotency-Key."""
     return hashlib.blake2b(msgspec.msgpack.encode(asked), digest_size=8).digest()
 
 
 def unauthenticated() -> ProblemError:
-    """Made anew each time: an error that is raised again keeps the frames of every time before, and
-    so every request that came without a key."""
+    """A new error each time: one that is raised again keeps the frames, and so the requests, of all
+    times before."""
     return ProblemError(
         Code.UNAUTHENTICATED, "expected a key that is in force, as Authorization: Bearer lz_..."
     )

@@ -1,9 +1,7 @@
-"""The way of one request: who asks, may they, what is asked; carry it out, wait until it is
-durable, answer.
+"""One request from authentication to the answer.
 
-An operation reads or applies and returns; it never waits for the journal itself. That everything an
-answer reflects is durable before it leaves, problems included, is seen to here, for all of them
-alike.
+An operation reads or applies and returns; it never waits for the journal. Here, for all operations
+alike, answers and problems wait until everything they reflect is durable.
 """
 
 from __future__ import annotations
@@ -27,14 +25,14 @@ from laissez.server.http.site import Site
 from laissez.wire.problems import Code, ProblemError
 from laissez.wire.requests import SignIn
 
-# paced apart: an address that sends wrong keys is still told how the service is
+# limited separately, so that an address that sends wrong keys still gets health and metrics
 WATCHING = "/watching"
 
 logger = logging.getLogger(__name__)
 
 
 class Endpoint:
-    """Everything that can be done at one path."""
+    """The operations of one path, by method."""
 
     def __init__(self, site: Site, operations: list[Operation]) -> None:
         self._site = site
@@ -61,7 +59,7 @@ class Endpoint:
 
 
 class _Ready:
-    """An operation with all that can be made ready before the first request."""
+    """An operation with everything prepared that does not depend on a request."""
 
     def __init__(self, operation: Operation, site: Site) -> None:
         self._site = site
@@ -91,8 +89,8 @@ class _Ready:
                 body = answer.content if answer.media else encode(answer.content)
             except ProblemError:
                 if self._operation.durable or self._gateway.failure is None:
-                    # a refusal, too, tells of the state; once the journal has failed, of one that
-                    # may never be
+                    # A refusal reveals state, too. Once the journal has failed, that state may
+                    # never become durable.
                     await self._gateway.all_durable()
                 raise
             if answer.streams is not None:
@@ -133,7 +131,7 @@ class _Ready:
         call.query = incoming.read_query(request.query, self._query_names)
         accept = headers.get(b"accept", b"")
         incoming.check_accept(accept, self._operation.media)
-        # there is no head of a stream
+        # A HEAD request has no stream.
         call.accept = "" if request.method == "HEAD" else accept.decode("latin-1")
         last = headers.get(b"last-event-id")
         call.last_event_id = None if last is None else last.decode("latin-1")
@@ -153,12 +151,12 @@ class _Ready:
         else:
             await incoming.no_body(request, headers)
         if self._waits:
-            await asyncio.sleep(0)  # such an operation needs a task: see `protocol`
+            await asyncio.sleep(0)  # become a task, which such an operation needs: see `protocol`
         call.check_in_force()
         answer = self._operation.carry_out(call)
         if self._waits:
             answer = await answer
-            # what was done was done, and a stream sees to it by itself
+            # A command is done in any case, and a stream checks by itself.
             if not self._limited and answer.streams is None:
                 call.check_in_force()
         return answer  # type: ignore[no-any-return]
@@ -201,8 +199,8 @@ class _Ready:
 
 
 async def keep_pace(site: Site, principal: Principal, request: Request, apart: str = "") -> None:
-    """An answer that no rate limit pays for comes late where there were many: the connection asks
-    nothing else meanwhile. What is counted `apart` is not late because of anything else."""
+    """Delay an answer that no rate limit covers, if there were many. The connection sends nothing
+    else meanwhile. `apart` names a separate limit."""
     who = principal.holder if principal is not NOBODY else line_of_address(request.scope)
     delay_s = site.gateway.admission.delay_s(who + apart, 1, incoming.body_size(request))
     if delay_s:
@@ -210,12 +208,12 @@ async def keep_pace(site: Site, principal: Principal, request: Request, apart: s
 
 
 async def refuse(site: Site, problem: ProblemError, request: Request, headers: Headers) -> None:
-    """What is no operation."""
+    """Refuse a request that matches no operation."""
     site.gateway.refusals.note(problem, OTHER, None, request.scope)
     await keep_pace(site, NOBODY, request)
     request.refuse(problem, headers)
 
 
 def _secret(call: Call) -> str:
-    """The key that a request came with, good or not."""
+    """The key that a request came with, valid or not."""
     return call.body.key if isinstance(call.body, SignIn) else incoming.read_secret(call.headers)
