@@ -128,9 +128,6 @@ def narrow(components: dict[str, Schema]) -> None:
     for name in ("rise", "fall"):
         components["ControlsBody"]["properties"][name]["anyOf"] = [band, {"type": "null"}]
     components["RunInstances"]["oneOf"] = [_given("type"), _given("scope"), _given("near", "level")]
-    # A row of levels has a name of its own: some readers of the document take a tuple only so.
-    rows = components["Levels"]["properties"]["rows"]
-    components["LevelRow"], rows["items"] = rows["items"], {"$ref": REFERENCE + "LevelRow"}
     # The scopes of an operator's key must be named: a tenant's are the default.
     own = _narrowed(components["IssueKey"], {"scopes": _array(items={"enum": OPERATOR_SCOPES})})
     del own["properties"]["scopes"]["default"]
