@@ -4,7 +4,7 @@ operators' InfraMaps; and the API's own documents."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable
 
 from laissez.server.admission import failed
 from laissez.server.figures import all_owed, market_summary
@@ -80,29 +80,30 @@ def get_inframaps(call: Call) -> Answer:
 
 def _check(report: InfraMapsReport) -> None:
     """Check what the structs do not: times, prices, and that every map and floor is named once."""
-    _check_once((one.name for one in report.maps), "maps")
-    _check_once((one.node for one in report.floors), "floors")
-    times: dict[str, str | None] = {"at": report.at}
-    prices: dict[str, str | None] = {}
+    _check_once([one.name for one in report.maps], "maps")
+    _check_once([one.node for one in report.floors], "floors")
+    read_time(report.at, "at")
     for index, one in enumerate(report.maps):
-        times |= {f"maps[{index}].start": one.start, f"maps[{index}].end": one.end}
-        times |= {
-            f"maps[{index}].signals[{place}].at": signal.at
-            for place, signal in enumerate(one.signals)
-        }
+        _check_fields(one, f"maps[{index}]", ("start", "end"), read_time)
+        for place, signal in enumerate(one.signals):
+            _check_fields(signal, f"maps[{index}].signals[{place}]", ("at",), read_time)
     for index, floor in enumerate(report.floors):
-        for field in ("base", "wanted", "in_force", "asked"):
-            prices[f"floors[{index}].{field}"] = getattr(floor, field)
-    times |= {f"alarms[{index}].since": one.since for index, one in enumerate(report.alarms)}
-    for field, text in times.items():
-        if text is not None:
-            read_time(text, field)
-    for field, text in prices.items():
-        if text is not None:
-            read_price(text, field)
+        fields = ("base", "wanted", "in_force", "asked")
+        _check_fields(floor, f"floors[{index}]", fields, read_price)
+    for index, alarm in enumerate(report.alarms):
+        _check_fields(alarm, f"alarms[{index}]", ("since",), read_time)
 
 
-def _check_once(names: Iterable[str], field: str) -> None:
+def _check_fields(
+    part: object, where: str, fields: tuple[str, ...], read: Callable[[str, str], int]
+) -> None:
+    for field in fields:
+        text = getattr(part, field)
+        if text is not None:
+            read(text, f"{where}.{field}")
+
+
+def _check_once(names: list[str], field: str) -> None:
     for name, times in Counter(names).items():
         if times > 1:
             raise bad_request(f"{field}: expected each once, found {name!r} more often")

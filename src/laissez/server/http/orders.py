@@ -182,26 +182,18 @@ async def batch(call: Call) -> Answer:
         call.gateway.refusals.note(
             unreadable[0], "sendBatch", call.principal, call.scope, call.key, times=len(unreadable)
         )
-    return Answer(
-        BatchDone(
-            tuple(
-                [
-                    BatchItem(one.status, (), one.code, one.detail)
-                    if isinstance(one, ProblemError)
-                    else _item(call, next(outcomes))
-                    for one in read
-                ]
-            )
-        )
-    )
+    results = [one if isinstance(one, ProblemError) else next(outcomes) for one in read]
+    return Answer(BatchDone(tuple([_item(one, call.principal.holder) for one in results])))
 
 
-def _item(call: Call, applied: Applied) -> BatchItem:
-    refusal, holder = applied.refusal, call.principal.holder
-    if refusal is not None:
-        code = code_of(refusal)
-        return BatchItem(STATUS[code], (), code, explain(refusal, holder))
-    return BatchItem(200, rendered(applied, holder))
+def _item(outcome: Applied | ProblemError, holder: str) -> BatchItem:
+    if isinstance(outcome, ProblemError):
+        return BatchItem(outcome.status, (), outcome.code, outcome.detail)
+    refusal = outcome.refusal
+    if refusal is None:
+        return BatchItem(200, rendered(outcome, holder))
+    code = code_of(refusal)
+    return BatchItem(STATUS[code], (), code, explain(refusal, holder))
 
 
 async def enter_all(

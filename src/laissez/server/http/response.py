@@ -46,7 +46,7 @@ def head_of(status: int, media: bytes, size: int, more: Headers) -> bytes:
 
 
 def date_line() -> bytes:
-    return _date_line(int(time.time()))
+    return _date_line(time.time_ns() // 1_000_000_000)
 
 
 @lru_cache(1)
