@@ -1,5 +1,4 @@
-"""Books and levels: what rests around a node and what could be had there, what its rate was, and
-every leaf at a glance. All for the operator."""
+"""Order books, rate histories and levels, for the operator."""
 
 from __future__ import annotations
 
@@ -9,8 +8,8 @@ from laissez.wire.views import Controls
 
 
 class Bid(msgspec.Struct, frozen=True):
-    """Orders that follow up to `price` and would take a leaf of the node; `here` of them rest at
-    the node itself, the others above it."""
+    """Orders with limit `price` that would take a leaf of the node; `here` of them rest at the node
+    itself, the others above it."""
 
     price: str
     orders: int
@@ -18,7 +17,7 @@ class Bid(msgspec.Struct, frozen=True):
 
 
 class Ask(msgspec.Struct, frozen=True):
-    """Leaves that are idle with this floor, or leased with this limit; `null`: no price opens them
+    """Leaves that are idle at this floor or leased with this limit; `null`: no price wins them
     now."""
 
     price: str | None
@@ -26,7 +25,7 @@ class Ask(msgspec.Struct, frozen=True):
 
 
 class NodeBook(msgspec.Struct, frozen=True):
-    """What is set at a node, what rests around it and what could be had below it.
+    """The controls and floors of a node, the bids on it and the asks below it.
 
     `bids` are highest first and `asks` lowest first, 50 prices each; `bids_more` and `asks_more`
     are how many prices are left out. An order with several alternatives on the path counts at each.

@@ -1,10 +1,8 @@
-"""A name that is given twice in one object, which is refused: which of the two counts would be a
-guess, and another reader may guess otherwise.
+"""Refuse duplicate keys in an object: readers disagree on which of them counts.
 
-msgspec keeps the last of them and says nothing. To find out, what was read is written again. What
-our own client sends comes out as it was, which takes half a microsecond for a command; what others
-send is read once more as plain data, where a name that was given twice is missing: three
-microseconds. Only what looks as if it had one is read slowly.
+msgspec keeps the last one silently. So what was decoded is encoded again and compared: equal bytes,
+as our own client sends them, cost half a microsecond. Other input is decoded once more as plain
+data, where a duplicate is missing: three microseconds. Only what looks suspicious is read slowly.
 """
 
 from __future__ import annotations
@@ -30,8 +28,7 @@ class DuplicateKey(ValueError):
 
 
 def check_json(text: bytes, read: object) -> None:
-    """For JSON that has been read already, so that it is known to be well-formed; `read` is what
-    was read."""
+    """`text` is well-formed JSON, and `read` what it was decoded to."""
     if text == _write_json(read):
         return
     if b"\\" not in text and text.count(b":") == _write_json(_read_json(text)).count(b":"):
@@ -48,20 +45,20 @@ def _checked(pairs: list[tuple[str, Any]]) -> None:
 
 
 def check_packed(packed: bytes, read: object) -> None:
-    """For MessagePack that has been read already."""
+    """`packed` is well-formed MessagePack, and `read` what it was decoded to."""
     if packed != _write_packed(read) and packed != _write_packed(_read_packed(packed)):
         _Walk(packed).value()  # not written in the shortest way, which is allowed
 
 
 class _Walk:
-    """Through MessagePack value by value; of the values themselves only names of maps matter."""
+    """Walks through MessagePack value by value, looking at the keys of maps."""
 
     def __init__(self, packed: bytes) -> None:
         self._packed = packed
         self._at = 0
 
     def value(self) -> bytes | None:
-        """Pass over one value; says its bytes if it is a text."""
+        """Pass over one value; returns its bytes if it is a text."""
         first = self._take(1)[0]
         if 0x80 <= first <= 0x8F:
             self._map(first & 0x0F)

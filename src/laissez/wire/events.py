@@ -1,8 +1,8 @@
-"""What happened, as a tenant or the operator is told.
+"""Events, as a tenant or the operator receives them.
 
-Numbered events form a dense stream per tenant; notices are levels, not events, and have no number.
-An event is sent as `{"n": 17, "event": {"type": "lease.started", ...}}`. The operator's own
-numbering counts all events, and names the `tenant` of each.
+An event is sent as `{"n": 17, "event": {"type": "lease.started", ...}}`. Each tenant has a dense
+sequence of its own; the operator's counts all events and names the `tenant` of each. Notices are
+levels, not events, and have no number.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class OrderCancelled(_Event, frozen=True, tag="order.cancelled"):
 
 
 class LeaseStarted(_Event, frozen=True, tag="lease.started"):
-    """`order` is filled: the leaf is yours from this instant, at `rate`."""
+    """`order` is filled: the leaf is yours from now on, at `rate`."""
 
     lease: str
     leaf: str
@@ -55,8 +55,7 @@ class LeaseStarted(_Event, frozen=True, tag="lease.started"):
 
 
 class LeaseEnded(_Event, frozen=True, tag="lease.ended"):
-    """Why it ended, and the two prices that explain it: the rate that pressed and the limit it
-    exceeded."""
+    """Why the lease ended, with the rate and the limit that it exceeded."""
 
     lease: str
     leaf: str
@@ -79,8 +78,8 @@ class FeeCharged(_Event, frozen=True, tag="fee.charged"):
 
 
 class BudgetSet(_Event, frozen=True, tag="budget.set", omit_defaults=True):
-    """`amount` is dollars to be spent from now on, or if it is `kept` since the budget before was
-    set; `null`: there is no budget any more. `action` is what happens when it is spent."""
+    """`amount` dollars may be spent, counted from now on or, if `kept`, from when the previous
+    budget was set; `null`: the budget was removed. `action` is what happens when it is spent."""
 
     amount: str | None
     action: str = ""
@@ -88,8 +87,8 @@ class BudgetSet(_Event, frozen=True, tag="budget.set", omit_defaults=True):
 
 
 class BudgetWarning(_Event, frozen=True, tag="budget.warning"):
-    """So many `percent` of the budget are spent. `ends_at` is when all of it is at the rate now;
-    `null`: never, or later than times can be."""
+    """`percent` of the budget is spent. `ends_at` is when all of it is at the current rate; `null`:
+    never, or beyond the range of times."""
 
     percent: int
     spent: str
@@ -99,7 +98,7 @@ class BudgetWarning(_Event, frozen=True, tag="budget.warning"):
 
 
 class BudgetSpent(_Event, frozen=True, tag="budget.spent"):
-    """All of the budget is spent, and the `action` is carried out at this instant."""
+    """All of the budget is spent, and the `action` is carried out now."""
 
     action: str
     spent: str
@@ -107,15 +106,14 @@ class BudgetSpent(_Event, frozen=True, tag="budget.spent"):
 
 
 class OwnCapsSet(_Event, frozen=True, tag="caps.set"):
-    """What the tenant allows itself at most, in dollars per hour; `null`: no cap of its own."""
+    """The tenant's own caps in dollars per hour; `null`: none."""
 
     rate: str | None
     worst_rate: str | None
 
 
 class WebhookCreated(_Event, frozen=True, tag="webhook.created"):
-    """`after` is the number of the last event that is not sent to it. The secret is never part of
-    an event."""
+    """Events after number `after` are sent to it. Its secret is never part of an event."""
 
     webhook: str
     url: str
@@ -132,7 +130,7 @@ class WebhookSecretRotated(_Event, frozen=True, tag="webhook.secret_rotated"):
 
 
 class WebhookRestarted(_Event, frozen=True, tag="webhook.restarted"):
-    """It is sent everything after event `after` again."""
+    """Events after number `after` are sent again."""
 
     webhook: str
     after: int
@@ -180,7 +178,7 @@ class CapsSet(_Event, frozen=True, tag="tenant.caps_set"):
 
 
 class KeyIssued(_Event, frozen=True, tag="key.issued"):
-    """`holder` is a tenant's name, or "operator". The secret is never part of an event."""
+    """`holder` is a tenant's name or "operator". The secret is never part of an event."""
 
     key: str
     holder: str
@@ -215,13 +213,13 @@ OperatorEvent: TypeAlias = (
     | KeyIssued
     | KeyRevoked
 )
-# of whoever has the webhook
+# for the holder of the webhook
 WebhookEvent: TypeAlias = WebhookCreated | WebhookDeleted | WebhookSecretRotated | WebhookRestarted
 Event: TypeAlias = TenantEvent | OperatorEvent | WebhookEvent
 
 
 class Numbered(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """An event with its place in the stream of whoever reads it."""
+    """An event with its sequence number in the reader's stream."""
 
     n: int
     event: Event
@@ -229,7 +227,7 @@ class Numbered(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class RateChanged(_Event, frozen=True, tag="rate.changed"):
-    """What a lease is charged now; sent at most once per second and lease."""
+    """The current rate of a lease; sent at most once per second and lease."""
 
     lease: str
     leaf: str
@@ -238,7 +236,7 @@ class RateChanged(_Event, frozen=True, tag="rate.changed"):
 
 
 class LimitNear(_Event, frozen=True, tag="limit.near"):
-    """The rate has come within the session's `warn_within` of the limit: one more bid may end the
+    """The rate is within the session's `warn_within` of the limit: one more bid may end the
     lease."""
 
     lease: str

@@ -1,5 +1,5 @@
-"""Figures: what a change would do, what tenants spend and mean to spend, and how the market has
-done lately."""
+"""Figures: previews of the operator's commands, spending, budgets and caps, the market's recent
+history."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from laissez.wire.requests import OperatorCommand
 
 
 class Preview(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Commands of the operator, as if they were carried out now, in this order; each succeeds or is
-    refused by itself."""
+    """Commands of the operator to try in this order; each succeeds or is refused by itself."""
 
     commands: tuple[OperatorCommand, ...]
 
@@ -32,7 +31,7 @@ class PreviewTenant(msgspec.Struct, frozen=True):
 
 
 class PreviewEnded(msgspec.Struct, frozen=True):
-    """A lease that would end, as `lease.ended` would tell it."""
+    """A lease that would end, with the fields of `lease.ended`."""
 
     leaf: str
     tenant: str
@@ -44,10 +43,9 @@ class PreviewEnded(msgspec.Struct, frozen=True):
 class PreviewDone(msgspec.Struct, frozen=True):
     """What would happen at `at`.
 
-    `transfers` are leaves that change hands from one tenant to another; `ended` are the first
-    leases that end. `rate_before` and `rate_after` are what all leases together are charged per
-    hour; of the leases that last, `dearer` are charged more and `cheaper` less. Idle leaves are
-    online and nobody's.
+    `transfers` counts leaves that pass from one tenant to another; `ended` lists the first leases
+    that end. `rate_before` and `rate_after` are the sums of all charges per hour; of the leases
+    that stay, `dearer` are charged more and `cheaper` less. Idle leaves are online without a lease.
     """
 
     at: str
@@ -66,11 +64,8 @@ class PreviewDone(msgspec.Struct, frozen=True):
 
 
 class BudgetBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Dollars, counted from now on, and what happens when they are spent: `warn`, `no_new_orders`,
-    `limits_to_floor` or `relinquish`.
-
-    With `keep` they are counted from when the budget before was set, if there is one: what was
-    spent of it is spent of this one too.
+    """Dollars, counted from now on, and the action when they are spent: `warn`, `no_new_orders`,
+    `limits_to_floor` or `relinquish`. With `keep`, counted from when the previous budget was set.
     """
 
     amount: str
@@ -79,12 +74,11 @@ class BudgetBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Budget(msgspec.Struct, frozen=True):
-    """What a tenant means to spend from `since` on, and how far it got.
+    """A tenant's budget from `since` on, and what is spent of it.
 
-    `left` is never less than 0. `ends_at` is when it is used up at the rate now, or when it was;
-    `null` if that is beyond what times can be, or was not noted, as of budgets set before it was.
-    `state` is open, or spent once the action was carried out. An `action` of `null` is that of a
-    budget set before there were actions.
+    `left` is never below 0. `ends_at` is when it is used up at the current rate, or was used up;
+    `null`: never, or beyond the range of times. `state` is open, or spent once the action was
+    carried out.
     """
 
     amount: str
@@ -99,8 +93,8 @@ class Budget(msgspec.Struct, frozen=True):
 
 
 class OwnCaps(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Caps in dollars per hour; `null`, or left out: none. `rate` bounds what your leases are
-    charged now and the limits of your open orders, together, and `worst_rate` the limits of
+    """Caps in dollars per hour; `null` or left out: none. `rate` bounds the sum of what your leases
+    are charged now and the limits of your open orders, `worst_rate` the sum of the limits of
     both."""
 
     rate: str | None = None
@@ -108,8 +102,8 @@ class OwnCaps(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SpendingCaps(msgspec.Struct, frozen=True):
-    """Caps of your own, those of the operator, and the lower of each, which is in force; and what
-    they bound, as it is now."""
+    """Your own caps, the operator's, and the lower of each, which is in force; and the rates that
+    they bound."""
 
     own: OwnCaps
     operator: OwnCaps
@@ -119,7 +113,7 @@ class SpendingCaps(msgspec.Struct, frozen=True):
 
 
 class Spending(msgspec.Struct, frozen=True):
-    """What a tenant owes in all, in dollars, and what its leases are charged per hour now."""
+    """The dollars that a tenant owes in all, and the sum of its charges per hour now."""
 
     tenant: str
     total: str
@@ -130,8 +124,8 @@ class Spending(msgspec.Struct, frozen=True):
 
 
 class MarketSample(msgspec.Struct, frozen=True):
-    """The market at `at`; `transfers`, `started` and `ended` count leases since the sample
-    before."""
+    """The market at `at`; `transfers`, `started` and `ended` count leases since the previous
+    sample."""
 
     at: str
     revenue: str

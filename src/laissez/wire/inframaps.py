@@ -1,9 +1,5 @@
-"""What an operator's maps report about themselves, and what is told of it: what they read, how hard
-they press, how each floor comes about.
-
-It is all levels: each report replaces the one before. Prices and times are text, everything else is
-a number; JSON has none that is not finite.
-"""
+"""Reports of an operator's InfraMaps: the signals they read, their pressures, and how each floor
+comes about. Each report replaces the previous one."""
 
 from __future__ import annotations
 
@@ -34,8 +30,8 @@ class _Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SignalRead(_Part, frozen=True):
-    """`value` is what the map goes by, read at `at`: what came last, or what came before while that
-    still holds; `null` if neither can be used. `missing` says why what came last cannot be."""
+    """`value` is what the map uses, read at `at`: the last reading, or the one before while that is
+    fresh enough; `null` if neither is usable. `missing` says why the last one is not."""
 
     signal: Name
     value: float | None = None
@@ -63,7 +59,7 @@ class MapReport(_Part, frozen=True):
 
 
 class FloorTerm(_Part, frozen=True):
-    """What one map adds to a floor: `weight x pressure` base prices."""
+    """A map adds `weight x pressure` base prices to a floor."""
 
     map: Name
     weight: Pressure
@@ -71,8 +67,8 @@ class FloorTerm(_Part, frozen=True):
 
 
 class FloorReport(_Part, frozen=True):
-    """`wanted` is `base x (1 + sum of the terms)` within its bounds; `in_force` was found in the
-    market, and `asked` was then asked for, if anything was."""
+    """`wanted` is `base x (1 + sum of the terms)` within its bounds; `in_force` is the market's, and
+    `asked` the new one asked for, if any."""
 
     node: Path
     base: str
@@ -91,8 +87,7 @@ class AlarmReport(_Part, frozen=True):
 
 
 class InfraMapsReport(_Part, frozen=True):
-    """What an operator's maps read and decided at `at`; the next report is due in `pace_s`
-    seconds."""
+    """The state of an operator's maps at `at`; the next report is due in `pace_s` seconds."""
 
     at: str
     pace_s: Annotated[float, Meta(gt=0, le=PACE_S_MAX)]
@@ -109,7 +104,7 @@ class MapShown(MapReport, frozen=True, kw_only=True):
 
 
 class RunnerShown(msgspec.Struct, frozen=True):
-    """The last report of one runner; `late` if the next one should long be there."""
+    """The last report of one runner; `late` if the next one is overdue."""
 
     runner: str
     at: str

@@ -1,5 +1,4 @@
-"""What can go wrong, as `application/problem+json`: one stable code each, its HTTP status, and
-whether to try again."""
+"""Problems (`application/problem+json`): stable codes, HTTP statuses, and which to retry."""
 
 from __future__ import annotations
 

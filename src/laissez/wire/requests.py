@@ -1,9 +1,5 @@
-"""What can be asked for. Each struct is the body of a REST request and, with `type` and `id`, a
-message of a session.
-
-Prices are text. `None` for a bid means "as the limit": where a caller names one number, it is both
-(M3).
-"""
+"""Requests: bodies of the REST API and, with `type` and `id`, messages of a session. Prices are
+text. Without a bid, the limit is the bid too (M3)."""
 
 from __future__ import annotations
 
@@ -15,8 +11,7 @@ import msgspec
 class Alternative(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False, omit_defaults=True
 ):
-    """Any leaf below `scope`, pressing with `bid` now, following up to `limit`, in dollars per
-    hour."""
+    """Any leaf below `scope`: bids `bid` now and follows up to `limit`, in dollars per hour."""
 
     scope: str
     limit: str
@@ -56,15 +51,14 @@ class CancelOrder(_Message, frozen=True, tag="cancel_order"):
 
 
 class SetLimit(_Message, frozen=True, tag="set_limit"):
-    """`limit: null` keeps the lease whatever the price."""
+    """`limit: null` keeps the lease at any price."""
 
     lease: str
     limit: str | None
 
 
 class Relinquish(_Message, frozen=True, tag="relinquish"):
-    """`budget_spent` says that it is given up because the tenant's budget ran out; its end is told
-    so."""
+    """`budget_spent`: the reason told is that the tenant's budget ran out."""
 
     lease: str
     budget_spent: bool = False
@@ -78,8 +72,7 @@ class SetFloor(_Message, frozen=True, tag="set_floor"):
 
 
 class SetControls(_Message, frozen=True, tag="set_controls"):
-    """Replaces all controls set at the node; what is left out is left to the nearest ancestor that
-    sets it."""
+    """Replaces all controls set at the node; those left out are inherited from above."""
 
     node: str
     rise: BandSetting | None = None
@@ -113,8 +106,8 @@ class Ping(_Message, frozen=True, tag="ping"):
 
 
 class Hello(_Message, frozen=True, tag="hello"):
-    """The first message of a session. `resume_after` is the last event number seen; without it,
-    events from now on are sent. What happened since is told to keys that may read.
+    """The first message of a session. `resume_after` is the last event number seen (the key must
+    have the scope read); without it, events from now on are sent.
 
     `warn_within` is a fraction of a lease's limit: "0.1" warns when the rate is within ten percent
     of it. `key` is for callers that cannot set a header.
@@ -133,11 +126,9 @@ SessionMessage: TypeAlias = TenantCommand | OperatorCommand | Question | Hello
 
 
 class RunInstances(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """`count` instances of a `type` (a tree, such as "h100"), or of a `scope` below it, or `near` a
-    lease of yours: below the node above it at `level`, which is a level's name from the topology
-    ("rack") or the number of steps up from the leaf.
-
-    `max_price` is the most you will pay per hour for each.
+    """`count` instances of a `type` (a tree, such as "h100"), in a `scope` below it, or `near` one
+    of your leases: below its ancestor at `level`, a level's name from the topology ("rack") or the
+    number of steps up from the leaf. `max_price` is the most you will pay per hour for each.
     """
 
     count: int = 1
@@ -149,16 +140,16 @@ class RunInstances(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
 
 class Batch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Commands carried out in this order; each succeeds or is refused by itself."""
+    """Commands applied in this order; each succeeds or is refused by itself."""
 
     commands: tuple[TenantCommand | OperatorCommand, ...]
 
 
 class Caps(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Per-tenant bounds; `null` leaves the server's default in force.
+    """Per-tenant bounds; `null`: the server's default.
 
-    `rate` and `worst_rate` are dollars per hour, without a default: what the leases are charged, or
-    could be at their limits, and the limits of the open orders, together.
+    `rate` and `worst_rate` are dollars per hour and have no default. They bound what the leases are
+    charged, or could be at their limits, together with the limits of the open orders.
     """
 
     open_orders: int | None = None
@@ -175,8 +166,8 @@ class CreateTenant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class IssueKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A key for the tenant. Two keys of one `name` may live at once, so that one can replace the
-    other without a gap."""
+    """A key for the tenant. Two keys of one `name` may be live, so that one can replace the other
+    without a gap."""
 
     scopes: tuple[str, ...] = ("read", "trade")
     name: str = "default"
@@ -198,7 +189,7 @@ class OrderBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LimitBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`null` keeps the lease whatever the price."""
+    """`null` keeps the lease at any price."""
 
     limit: str | None
 

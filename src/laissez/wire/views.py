@@ -1,4 +1,4 @@
-"""What the API answers with: resources as they are now."""
+"""Answers of the API: resources as they are now."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Page(msgspec.Struct, Generic[T], frozen=True):
 
 
 class Order(msgspec.Struct, frozen=True):
-    """An open order, with what is in force."""
+    """An open order."""
 
     id: str
     placed_at: str
@@ -30,10 +30,8 @@ class Order(msgspec.Struct, frozen=True):
 
 
 class Lease(msgspec.Struct, frozen=True):
-    """A lease that lasts.
-
-    `rate` presses on the leaf, `charged` is what is billed now (less while a hold caps it), `cost`
-    what it has cost so far, in dollars.
+    """A current lease. `rate` is the leaf's, `charged` what is billed now (less while a hold caps
+    it), `cost` the dollars so far.
     """
 
     id: str
@@ -49,8 +47,8 @@ class Lease(msgspec.Struct, frozen=True):
 
 
 class OrderDone(msgspec.Struct, frozen=True):
-    """What became of a command about an order: `state` is open, filled or cancelled; if filled, the
-    lease it won."""
+    """The outcome of a command about an order. `state` is open, filled or cancelled; `lease` is the
+    one it won."""
 
     id: str
     state: str
@@ -63,7 +61,7 @@ class OrderDone(msgspec.Struct, frozen=True):
 
 
 class LeaseDone(msgspec.Struct, frozen=True):
-    """What became of a command about a lease: `state` is held or ended."""
+    """The outcome of a command about a lease. `state` is held or ended."""
 
     id: str
     state: str
@@ -72,13 +70,13 @@ class LeaseDone(msgspec.Struct, frozen=True):
 
 
 class Done(msgspec.Struct, frozen=True):
-    """What a command caused: the operator's for every tenant, a tenant's for itself."""
+    """The events of a command: all of them for the operator, a tenant's own for a tenant."""
 
     events: tuple[Numbered, ...]
 
 
 class BatchItem(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The outcome of one command of a batch: events, or the problem with it."""
+    """The outcome of one command of a batch: events or a problem."""
 
     status: int
     events: tuple[Numbered, ...] = ()
@@ -91,11 +89,8 @@ class BatchDone(msgspec.Struct, frozen=True):
 
 
 class Instance(msgspec.Struct, frozen=True):
-    """An instance from request to end: pending (its order waits), running (it holds a leaf) or
-    stopped.
-
-    `scope` is where it was asked for while it is pending, and the leaf once it has run; `null` if
-    it was stopped before.
+    """An instance: pending (its order is open), running (it holds a leaf) or stopped. `scope` is
+    the one asked for while it is pending, then the leaf; `null` if it never ran.
     """
 
     id: str
@@ -115,7 +110,7 @@ class InstancesDone(msgspec.Struct, frozen=True):
 
 
 class Quote(msgspec.Struct, frozen=True):
-    """The least price that wins a leaf of the scope now; `null` if no price does."""
+    """The lowest price that wins a leaf of the scope now; `null`: none does."""
 
     scope: str
     price: str | None
@@ -123,8 +118,8 @@ class Quote(msgspec.Struct, frozen=True):
 
 
 class PriceSegment(msgspec.Struct, frozen=True, gc=False):
-    """What a lease was charged from `start` until `end`; `rate` is null for the part before the
-    pieces that are told."""
+    """The charge of a lease from `start` until `end`; `rate` is null for the sum of all older
+    segments."""
 
     start: str
     end: str
@@ -140,7 +135,6 @@ class PriceHistory(msgspec.Struct, frozen=True):
 
 class BillLine(msgspec.Struct, frozen=True, gc=False):
     """`kind` is lease, fee or carried; `start` and `end` bound the charge within the bill's period.
-
     `cost` is in dollars, rounded down to a millionth.
     """
 
@@ -153,8 +147,8 @@ class BillLine(msgspec.Struct, frozen=True, gc=False):
 
 
 class Bill(msgspec.Struct, frozen=True):
-    """What is owed for `[since, until)`. `rate_now` is what all leases together are charged per
-    hour now."""
+    """The dollars owed for `[since, until)`. `rate_now` is the sum of all current charges per
+    hour."""
 
     tenant: str
     since: str
@@ -165,7 +159,7 @@ class Bill(msgspec.Struct, frozen=True):
 
 
 class Node(msgspec.Struct, frozen=True):
-    """A node of the topology, as the operator sees it (a tenant sees names and counts alone)."""
+    """A node of the topology."""
 
     path: str
     level: str | None
@@ -235,7 +229,7 @@ class MarketSummary(msgspec.Struct, frozen=True):
 
 
 class Me(msgspec.Struct, frozen=True):
-    """Who the key belongs to and what it may do."""
+    """The holder of the key and what the key may do."""
 
     holder: str
     key: str
@@ -244,13 +238,13 @@ class Me(msgspec.Struct, frozen=True):
 
 
 class SignedIn(msgspec.Struct, frozen=True):
-    """Who is signed in by the request's cookie; null if nobody is."""
+    """The holder signed in by the request's cookie; null: nobody."""
 
     me: Me | None
 
 
 class SignedOut(msgspec.Struct, frozen=True):
-    """`ended` says whether there was a sign-in to end."""
+    """`ended`: there was a sign-in to end."""
 
     ended: bool
 

@@ -1,4 +1,4 @@
-"""Webhooks: what is asked for, what is told of them, and what they carry."""
+"""Webhooks: requests, views and the body of a delivery."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ EventNumber: TypeAlias = Annotated[int, Meta(ge=0, le=10**18)]
 
 
 class WebhookBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where to send events to; only those of `types`, if given; from event number `after` on, else
-    from its own creation on."""
+    """Where to send events: those of `types`, if given, after number `after`, else from its
+    creation on."""
 
     url: str
     types: tuple[str, ...] | None = None
@@ -25,7 +25,7 @@ class WebhookBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RedeliverBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The number of the last event that is not to be sent again."""
+    """Events after number `after` are sent again."""
 
     after: EventNumber
 
@@ -34,9 +34,9 @@ class Webhook(msgspec.Struct, frozen=True):
     """`state` is active or retrying. Every event up to number `delivered` was delivered, was not
     wanted, or is a dead letter.
 
-    `failures` are attempts that failed since the last one that did not; `last_error` is why.
-    `dead_letters` are kept, and `dead_letters_dropped` were too many to keep. `secret` is shown
-    when the webhook is created, and never again.
+    `failures` counts failed attempts since the last success; `last_error` is why. `dead_letters`
+    are kept, `dead_letters_dropped` were too many to keep. `secret` is shown only when the webhook
+    is created.
     """
 
     id: str
@@ -54,7 +54,7 @@ class Webhook(msgspec.Struct, frozen=True):
 
 
 class WebhookSecret(msgspec.Struct, frozen=True):
-    """The new secret, shown this once; the one before signs too until then."""
+    """The new secret, shown only once. The previous one signs too until `previous_until`."""
 
     id: str
     secret: str | None
@@ -62,7 +62,7 @@ class WebhookSecret(msgspec.Struct, frozen=True):
 
 
 class DeadLetter(msgspec.Struct, frozen=True):
-    """What was not delivered: one event, or where `told` is null those from `n` to `last`, which
+    """One event that was not delivered or, where `told` is null, those from `n` to `last`, which
     left the history. `at` is when it was given up."""
 
     n: int
