@@ -87,7 +87,7 @@ class Budget(msgspec.Struct, frozen=True):
     rate_now: str
     left: str
     ends_at: str | None
-    action: str | None
+    action: str
     state: str
     spent_percent: float
 

@@ -67,8 +67,8 @@ class FloorTerm(_Part, frozen=True):
 
 
 class FloorReport(_Part, frozen=True):
-    """`wanted` is `base x (1 + sum of the terms)` within its bounds; `in_force` is the market's, and
-    `asked` the new one asked for, if any."""
+    """`wanted` is `base x (1 + sum of the terms)` within its bounds, `in_force` the market's floor,
+    and `asked` the new one asked for, if any."""
 
     node: Path
     base: str
