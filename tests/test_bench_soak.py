@@ -217,9 +217,9 @@ def test_a_leaf_that_the_service_does_not_show_in_the_end_is_a_doubt() -> None:
 
 @pytest.mark.slow
 def test_the_soak_watches_the_server_and_audits_what_it_did() -> None:
-    found = soak.measure(0.02, 500, lambda _: None, leaves=200, tenants=20)
+    found = soak.measure(0.04, 500, lambda _: None, leaves=200, tenants=20)
     assert (
-        len(found.megabytes) >= READINGS - 1 and min(found.megabytes) > 10 and found.per_second > 0
+        len(found.megabytes) >= READINGS // 4 and min(found.megabytes) > 10 and found.per_second > 0
     )
     assert (
         len(found.files) == len(found.threads) == len(found.megabytes)

@@ -133,7 +133,7 @@ def ids_of_everybody() -> list[Replaced]:
 
 def orders_outlive_sessions() -> list[Replaced]:
     """A start leaves the orders of sessions that were lost as they are, and so does a stop."""
-    return [(maintenance, "cancel_orphans", lambda gateway: 0)]
+    return [(maintenance, "cancel_orphans", lambda gateway, at: 0)]
 
 
 def revoked_still_heard() -> list[Replaced]:

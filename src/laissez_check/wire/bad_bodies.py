@@ -342,7 +342,7 @@ OTHERS: tuple[tuple[str, str, str, bytes, str], ...] = (
         "PUT",
         "/v1/budget",
         b'{"amount":"' + b"9" * 13 + b'"}',
-        "expected dollars",
+        "expected at most",
     ),
     ("a budget kept with a word", "PUT", "/v1/budget", b'{"amount":"1","keep":"yes"}', "`$.keep`"),
     ("a budget given twice", "PUT", "/v1/budget", b'{"amount":"1","amount":"2"}', TWICE),
