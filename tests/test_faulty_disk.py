@@ -13,7 +13,7 @@ import pytest
 from journal_sum import GENESIS, Sum, append, recovered, take_snapshot
 from laissez.journal import Journal, JournalError, JournalFailed, Reader, snapshots, wal
 from laissez.journal import store as journal_store
-from laissez.journal.disk import keep, rename, system, write_whole
+from laissez.journal.disk import fsync, rename, system, write_atomically
 from laissez.server.first_start import has_market
 from laissez_check.disk.faulty import FaultyDisk
 from laissez_check.disk.sqlite_shim import CannotWatch
@@ -44,10 +44,10 @@ def test_what_was_synced_survives_and_what_was_not_may_go(tmp_path: Path) -> Non
     for seed in range(40):
         with fresh_disk(seed) as disk:
             path = disk.root / "file"
-            write_whole(path, b"kept")
+            write_atomically(path, b"kept")
             disk.crash_at = disk.operations + 4  # the renaming is done, the folder not synced
             with suppress(OSError):
-                write_whole(path, b"newer")
+                write_atomically(path, b"newer")
             disk.power_off()
             found.add(path.read_bytes())
     assert {b"kept", b"newer"} == found
@@ -57,7 +57,7 @@ def test_a_renaming_without_its_folder_may_be_undone() -> None:
     found: set[tuple[str, ...]] = set()
     for seed in SEEDS:
         with fresh_disk(seed) as disk:
-            write_whole(disk.root / "old", b"x")
+            write_atomically(disk.root / "old", b"x")
             rename(disk.root / "old", disk.root / "new")
             disk.power_off()
             found.add(tuple(path.name for path in disk.root.iterdir()))
@@ -68,7 +68,7 @@ def test_a_kill_keeps_everything_and_a_later_power_failure_does_not() -> None:
     lost = 0
     for seed in SEEDS:
         with fresh_disk(seed) as disk:
-            write_whole(disk.root / "old", b"x")
+            write_atomically(disk.root / "old", b"x")
             rename(disk.root / "old", disk.root / "new")
             disk.kill()
             assert (disk.root / "new").exists()
@@ -81,12 +81,12 @@ def test_an_error_is_given_once_or_for_ever() -> None:
     with fresh_disk() as disk:
         disk.fail_at = 1
         with pytest.raises(OSError, match="on purpose"):
-            keep(disk.root)
-        keep(disk.root)
+            fsync(disk.root)
+        fsync(disk.root)
         disk.fail_at, disk.fail_forever = disk.operations + 1, True
         for _ in range(3):
             with pytest.raises(OSError, match="on purpose"):
-                keep(disk.root)
+                fsync(disk.root)
 
 
 def test_a_write_that_was_not_synced_for_an_error_is_lost_though_the_next_sync_succeeds() -> None:
@@ -95,11 +95,11 @@ def test_a_write_that_was_not_synced_for_an_error_is_lost_though_the_next_sync_s
         with fresh_disk(seed) as disk:
             path = disk.root / "file"
             disk.create(path)
-            keep(disk.root)
+            fsync(disk.root)
             disk.fail_at = disk.operations + 2
             with pytest.raises(OSError, match="on purpose"):
                 disk.write(path, [b"x"])
-            keep(path)
+            fsync(path)
             assert b"x" == path.read_bytes()
             disk.power_off()
             lost += b"" == path.read_bytes()
@@ -110,17 +110,17 @@ def test_a_full_disk_takes_what_fits_and_room_comes_back() -> None:
     with fresh_disk() as disk:
         disk.room = 10
         with pytest.raises(OSError, match="No space left"):
-            write_whole(disk.root / "file", b"x" * 11)
+            write_atomically(disk.root / "file", b"x" * 11)
         assert 0 == disk.room
         disk.remove(disk.root / "file.new")
-        write_whole(disk.root / "file", b"x" * 10)
+        write_atomically(disk.root / "file", b"x" * 10)
 
 
 def test_the_disk_is_the_usual_one_again_afterwards(tmp_path: Path) -> None:
     before = system
     with disk_of(tmp_path / "a") as disk:
         disk.fail_at, disk.fail_forever = 1, True
-        write_whole(tmp_path / "outside", b"x")
+        write_atomically(tmp_path / "outside", b"x")
     from laissez.journal import disk as module
 
     assert before is module.system
@@ -151,7 +151,7 @@ def test_a_founding_cut_short_anywhere_and_repeated_survives_a_power_failure(
     """Without asking the disk to keep folders that are there already, one made by a process that
     died is lost with everything in it."""
     if not keeps_above:
-        monkeypatch.setattr(journal_store, "keep_above", lambda folder: None)
+        monkeypatch.setattr(journal_store, "sync_parents", lambda folder: None)
     lost = 0
     for at in range(1, 46, 3) if keeps_above else range(1, 6):
         with fresh_disk(at) as disk:

@@ -30,7 +30,7 @@ def test_a_first_keys_file_has_its_name_on_the_disk_before_the_key_is_in_force(
         kept: list[tuple[Path, bool]] = []
         monkeypatch.setattr(
             disk.System,
-            "keep",
+            "fsync",
             lambda system, path: kept.append((path, eve_has_key(world))),
         )
         path = await asyncio.wait_for(first_start.issue_first_key(world.gateway, folder, "eve"), 10)

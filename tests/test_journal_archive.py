@@ -162,7 +162,7 @@ class Failing(disk.System):
         self.left = n
 
     def __getattribute__(self, name: str) -> Any:
-        if name in ("keep", "create", "rename", "remove", "make_folder", "write"):
+        if name in ("fsync", "create", "rename", "remove", "make_folder", "write"):
             if self.left == 0:
                 raise Crash(name)
             self.left -= 1

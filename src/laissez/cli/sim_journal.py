@@ -14,7 +14,7 @@ import typer
 from laissez.cli.progress import progress
 from laissez.cli.sim_paths import unwritable
 from laissez.journal import Reader
-from laissez.journal.disk import write_whole
+from laissez.journal.disk import write_atomically
 from laissez.journal.snapshots import SnapshotFile
 from laissez.market import AdvanceTime, Market
 from laissez.server.data_folder import Replaying, exchange_after, last_entry
@@ -89,7 +89,7 @@ def from_journal(
             source, at, lambda done, of: bar.update(task, completed=done, total=of)
         )
     # for its owner alone: it has the limits of all tenants
-    write_whole(market_file, market.snapshot())
+    write_atomically(market_file, market.snapshot())
     out.write_text(written(market, source, taken, out), encoding="utf-8")
     print(f"{out} starts from {source}, {taken}; the market is in {market_file}")
 

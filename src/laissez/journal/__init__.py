@@ -1,15 +1,15 @@
-"""The journal: every accepted request and its outcome, in one gap-free order, durable before anyone
-hears of it; snapshots; recovery.
+"""The journal: every accepted request and its outcome in one gap-free order, durable before it is
+acknowledged; snapshots; recovery.
 
-It stores opaque bytes and knows nothing of the market's commands. What belongs here: the file and
-its format, the order of writing, checking, recovery. What does not: what an entry means, the
-network, clocks. `docs/journal.md` has the format and the promises.
+Entries are opaque bytes. The file format, the order of writes, checks and recovery belong here; the
+meaning of entries, the network and clocks do not. `docs/journal.md` has the format and the
+promises.
 """
 
 from __future__ import annotations
 
 from laissez.exchange.events import Document
-from laissez.journal.commit import GroupCommit, Storing
+from laissez.journal.commit import CommitQueue, GroupCommit
 from laissez.journal.errors import (
     Diverged,
     JournalDamaged,
@@ -29,6 +29,7 @@ from laissez.journal.store import Journal
 
 __all__ = [
     "Base",
+    "CommitQueue",
     "Diverged",
     "Document",
     "Entry",
@@ -48,7 +49,6 @@ __all__ = [
     "Reader",
     "Recovered",
     "SnapshotUnusable",
-    "Storing",
     "Tail",
     "recover",
 ]

@@ -1,17 +1,18 @@
 """Archives: groups older than the retention, moved out of the live file in two steps.
 
 1. `make` copies them into `archive/<first entry, 16 digits>.journal`, a file of the same format
-   that goes on from the same chain. The copy is read back, synced and only then renamed.
-2. `Journal.cut` deletes the same groups from the live file, piece by piece. Each piece moves the
-   base, which records the link that the live file goes on from, in the same transaction.
+   that continues the same chain. The copy is read back, synced and only then renamed.
+2. `Journal.cut` deletes the same groups from the live file, piece by piece. The same transaction
+   moves the base, which records where in the chain the live file begins.
 
-A crash in step 1 leaves a file that nobody reads and the next `make` replaces. A crash in step 2
-leaves groups in both files. The next `make` then checks the archive once more and says how far the
-cut may go on.
+A crash in step 1 leaves a `.new` file, which readers ignore and the next `make` replaces. A crash
+in step 2 leaves groups in both files; the next `make` checks the archive again and returns where
+the cut may resume.
 
 Recovery needs a snapshot and the entries after it, so nothing after the oldest usable snapshot is
-ever moved. Run as a program (`python -m laissez.journal.archive FOLDER BEFORE_US`) this keeps the
-copying out of the server's process, whose event loop would wait for the interpreter lock.
+ever moved. The server runs this module as a program (`python -m laissez.journal.archive FOLDER
+BEFORE_US`): in the server's process the copying would hold the interpreter lock and delay the event
+loop.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from contextlib import closing
 from pathlib import Path
 
 from laissez.journal import snapshots
-from laissez.journal.disk import create, keep, make_folder, remove, rename
+from laissez.journal.disk import create, fsync, make_folder, remove, rename
 from laissez.journal.errors import JournalDamaged, JournalError, SnapshotUnusable
 from laissez.journal.format import (
     ARCHIVES,
@@ -58,14 +59,14 @@ def make(folder: Path, before_us: int, bytes_max: int = ARCHIVE_BYTES_MAX) -> Ba
         with closing(Segment(fresh)) as copy:
             copy.check_file()
             _check_whole(copy, base, end)
-    keep(fresh)
+    fsync(fresh)
     rename(fresh, path)
-    keep(path.parent)
+    fsync(path.parent)
     return end
 
 
 def unfinished(folder: Path, base: Base) -> bool:
-    """Whether an archive holds groups that the live file still holds, too."""
+    """Whether an archive and the live file share groups, so that a cut must be resumed."""
     return _newest_beyond(folder, base) is not None
 
 
@@ -77,7 +78,7 @@ def _newest_beyond(folder: Path, base: Base) -> Path | None:
 
 
 def _checked(path: Path, live: Reader) -> Base:
-    """The end of an archive whose groups are still in the live file, if it holds the same ones."""
+    """The end of an archive whose groups are still in the live file; both must hold the same."""
     with closing(Segment(path)) as archive:
         last, head, _ = archive.tail()
         end = Base(last, head)
@@ -100,7 +101,7 @@ def _check_whole(segment: Segment, base: Base, end: Base) -> None:
 
 
 def _copy(live: Reader, path: Path, before_us: int, bytes_max: int) -> Base:
-    """Copy the groups that may go; returns where they end."""
+    """Copy the movable groups into a new file; returns where they end."""
     base, limit = live.base(), _movable(live)
     remove(path)
     create(path)
@@ -123,8 +124,8 @@ def _copy(live: Reader, path: Path, before_us: int, bytes_max: int) -> Base:
 
 
 def _movable(live: Reader) -> int:
-    """The last entry that no start can need: up to the oldest snapshot that can be used, and never
-    the last group."""
+    """The last entry that recovery cannot need: the oldest usable snapshot, and never the last
+    group."""
     usable = [seq for file in snapshots.newest_first(live.folder) if (seq := _usable(file, live))]
     newest = next(live.groups_backwards(SEQ_MAX), None)
     return min([*usable, newest.first - 1]) if usable and newest else 0

@@ -1,8 +1,8 @@
-"""A backup of a journal, also of one in use: SQLite's own copy, which includes what is still in the
-write-ahead log, and all archives.
+"""Back up a journal, even one in use. SQLite copies the live file, including the write-ahead log;
+the archives are copied as files.
 
-The mark is not copied: it would outrun the copy. Snapshots are copied only of a journal that was
-cut, where a start without one would replay the archives.
+The mark is not copied: it may be ahead of the copy. Snapshots are copied only if the journal was
+cut: without one, a start would replay the archives.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from laissez.journal import snapshots
-from laissez.journal.disk import copy_file, create, keep, make_folder, remove, rename
+from laissez.journal.disk import copy_file, create, fsync, make_folder, remove, rename
 from laissez.journal.errors import JournalExists, SnapshotUnusable, failing_as
 from laissez.journal.format import ARCHIVES, DATABASE, archives
 from laissez.journal.reader import Reader
@@ -26,8 +26,8 @@ def backup(
     """Copy the journal in `folder` into the folder `target`, which must not hold one; returns the
     last entry the copy holds.
 
-    `copy_first` copies what else belongs to the journal and refers to its entries: they are all in
-    a copy that is made afterwards."""
+    `copy_first` copies other files that refer to entries. It runs first, so that the copy of the
+    journal holds every entry they refer to."""
     path = target / DATABASE
     if path.exists():
         raise JournalExists(f"{path} exists. A backup is made into a folder of its own.")
@@ -41,12 +41,12 @@ def backup(
             create(fresh)
             copy_first(folder, target)
             if reader.base().seq:
-                _copy_snapshots(folder, target)  # before the entries: none may be newer than they
+                _copy_snapshots(folder, target)  # before the entries: a snapshot must not be newer
             reader.copy_to(fresh)
-        _copy_archives(folder, target)  # after the entries: what was cut meanwhile is there by now
-        keep(fresh)
+        _copy_archives(folder, target)  # after the entries: groups cut meanwhile are here
+        fsync(fresh)
         rename(fresh, path)
-        keep(target)
+        fsync(target)
     with Reader.of(target) as copy:
         return copy.tail().last
 

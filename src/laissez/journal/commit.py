@@ -1,10 +1,10 @@
-"""Group commit: one thread that stores whatever waits, as one group, and goes on at once with what
-has come meanwhile.
+"""Group commit: one thread stores all waiting entries as one group, then those that arrived
+meanwhile.
 
-A lone entry is stored right away; under load the groups grow by themselves to what arrives during
-one commit, which is what makes a durable journal fast. A new group begins as soon as the one before
-it is durable and something waits. Between two groups the thread may delete one piece of what an
-archive holds. Nothing is reported durable before `append` has returned.
+A lone entry is stored right away. Under load a group grows to the number of entries that arrive
+during one commit, which is what makes a durable journal fast. Between two groups the thread may cut
+one piece of archived groups off the live file. No entry is reported durable before `append` has
+returned.
 """
 
 from __future__ import annotations
@@ -18,16 +18,15 @@ from laissez.journal.errors import JournalFailed
 from laissez.journal.format import Base, Entry
 from laissez.journal.store import Journal
 
-__all__ = ["ENTRIES_PER_GROUP_MAX", "GroupCommit", "Storing"]
+__all__ = ["ENTRIES_PER_GROUP_MAX", "CommitQueue", "GroupCommit"]
 
-# a backlog is worked off in pieces, so that the first of them is acknowledged soon
+# bounds the latency of the first entries of a backlog
 ENTRIES_PER_GROUP_MAX = 4_096
 
 
-class Storing:
-    """What waits to be stored, and how a group of it is. When that is done is for those that are
-    made of it: `_wake` is called when something waits and nobody was at work, which is what
-    `_asleep` says."""
+class CommitQueue:
+    """The queue of entries to store. A subclass decides when to store a group. If it sets
+    `_asleep`, `put` and `cut` clear that and call `_wake`."""
 
     def __init__(
         self,
@@ -42,20 +41,19 @@ class Storing:
         self._on_durable = on_durable
         self._on_failure = on_failure
         self._last = journal.last
-        self.last_at = journal.last_at  # of the last entry that was put
+        self.last_at = journal.last_at  # of the last entry queued
         self._waiting: list[tuple[Entry, Sequence[Document]]] = []
-        self._cut: Base | None = None  # up to here groups are to be deleted
+        self._cut: Base | None = None  # the end of a cut under way
         self._asleep = True
         self._closing = False
 
     @property
     def pending(self) -> int:
-        """How many entries were put and are not durable yet."""
+        """The number of entries that are queued and not yet durable."""
         return self._last - self.durable
 
     def put(self, entry: Entry, documents: Sequence[Document] = ()) -> int:
-        """Hand an entry over to be stored; returns its sequence number. It is durable when
-        `on_durable` says so, not before."""
+        """Queue an entry; returns its sequence number. `on_durable` reports when it is durable."""
         if self.failed:
             raise JournalFailed(str(self.failed)) from self.failed
         if self._closing:
@@ -78,24 +76,24 @@ class Storing:
         return self._cut is not None
 
     def cut(self, until: Base) -> None:
-        """Delete the groups up to there, which an archive holds, between one group and the next.
-        `close` does not wait for it: the next start goes on."""
+        """Cut archived groups up to `until` off the live file, piece by piece between commits.
+        `close` does not wait for the cut; the next start resumes it."""
         self._cut = until
         if self._asleep:
             self._asleep = False
             self._wake()
 
     def close(self) -> None:
-        """Store what waits, then stop. The journal stays open; it is its opener's to close."""
+        """Store all queued entries, then stop. The journal stays open."""
         raise NotImplementedError
 
     def _wake(self) -> None:
         raise NotImplementedError
 
     def _store_group(self) -> None:
-        """Store what waits, or the first part of it."""
-        # A slice taken, then deleted, each in one step: `put` adds at the end meanwhile and is not
-        # disturbed.
+        """Store one group of queued entries."""
+        # Copying and deleting the slice are atomic, so `put` may append from another thread
+        # meanwhile.
         taken = self._waiting[:ENTRIES_PER_GROUP_MAX]
         del self._waiting[: len(taken)]
         documents = [
@@ -115,7 +113,7 @@ class Storing:
         self._on_durable(self.durable)
 
     def _fail(self, error: BaseException) -> None:
-        """Whatever it was, nothing more is stored, and everybody must know."""
+        """Stop for good after any error, and report it."""
         failure = (
             error
             if isinstance(error, JournalFailed)
@@ -128,7 +126,7 @@ class Storing:
         self._on_failure(failure)
 
 
-class GroupCommit(Storing):
+class GroupCommit(CommitQueue):
     """`put` is for ONE thread, and cheap: the thread that stores is only woken if it sleeps.
     `on_durable(seq)` and `on_failure(error)` are called in the storing thread: hand over and
     return."""
@@ -171,13 +169,13 @@ class GroupCommit(Storing):
             self._fail(error)
 
     def _work_waits(self) -> bool:
-        """Sleep until something waits; False if nothing does and nothing will."""
+        """Sleep until there is work. False if the queue is empty and closed."""
         while not self._waiting and not (self._cut and not self._closing):
             if self._closing:
                 return False
             self._asleep = True
-            # Looked at again after saying so: either `put` sees this thread asleep, or this thread
-            # sees what was put.
+            # Check again after setting `_asleep`: either `put` sees the flag and wakes this thread,
+            # or this thread sees the entry.
             if not self._waiting and not self._cut and not self._closing:
                 self._woken.wait()
             self._woken.clear()

@@ -1,9 +1,8 @@
-"""Making files that stay: a file or a folder is on the disk only after the disk was asked to keep
-it.
+"""Durable changes to files: a file, or a name in a folder, is durable only after an fsync.
 
-Every file of a data folder is changed through here, except by SQLite, which has its own way, and by
-the lock, which nobody needs to keep. `system` is the operating system; a check puts a disk with
-faults in its place.
+All changes to files in a data folder go through here, except SQLite's own and those of the lock
+file, which need not be durable. `system` is the operating system; tests replace it with a disk that
+fails.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ _COPY_BYTES = 1 << 20
 
 
 class Mapped(Protocol):
-    """A file as memory."""
+    """A file mapped into memory."""
 
     def __setitem__(self, place: slice, content: bytes) -> None: ...
 
@@ -29,8 +28,7 @@ class Mapped(Protocol):
 
 
 class System:
-    """One method for each thing that is asked of the operating system. All files are for their
-    owner alone."""
+    """The calls to the operating system. Files are readable by their owner only."""
 
     def write(self, path: Path, parts: Iterable[bytes]) -> None:
         """Write a file and sync it."""
@@ -40,7 +38,7 @@ class System:
             stream.flush()
             os.fsync(file)
 
-    def keep(self, path: Path) -> None:
+    def fsync(self, path: Path) -> None:
         file = os.open(path, os.O_RDONLY)
         try:
             os.fsync(file)
@@ -70,29 +68,29 @@ class System:
 system = System()
 
 
-def keep(path: Path) -> None:
-    """Have the disk keep a file's contents, or a folder's list of names."""
-    system.keep(path)
+def fsync(path: Path) -> None:
+    """Fsync a file's contents, or a folder's list of names."""
+    system.fsync(path)
 
 
 def create(path: Path) -> None:
-    """Create an empty file unless there is one."""
+    """Create an empty file unless it exists."""
     system.create(path)
 
 
 def rename(old: Path, new: Path) -> None:
-    """Rename a file; the new name is on the disk once its folder is kept."""
+    """Rename a file. The new name is durable once its folder is synced."""
     system.rename(old, new)
 
 
 def remove(path: Path) -> None:
-    """Remove a file if it is there."""
+    """Remove a file if it exists."""
     if path.exists():
         system.remove(path)
 
 
-def content(path: Path) -> bytes:
-    """What a file holds; nothing if there is none."""
+def read_or_empty(path: Path) -> bytes:
+    """The content of a file, empty if it does not exist."""
     try:
         return path.read_bytes()
     except FileNotFoundError:
@@ -100,23 +98,23 @@ def content(path: Path) -> bytes:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder and those above it, each kept by the one that holds it."""
+    """Make a folder and its missing parents, durably."""
     if folder.is_dir():
         return
     make_folder(folder.parent)
     system.make_folder(folder)
-    keep(folder.parent)
+    fsync(folder.parent)
 
 
-def keep_above(folder: Path) -> None:
-    """Keep the names of a folder and of those above it: what made them may have been cut short.
-    What may not be read was not made by us."""
+def sync_parents(folder: Path) -> None:
+    """Sync all parents of a folder: a crash may have interrupted `make_folder`. A parent that may
+    not be read was not made by us."""
     for above in folder.absolute().parents:
         with suppress(PermissionError):
-            keep(above)
+            fsync(above)
 
 
-def write_whole(path: Path, *parts: bytes) -> None:
+def write_atomically(path: Path, *parts: bytes) -> None:
     """Write a file completely or not at all."""
     _replace(path, parts)
 
@@ -128,13 +126,13 @@ def copy_file(path: Path, copy: Path) -> None:
 
 
 def _replace(path: Path, parts: Iterable[bytes]) -> None:
-    """Write under another name, keep that, then rename it."""
+    """Write and sync under another name, then rename."""
     fresh = path.with_name(f"{path.name}.new")
     system.write(fresh, parts)
     system.rename(fresh, path)
-    keep(path.parent)
+    fsync(path.parent)
 
 
-def map_whole(path: Path) -> Mapped:
-    """Map a file into memory. What is written there is on the disk only once it is flushed."""
+def map_file(path: Path) -> Mapped:
+    """Map a file into memory. Writes are durable only after a flush."""
     return system.map(path)

@@ -1,5 +1,5 @@
-"""What can go wrong with a journal. A message says what was expected, what was found, where, and
-what to do."""
+"""The errors of a journal. Each message says what was expected, what was found and where, and what
+to do."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 
 class JournalError(Exception):
-    """The journal cannot do what was asked of it."""
+    """Base class of the errors of this package."""
 
 
 class JournalMissing(JournalError):
@@ -17,7 +17,7 @@ class JournalMissing(JournalError):
 
 
 class JournalExists(JournalError):
-    """A journal, or what is left of one, is in the folder where a new one should be made."""
+    """The folder for a new journal already holds one, or the remains of one."""
 
 
 class JournalLocked(JournalError):
@@ -25,7 +25,7 @@ class JournalLocked(JournalError):
 
 
 class JournalForeign(JournalError):
-    """The file is not a journal of ours, or belongs to another journal than the files beside it."""
+    """The file is not a journal, or belongs to another journal than the files beside it."""
 
 
 class JournalFormat(JournalError):
@@ -33,8 +33,8 @@ class JournalFormat(JournalError):
 
 
 class JournalDamaged(JournalError):
-    """What is stored is not what was written. `where` names the place: a group of entries, a table,
-    a file."""
+    """The stored data differs from what was written. `where` names a group of entries, a table or a
+    file."""
 
     def __init__(self, where: str, what: str) -> None:
         super().__init__(f"{where}: {what}")
@@ -42,7 +42,7 @@ class JournalDamaged(JournalError):
 
 
 class Diverged(JournalError):
-    """Replaying an entry gave something else than what is stored with it."""
+    """Replaying an entry did not give the stored outcome or documents."""
 
     def __init__(self, seq: int, at: int, what: str, stored: bytes, replayed: bytes) -> None:
         super().__init__(
@@ -56,12 +56,12 @@ class Diverged(JournalError):
 
 
 class JournalFailed(JournalError):
-    """The journal could not be written, and takes nothing more until it has been opened anew."""
+    """A write failed. The journal accepts no more entries until it is opened again."""
 
 
 class SnapshotUnusable(JournalError):
-    """A snapshot is damaged, or in a format that is no longer read. Raised by `restore` too;
-    recovery then goes on without it."""
+    """A snapshot is damaged or in an unknown format. `restore` may raise this too; recovery then
+    tries the next older snapshot."""
 
 
 @contextmanager

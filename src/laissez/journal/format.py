@@ -1,7 +1,6 @@
 """The format of a journal: entries stored in groups, documents filed with them, and a hash chain.
 
-The journal does not look inside an entry. An entry's sequence number is its position, counted from
-1, and is not stored in it.
+Entries are opaque. An entry's sequence number is its position, counted from 1, and is not stored.
 
 Each group's link is the SHA-256 of the link before it and of everything stored with the group. So
 one link stands for the whole history before it: an entry changed, moved, doubled or missing breaks
@@ -30,9 +29,9 @@ MAGIC = b"laissez journal\n"
 LINK_BYTES = 32
 SEQ_MAX = 2**63 - 1
 
-# One row per group, not per entry: each SQLite step gives up the interpreter lock, and a busy event
-# loop takes a while to hand it back. The link comes before the entries, so that reading it does not
-# walk through them.
+# One row per group, not per entry: each SQLite step releases the interpreter lock, and a busy event
+# loop is slow to give it back. The link comes before the entries, so that SQLite can read it
+# without reading them.
 SCHEMA = {
     "meta": "CREATE TABLE meta(key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID",
     "groups": (
@@ -48,9 +47,9 @@ SCHEMA = {
 INSERT_GROUP = "INSERT INTO groups(first, count, chain, entries) VALUES (?, ?, ?, ?)"
 INSERT_DOCUMENT = "INSERT INTO documents(seq, name, body) VALUES (?, ?, ?)"
 
-# hashlib gives up the interpreter lock for pieces of 2,048 bytes and more, and a busy thread may
-# then keep it for a whole switch interval (5 ms unless set). Smaller pieces keep the lock: a group
-# of 500 entries is hashed in about 0.1 ms.
+# hashlib releases the interpreter lock for 2,048 bytes or more, and another thread may then hold it
+# for a whole switch interval (5 ms by default). Smaller pieces keep the lock: hashing a group of
+# 500 entries takes about 0.1 ms.
 _PIECE_BYTES = 2047
 
 
@@ -73,8 +72,8 @@ class Filed(NamedTuple):
 
 
 class Group(msgspec.Struct, frozen=True, dict=True):
-    """The entries of one commit, as stored. They are decoded when first asked for: checking the
-    chain does not need them."""
+    """The entries of one commit, as stored. They are decoded on first use: checking the chain does
+    not need them."""
 
     first: int
     count: int
@@ -132,7 +131,7 @@ def start_link(genesis: bytes, identity: bytes, created: bytes) -> bytes:
 def group_link(
     before: bytes, first: int, count: int, packed: bytes, documents: Iterable[Filed] = ()
 ) -> bytes:
-    """The link of a group; its documents come by sequence number, then by name."""
+    """The link of a group. Its documents are sorted by sequence number, then by name."""
     state = hashlib.sha256(before + _number(first) + _number(count) + _number(len(packed)))
     view = memoryview(packed)
     for begin in range(0, len(packed), _PIECE_BYTES):
@@ -177,8 +176,8 @@ def make_tables(
 
 
 def connect(path: Path, mode: str) -> sqlite3.Connection:
-    """Connect in mode `ro` or `rw`, neither of which creates a missing file. Each statement commits
-    by itself unless BEGIN came before it."""
+    """Connect in mode `ro` or `rw`; neither creates a missing file. Outside BEGIN, each statement
+    commits by itself."""
     connection = sqlite3.connect(
         f"file:{quote(str(path.absolute()))}?mode={mode}",
         uri=True,

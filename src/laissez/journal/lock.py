@@ -1,8 +1,7 @@
 """One writer at a time: an advisory lock on `journal.lock`, which names the process that holds it.
 
-The lock ends with the process, so the file may stay behind and is never a reason to refuse. Python
-opens files close-on-exec, so a program started by the server does not keep the lock alive. Readers
-do not take it.
+The lock ends with the process, so a file left behind does no harm. Python opens files
+close-on-exec, so a child process does not inherit the lock. Readers do not take it.
 """
 
 from __future__ import annotations
@@ -34,13 +33,13 @@ class Lock:
                 f"{folder} is in use by process {holder}. Only one process may write a journal:"
                 " stop that one first."
             ) from error
-        # only for that message: a full disk must not keep a journal from being opened and read
+        # only for the message above: a full disk must not prevent opening the journal
         with suppress(OSError):
             os.ftruncate(self._file, 0)
             os.pwrite(self._file, f"{os.getpid()}\n".encode(), 0)
 
     def close(self) -> None:
-        # a program that is just being started may hold a copy of the file for a moment, so closing
-        # alone would not release the lock at once
+        # a child process between fork and exec holds a copy of the file, so closing alone would not
+        # release the lock at once
         fcntl.flock(self._file, fcntl.LOCK_UN)
         os.close(self._file)

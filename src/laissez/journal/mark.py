@@ -1,13 +1,11 @@
-"""The mark: how far the journal had got when it last said "durable", kept in `journal.mark`.
+"""The mark: the last entry that the journal reported as durable, and its link, in `journal.mark`.
 
-SQLite takes a damaged or missing write-ahead log for one that ended early, and a history that ends
-early is a valid chain. The mark is the witness against that: the journal must reach at least as
-far, with the same link there. It is written after each commit through a memory map: no system call,
-so it costs nothing next to the commit, and it survives the end of the process, though not always a
-power failure; it is then older, and still true.
+SQLite treats a damaged or missing write-ahead log as one that ended early, and a history that ends
+early is a valid chain. The mark detects that: the journal must reach the marked entry, with the
+same link there. The mark is written after each commit through a memory map, without a system call.
+It survives the end of the process. A power failure may leave an older mark, which is still true.
 
-Two slots of `seq, link, check`, written in turn, so that a slot torn by a crash leaves the one
-before it.
+Two slots of `seq, link, check` are written in turn, so that a torn write leaves the other slot.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from laissez.journal.disk import content, map_whole, write_whole
+from laissez.journal.disk import map_file, read_or_empty, write_atomically
 from laissez.journal.errors import JournalDamaged
 from laissez.journal.format import LINK_BYTES
 
@@ -33,14 +31,14 @@ class Mark(NamedTuple):
 
 class MarkFile:
     def __init__(self, folder: Path, seq: int, link: bytes) -> None:
-        """Open the mark and note how far the journal has got. A new one notes it in both slots, so
-        that there is always one to fall back on."""
+        """Open the mark and write it. A new file gets the mark in both slots, so that one is always
+        valid."""
         path = folder / MARK
-        data = content(path)
+        data = read_or_empty(path)
         marks = _marks(data)
         if len(data) != 2 * _SLOT_BYTES or marks == [None, None]:
-            write_whole(path, 2 * _slot(seq, link))
-        self._map = map_whole(path)
+            write_atomically(path, 2 * _slot(seq, link))
+        self._map = map_file(path)
         # the older slot is written first
         self._turn = marks.index(min(marks, key=lambda mark: mark.seq if mark else -1))
         self.write(seq, link)
@@ -51,7 +49,7 @@ class MarkFile:
         self._turn = 1 - self._turn
 
     def close(self) -> None:
-        with suppress(OSError):  # the mark is then older, and still true
+        with suppress(OSError):  # an older mark is still true
             self._map.flush()
         self._map.close()
 
@@ -59,7 +57,7 @@ class MarkFile:
 def read(folder: Path) -> Mark | None:
     """The newest mark, or None if none was ever made."""
     path = folder / MARK
-    data = content(path)
+    data = read_or_empty(path)
     marks = [mark for mark in _marks(data) if mark]
     if not marks and any(data):
         raise JournalDamaged(

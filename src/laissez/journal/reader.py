@@ -1,8 +1,8 @@
 """Reading a journal: the archives, oldest first, then the live file, as one gap-free sequence.
 
-A reader takes no lock and may be used beside a running server, in any one thread at a time. The
-server may move groups from the live file into an archive between two reads, so archives are
-listed again whenever the live file no longer holds what is asked for.
+A reader takes no lock and may be used beside a running server, by one thread at a time. The server
+may move groups from the live file into an archive between two reads, so the archives are listed
+again whenever the live file does not hold an entry.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 class Reader:
     def __init__(self, folder: Path, *, archived: bool = False) -> None:
-        """The live file; with the archives too if `archived`."""
+        """Read the live file, and the archives too if `archived`."""
         self.folder = folder
         self._archived = archived
         self._archives: dict[str, Segment] = {}  # by name; names sort by age
@@ -46,7 +46,7 @@ class Reader:
 
     @classmethod
     def of(cls, folder: Path) -> Reader:
-        """A reader of all that the folder holds, whether or not a server has it open."""
+        """A reader of the live file and the archives."""
         return cls(folder, archived=True)
 
     def close(self) -> None:
@@ -62,7 +62,7 @@ class Reader:
     # Entries
 
     def base(self) -> Base:
-        """Where the oldest entries that are here begin."""
+        """Where the oldest file begins."""
         return min(segment.base() for segment in self._segments())
 
     def tail(self) -> Tail:
@@ -73,13 +73,12 @@ class Reader:
         return group.entries[seq - group.first] if group else None
 
     def chain_at(self, seq: int) -> bytes | None:
-        """The link of the group that holds the entry (of the beginning for 0): what a snapshot at
-        `seq` carries. None if there is no such entry."""
+        """The link of the group that holds the entry, as stored in a snapshot at `seq`; the start
+        link for 0. None if there is no such entry."""
         return self._find(lambda segment: segment.chain_at(seq)) if seq else self.start
 
     def groups(self, first: int = 1, last: int | None = None) -> Iterator[Group]:
-        """The groups in their order, from the one that holds `first` to the one that holds
-        `last`."""
+        """The groups in order, from the one that holds `first` to the one that holds `last`."""
         last = SEQ_MAX if last is None else min(last, SEQ_MAX)
         first = max(first, 1)
         before: Group | None = None
@@ -103,7 +102,7 @@ class Reader:
         return self._live.groups_backwards(before)
 
     def document(self, name: str, seq: int) -> Filed:
-        """The document of that name that was filed with the entry; its whole group is checked."""
+        """The document of that name filed with the entry. Its whole group is checked."""
         group = self._find(lambda segment: segment.holding(seq))
         for filed in group.documents if group else ():
             if (filed.seq, filed.name) == (seq, name):
@@ -114,10 +113,10 @@ class Reader:
         )
 
     def document_heads(self, name: str, size: int) -> list[tuple[int, bytes]]:
-        """The entries with a document of that name, the oldest first, and the first bytes of each,
-        unchecked: enough to choose among many."""
+        """The entries with a document of that name, oldest first, and the first `size` bytes of
+        each document, unchecked."""
         found = dict(self._live.document_heads(name, size))
-        self._list_archives()  # after the live file: what was cut off it is there by now
+        self._list_archives()  # after the live file: groups cut off it are here
         for segment in self._archives.values():
             found = dict(segment.document_heads(name, size)) | found
         return sorted(found.items())
@@ -130,8 +129,8 @@ class Reader:
             segment.check_file()
 
     def check_mark(self) -> int:
-        """That the journal reaches as far as the mark says, with the same link there; says how far.
-        The mark is read first: a server at work writes it after the entries."""
+        """Check that the journal holds the marked entry with the same link; returns that entry. The
+        mark is read first: a running server writes it after the entries."""
         marked = mark.read(self.folder)
         if marked is None:
             return 0
@@ -155,7 +154,7 @@ class Reader:
         return marked.seq
 
     def copy_to(self, path: Path) -> None:
-        """A complete copy of the live file, as of now."""
+        """Copy the live file as it is now."""
         self._live.copy_to(path)
 
     def _segments(self) -> list[Segment]:
@@ -184,7 +183,8 @@ class Reader:
         return next((answer for answer in answers if answer is not None), None)
 
     def _beginning_before(self, seq: int) -> Segment:
-        """The oldest segment that holds the entry, or the live one if it is still to come."""
+        """The oldest segment that holds the entry, or the live one if the entry does not exist
+        yet."""
         if self._live.base().seq < seq and not self._archives:
             return self._live
         self._list_archives()

@@ -1,11 +1,10 @@
-"""Recovery: the state machine as it was after the last durable entry, from the newest usable
-snapshot and the entries after it.
+"""Recovery: rebuild the state machine from the newest usable snapshot and the entries after it.
 
-It reads and checks, and changes nothing on disk before all is well, so it may be cut short and
-repeated at will. The chain of the live file is checked from its base to the head; entries after the
-snapshot are replayed, and must give the outcomes and documents that are stored. Damage is refused;
-only a snapshot is passed over with a warning. Without a usable one everything is replayed from the
-beginning, which needs the archives of a journal that was cut.
+Nothing on disk changes until every check has passed, so an interrupted recovery can be repeated.
+The chain of the live file is checked from its base to its head. Entries after the snapshot are
+replayed and must give the stored outcomes and documents. A damaged journal is refused; an unusable
+snapshot is skipped with a warning. Without a usable snapshot everything is replayed from the first
+entry, for which a journal that was cut needs its archives.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from laissez.journal.store import Journal
 
 
 class Machine(Protocol):
-    """A state that changes only by requests, always in the same way."""
+    """A deterministic state machine, changed only by requests."""
 
     def apply(self, at: int, request: bytes) -> tuple[bytes, tuple[Document, ...]]: ...
 
@@ -48,8 +47,8 @@ def recover(
     restore: Callable[[bytes], M],
     on_progress: Progress | None = None,
 ) -> Recovered[M]:
-    """`begin` makes the machine from the genesis, `restore` from a snapshot's body; it raises
-    SnapshotUnusable for one it no longer reads."""
+    """`begin` makes the machine from the genesis, `restore` from a snapshot's body. `restore`
+    raises SnapshotUnusable for a format it does not know."""
     warnings: list[str] = []
     with journal.reader() as live:
         live.check_file()
@@ -66,8 +65,8 @@ def recover(
 
 
 def replay(machine: Machine, group: Group, after: int = 0, until: int = SEQ_MAX) -> None:
-    """Apply the group's entries after `after`, up to `until`, and compare what comes out with what
-    is stored."""
+    """Apply the group's entries after `after`, up to `until`, and compare the outcomes and
+    documents with those stored."""
     documents: dict[int, dict[str, bytes]] = {}
     for filed in group.documents:
         documents.setdefault(filed.seq, {})[filed.name] = filed.body
@@ -90,7 +89,7 @@ def _compare(seq: int, at: int, stored: dict[str, bytes], made: tuple[Document, 
 
 
 def _up_to(journal: Journal, reader: Reader, base: Base) -> Iterator[Group]:
-    """All groups after the base, which must end where the journal ended when it was opened."""
+    """All groups after the base. They must end where the journal ended when it was opened."""
     last, head = base
     for group in reader.groups(last + 1, journal.last):
         last, head = group.last, group.chain

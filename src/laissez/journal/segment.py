@@ -1,11 +1,11 @@
-"""Reading one SQLite file of a journal, the live one or an archive. Each group is checked against
-the group before it, so that nothing altered is ever handed out.
+"""Read one SQLite file of a journal, the live one or an archive. Each group is checked against the
+group before it, so that altered data is never returned.
 
-A segment has its own read-only connection and takes no lock; it may be used beside a running
-server, in any one thread at a time. It reads in small pieces and keeps no transaction open between
-them: an open one would keep SQLite from emptying the write-ahead log. So a running server may cut
-groups off the beginning of the live file between two reads. A reader that meets the cut stops
-there as if the segment had always begun at its new base.
+A segment has its own read-only connection and takes no lock. It may be used beside a running
+server, by one thread at a time. It reads in small pieces and keeps no transaction open between
+them, since an open transaction would keep SQLite from truncating the write-ahead log. So a running
+server may cut groups off the live file between two reads. A reader that meets the cut stops there,
+as if the segment had always begun at its new base.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from laissez.journal.format import (
     start_link,
 )
 
-HEADER_BYTES = 100  # SQLite's own, with which each of its files begins
+HEADER_BYTES = 100  # of every SQLite file
 _GROUPS_PER_READ = 16
 _FORWARDS = (
     "SELECT first, count, entries, chain FROM groups WHERE first > ? AND first <= ?"
@@ -50,8 +50,7 @@ _BACKWARDS = (
     "SELECT first, count, entries, chain FROM groups WHERE first <= ? ORDER BY first DESC LIMIT ?"
 )
 
-# Codes that say something about the surroundings (busy, permissions, memory) rather than about what
-# is stored.
+# Errors of the environment, such as busy, permissions or memory. They say nothing about the data.
 _CIRCUMSTANCES = frozenset(
     {
         sqlite3.SQLITE_BUSY,
@@ -68,7 +67,7 @@ _CIRCUMSTANCES = frozenset(
 class Segment:
     def __init__(self, path: Path) -> None:
         self._path = path
-        # how messages about groups call the file; the live one needs no name
+        # the prefix of messages about groups; the live file needs none
         self._name = "" if path.name == DATABASE else f"{path.parent.name}/{path.name}: "
         if not path.is_file():
             raise JournalMissing(
@@ -76,8 +75,7 @@ class Segment:
                 " another folder, or make a new journal."
             )
         size = path.stat().st_size
-        # beside an empty file, or one of a single byte, SQLite would take the log for a stranger's,
-        # and delete it
+        # SQLite would delete the write-ahead log beside an empty file, as one of another database
         if size < HEADER_BYTES:
             raise JournalForeign(
                 f"{path} is not a journal: it has {size} bytes. Put back a backup, keeping this"
@@ -98,7 +96,7 @@ class Segment:
     # Entries
 
     def base(self) -> Base:
-        """Read anew each time: a running server moves it."""
+        """Where this file begins. Read each time: a running server moves the base."""
         [(packed,)] = self._query("SELECT (SELECT value FROM meta WHERE key = 'base')")
         return self._base(packed)
 
@@ -131,8 +129,8 @@ class Segment:
         return group.chain if group else None
 
     def groups(self, first: int, last: int) -> Iterator[Group]:
-        """The groups in their order, from the one that holds `first` to the one that holds `last`;
-        none if `first` lies before the base."""
+        """The groups in order, from the one that holds `first` to the one that holds `last`; none
+        if `first` is not after the base."""
         newest = self._newest(first, 2)
         before = newest[:1] if newest and newest[0].last < first else newest[1:]
         if before:
@@ -153,9 +151,9 @@ class Segment:
                 return
 
     def groups_backwards(self, before: int) -> Iterator[Group]:
-        """The groups that begin before entry `before`, the newest first."""
+        """The groups that begin before entry `before`, newest first."""
         group: Group | None = None
-        # first the group that is asked for and the one before it; who goes on wants more
+        # two groups at first, since most callers want one; larger reads after that
         older = self._newest(before - 1, 2)
         while older:
             for previous in older:
@@ -176,8 +174,7 @@ class Segment:
         return group if group and group.first <= seq <= group.last else None
 
     def document_heads(self, name: str, size: int) -> list[tuple[int, bytes]]:
-        """The entries with a document of that name, the oldest first, and how each begins,
-        unchecked."""
+        """As `Reader.document_heads`, for this file."""
         return self._query(
             "SELECT seq, substr(body, 1, ?) FROM documents WHERE name = ? AND seq > ? ORDER BY seq",
             (size, name, self.base().seq),
@@ -186,8 +183,8 @@ class Segment:
     # The file
 
     def check_file(self) -> None:
-        """Let SQLite check the structure of its file, free space included: damage there would do
-        harm at the next write."""
+        """Let SQLite check the structure of the file, including free pages: the next write would
+        use them."""
         found = self._query("PRAGMA quick_check(1)")
         if found != [("ok",)]:
             raise JournalDamaged(
@@ -195,7 +192,7 @@ class Segment:
                 f"SQLite finds its structure damaged ({found[0][0]}). Put back a backup, keeping"
                 " this file.",
             )
-        # one statement, so that a cut cannot come between
+        # one statement, so that no cut happens in between
         [(first, packed)] = self._query(
             "SELECT min(first), (SELECT value FROM meta WHERE key = 'base') FROM groups"
         )
@@ -217,9 +214,9 @@ class Segment:
             )
 
     def copy_to(self, path: Path) -> None:
-        """A complete copy of the file, as of now, by SQLite's own means; one file without a log,
-        which can be read where nothing can be written."""
-        # SQLite does not say which file failed, and a failed copy does not mean a damaged journal
+        """Copy the file as it is now, with SQLite's backup API. The copy has no write-ahead log, so
+        it can be read from read-only media."""
+        # SQLite does not say which of the two files failed
         with (
             failing_as(
                 f"{self._path} could not be copied to {path}",
@@ -274,7 +271,7 @@ class Segment:
     # Rows
 
     def _newest(self, seq: int, count: int) -> list[Group]:
-        """The newest groups that begin at the entry or before it, the newest first, unchecked."""
+        """The newest groups that begin at the entry or before it, newest first, unchecked."""
         return self._read(_BACKWARDS, (min(seq, SEQ_MAX), count))
 
     def _read(self, sql: str, values: tuple[int, ...]) -> list[Group]:
@@ -323,7 +320,7 @@ class Segment:
         return [Filed(*row) for row in rows]
 
     def _check(self, group: Group, last: int, link: bytes) -> None:
-        """That the group follows the one that ended at `last` with this link."""
+        """Check that the group follows the one that ended at `last` with this link."""
         if group.first != last + 1:
             raise JournalDamaged(
                 self._name + group.where,
@@ -345,7 +342,7 @@ class Segment:
     def _damage_named(self) -> Iterator[None]:
         try:
             yield
-        # damaged text fails to decode even inside SQLite's own message
+        # SQLite's message may quote damaged text that cannot be decoded
         except (sqlite3.Error, UnicodeDecodeError) as error:
             if getattr(error, "sqlite_errorcode", 0) & 0xFF in _CIRCUMSTANCES:
                 raise JournalError(

@@ -1,9 +1,9 @@
-"""Snapshots: the state after some entry, so that a start need not replay everything before it. They
-save time and are never needed.
+"""Snapshots of the state after an entry, so that a start need not replay the entries before it.
+They save time and are never required.
 
-A file `snapshots/<seq, 16 digits>.snapshot` holds a magic word, a version, the SHA-256 of all that
-follows, the sequence number, the journal's link there (`Reader.chain_at(seq)`) and the state. It
-must be written only once the entry is durable.
+A file `snapshots/<seq, 16 digits>.snapshot` holds a magic word, a version, the SHA-256 of the rest,
+the sequence number, the journal's link there (`Reader.chain_at(seq)`) and the state. It must not be
+written before the entry is durable.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from laissez.journal.disk import make_folder, remove, write_whole
+from laissez.journal.disk import make_folder, remove, write_atomically
 from laissez.journal.errors import SnapshotUnusable
 
 FOLDER = "snapshots"
 VERSION = 1
-_MAGIC = b"LZSNAP\r\n"  # the line end shows a copy that was taken for text
+_MAGIC = b"LZSNAP\r\n"  # a copy in text mode changes the line end
 _OPENING = struct.Struct(">8sI32s")
 _PLACE = struct.Struct(">Q32s")
 _NAME = re.compile(r"([0-9]{16})\.snapshot")
@@ -33,7 +33,7 @@ class Snapshot(NamedTuple):
 
 
 class SnapshotFile(NamedTuple):
-    """A snapshot by its name; `read` it to know whether it is whole."""
+    """The file of a snapshot; `read` checks it."""
 
     seq: int
     path: Path
@@ -53,20 +53,20 @@ def write(folder: Path, seq: int, head: bytes, body: bytes) -> Path:
     place = _PLACE.pack(seq, head)
     check = hashlib.sha256(place)
     check.update(body)
-    write_whole(path, _OPENING.pack(_MAGIC, VERSION, check.digest()), place, body)
+    write_atomically(path, _OPENING.pack(_MAGIC, VERSION, check.digest()), place, body)
     return path
 
 
 def newest_first(folder: Path) -> Iterator[SnapshotFile]:
-    """Files with other names, such as one whose writing was cut short, are passed over."""
+    """The snapshots, newest first. Other files, such as an unfinished one, are ignored."""
     for path in sorted((folder / FOLDER).glob("*.snapshot"), reverse=True):
         if match := _NAME.fullmatch(path.name):
             yield SnapshotFile(int(match[1]), path)
 
 
 def prune(folder: Path, keep: int = 2) -> list[Path]:
-    """Delete all but the newest `keep` snapshots, and what was left of writing one that was cut
-    short; says which. Not while one is being written."""
+    """Delete all but the newest `keep` snapshots, and unfinished ones; returns the deleted files.
+    Do not call it while a snapshot is being written."""
     if keep < 1:
         raise ValueError(f"at least one snapshot is kept, not {keep}")
     old = [file.path for file in newest_first(folder)][keep:]

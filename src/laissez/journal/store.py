@@ -1,26 +1,26 @@
 """The journal's writer: one SQLite file to which groups of entries are appended.
 
 How it works. `append` stores a group as one transaction. SQLite in WAL mode with `synchronous =
-FULL` writes it at the end of the write-ahead log and syncs once. Torn writes and recovery after a
-crash are SQLite's part. Ours are the sequence, the hash chain (`format`), the mark (`mark`) and
-what a start does with the log of a writer that died (`wal`).
+FULL` appends it to the write-ahead log and syncs once. SQLite handles torn writes and recovery
+after a crash. We add the sequence, the hash chain (`format`), the mark (`mark`) and the handling of
+the log of a writer that died (`wal`).
 
 Why it is correct.
-- An entry is durable before anybody hears of it: `last`, `head` and `last_at` move only after
-  SQLite has said that the group is on the disk.
+- An entry is durable before it is reported: `last`, `head` and `last_at` change only after SQLite
+  has synced the group.
 - One order: `flock` on `journal.lock` keeps a second writer out. If the lock file is deleted under
   a running server, `first` is still a primary key: the second writer to store a group fails.
-- A history that is damaged or ends too early is refused: each link stands for all entries before
-  it, and the mark for the last one that was acknowledged.
+- A history that is damaged or ends too early is refused: each link covers all entries before it,
+  and the mark covers the last acknowledged entry.
 - Entries leave the file only once an archive holds them (`archive`), and the base moves in the same
   transaction, so archives and live file have no gap between them at any moment.
 
 What must never happen.
-- A write after a failed one. Nobody knows what the disk holds until the journal is opened anew: the
-  kernel may have dropped the pages of a failed sync, and the next sync would succeed.
-- A change to any file before all was checked: SQLite would write to what may be damaged. So `open`
-  reads, `recover` checks, and only then `begin` opens the file for writing. The one exception is a
-  log that is put back from its copy.
+- A write after a failed one. The kernel may have dropped the pages of a failed sync, and the next
+  sync would succeed, so the content of the disk is unknown until the journal is opened again.
+- A change to any file before everything is checked: SQLite would write to a file that may be
+  damaged. So `open` reads, `recover` checks, and only then `begin` opens the file for writing. The
+  one exception is a log that is restored from its copy.
 - A new journal where one was lost: a log, a mark, snapshots or archives without their journal are
   refused.
 """
@@ -37,7 +37,7 @@ from typing import Self
 
 from laissez.exchange.events import Document
 from laissez.journal import wal
-from laissez.journal.disk import create, keep, keep_above, make_folder, remove, rename
+from laissez.journal.disk import create, fsync, make_folder, remove, rename, sync_parents
 from laissez.journal.errors import JournalExists, JournalFailed, failing_as
 from laissez.journal.format import (
     DATABASE,
@@ -57,7 +57,7 @@ from laissez.journal.lock import Lock
 from laissez.journal.mark import MARK, MarkFile
 from laissez.journal.reader import Reader
 
-# A cut deletes this much at a time, so that no group waits for more than a few milliseconds.
+# the most that a cut deletes at a time, so that no group waits for more than a few milliseconds
 CUT_BYTES, CUT_GROUPS, CUT_DOCUMENTS = 128 << 10, 64, 128
 
 
@@ -70,7 +70,7 @@ class Journal:
         self.identity = reader.identity
         self.last, self.head, self.last_at = reader.tail()
         self.base = reader.base()  # entries up to here are in archives
-        # up to here the process that wrote it asked the disk to keep it, and the disk said yes
+        # entries up to here were synced by the process that wrote them
         self._synced = reader.check_mark()
         self._lock = lock
         self._failure: BaseException | None = None
@@ -87,8 +87,8 @@ class Journal:
         identity: bytes | None = None,
         created_us: int | None = None,
     ) -> Self:
-        """A new journal that holds nothing but how the state machine begins. To make the same one
-        again, give its identity and time."""
+        """Make a journal without entries. `genesis` is the initial state; `identity` and
+        `created_us` can be given to make the same journal again."""
         identity = identity or secrets.token_bytes(16)
         created_us = time.time_ns() // 1000 if created_us is None else created_us
         with failing_as(
@@ -96,7 +96,7 @@ class Journal:
             "Make room, mend the disk, or name another folder.",
         ):
             make_folder(folder)
-            keep_above(folder)
+            sync_parents(folder)
             with closing(Lock(folder)):
                 _refuse_remains(folder)
                 _make_database(folder, genesis, identity, str(created_us).encode())
@@ -104,9 +104,9 @@ class Journal:
 
     @classmethod
     def open(cls, folder: Path) -> Self:
-        """The journal in the folder, if it is whole at both ends; `recover` checks everything
+        """Open the journal and check its first and last entries; `recover` checks all in
         between."""
-        _keep_name(folder)
+        _sync_name(folder)
         if (folder / wal.COPY).exists():
             _put_log_back(folder)
         with Reader(folder) as reader:
@@ -119,7 +119,7 @@ class Journal:
                 raise
 
     def begin(self) -> sqlite3.Connection:
-        """Open the file for writing, once all is well. What was found is durable on return."""
+        """Open the file for writing, after all checks. Every entry in it is durable on return."""
         if self._connection:
             return self._connection
         with _failing_to_open(self.folder):
@@ -137,8 +137,8 @@ class Journal:
     def append(
         self, entries: Sequence[Entry], documents: Sequence[tuple[int, Document]] = ()
     ) -> None:
-        """Store the entries as one group, and each document with the entry at its index. All of it
-        is durable on return, or JournalFailed is raised and nothing more is taken."""
+        """Store the entries as one group, and each document with the entry at its index. The group
+        is durable on return; after JournalFailed no further append succeeds."""
         self._check_times(entries)
         first = self.last + 1
         filed = _filed(first, len(entries), documents)
@@ -153,11 +153,11 @@ class Journal:
         self._mark.write(self.last, link)
 
     def cut(self, until: Base) -> bool:
-        """Delete one piece of what an archive holds up to `until`; says whether that was the last.
-        The base moves in the same transaction, so the chain has no gap whenever this stops."""
+        """Delete one piece of the archived groups up to `until`; returns whether the cut is
+        complete. The base moves in the same transaction, so a crash leaves no gap in the chain."""
         with self._writing() as connection:
             base = self._next_base(connection, until)
-            # Documents may be many: those of groups that are gone are deleted piece by piece, too.
+            # Documents may be many, so those of deleted groups are deleted piece by piece, too.
             documents = connection.execute(
                 "SELECT name, seq FROM documents INDEXED BY documents_by_seq WHERE seq <= ? ORDER"
                 " BY seq LIMIT ?",
@@ -177,7 +177,7 @@ class Journal:
         return Reader(self.folder, archived=archived)
 
     def close(self) -> None:
-        """Release the journal. Without it nothing is lost either: what was appended is durable."""
+        """Release the journal. Nothing is lost without it: appended entries are durable."""
         if self._closed:
             return
         self._closed = True
@@ -194,7 +194,7 @@ class Journal:
         self.close()
 
     def _next_base(self, connection: sqlite3.Connection, until: Base) -> Base:
-        """How far one piece of a cut goes."""
+        """The base after one more piece of a cut."""
         rows = connection.execute(
             "SELECT first, count, chain, length(entries) FROM groups WHERE first <= ? ORDER BY"
             " first LIMIT ?",
@@ -227,7 +227,7 @@ class Journal:
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
-        """Whatever goes wrong while writing is the journal's end."""
+        """After any error while writing, refuse all further writes."""
         if self._failure:
             raise JournalFailed(self._reason()) from self._failure
         if self._closed:
@@ -256,16 +256,16 @@ def _failing_to_open(folder: Path) -> AbstractContextManager[None]:
     )
 
 
-def _keep_name(folder: Path) -> None:
-    """The making of the journal may have been cut short before its name was kept. SQLite makes a
-    log beside it as soon as anybody looks, and the log alone must not survive: it would be taken
-    for what is left of a journal that was lost."""
+def _sync_name(folder: Path) -> None:
+    """Sync the journal's name, which a crash during `create` may have left unsynced. SQLite makes a
+    log as soon as the file is opened. If the log alone survived a power failure, it would look like
+    the remains of a lost journal."""
     if (folder / DATABASE).exists():
         with failing_as(
             f"{folder} cannot be kept on the disk",
             "Mend the disk, or put the folder on another one.",
         ):
-            keep(folder)
+            fsync(folder)
 
 
 def _put_log_back(folder: Path) -> None:
@@ -280,8 +280,7 @@ def _store(
     connection: sqlite3.Connection, group: tuple[int, int, bytes, bytes], filed: list[Filed]
 ) -> None:
     if not filed:
-        # A statement by itself is a transaction: one step, and so one wait for the interpreter
-        # lock, instead of three.
+        # A single statement is a transaction: one wait for the interpreter lock instead of three.
         connection.execute(INSERT_GROUP, group)
         return
     connection.execute("BEGIN IMMEDIATE")
@@ -291,7 +290,7 @@ def _store(
 
 
 def _filed(first: int, count: int, documents: Sequence[tuple[int, Document]]) -> list[Filed]:
-    """In the order in which the chain takes them."""
+    """The documents in the order of the hash chain."""
     if not documents:
         return []
     filed = sorted(Filed(first + index, one.name, one.body) for index, one in documents)
@@ -322,9 +321,10 @@ def _refuse_remains(folder: Path) -> None:
 
 
 def _make_database(folder: Path, genesis: bytes, identity: bytes, created: bytes) -> None:
-    """Made under another name and renamed when complete: a crash leaves a journal or none."""
+    """Make the file under another name, then rename it: a crash leaves a complete journal or
+    none."""
     path = folder / f"{DATABASE}.new"
-    # of one whose making was cut short: SQLite would take its log for the new one's
+    # left by a crash: SQLite would apply the old log to the new file
     for left in ("", "-journal", "-wal", "-shm"):
         remove(folder / f"{DATABASE}.new{left}")
     create(path)
@@ -332,6 +332,6 @@ def _make_database(folder: Path, genesis: bytes, identity: bytes, created: bytes
     with closing(connect(path, "rw")) as connection:
         make_tables(connection, genesis, identity, created, base)
         wal.turn_on(connection)
-    keep(path)
+    fsync(path)
     rename(path, folder / DATABASE)
-    keep(folder)
+    fsync(folder)

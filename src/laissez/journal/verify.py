@@ -1,9 +1,8 @@
-"""Verification: read everything, believe nothing. The chain, the order, the times, every outcome
-replayed from the beginning, every snapshot compared with the state that the replay reaches, and
-that the journal reaches as far as its mark says.
+"""Verify a whole journal: the chain, the order, the times and the mark. Every outcome is replayed
+from the first entry, and every snapshot is compared with the replayed state.
 
-It takes no lock and changes nothing, so it may run beside a server. Where recovery stops at the
-first doubt, verification reports it; entries after a damaged one cannot be judged and are not.
+Verification takes no lock and changes nothing, so it may run beside a server. Problems are
+reported, not raised. Entries after a damaged one are not checked.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ class SnapshotMachine(Machine, Protocol):
 
 @dataclass
 class Report:
-    """What was found. `problems` is empty if all is well."""
+    """The result of a verification. `problems` is empty if the journal is intact."""
 
     folder: Path
     identity: bytes
@@ -36,7 +35,7 @@ class Report:
     first_at: int | None = None
     last_at: int | None = None
     head: bytes = b""
-    # the sequence numbers of those that are right
+    # the sequence numbers of the correct ones
     snapshots: list[int] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
@@ -48,10 +47,10 @@ class Report:
 def verify(
     folder: Path, *, begin: Callable[[bytes], SnapshotMachine], on_progress: Progress | None = None
 ) -> Report:
-    """Raises what opening raises (none there, foreign, another format, damaged header); anything
-    later is a problem in the report."""
-    # The snapshots are listed before the end of the journal is read: each was durable when it was
-    # written, so it must lie before that end.
+    """Raises the errors of opening a journal (missing, foreign, another format, damaged header).
+    Anything later is a problem in the report."""
+    # List the snapshots before reading the end of the journal: a snapshot is written after its
+    # entry is durable, so none may be newer than that end.
     files = {file.seq: file for file in snapshots.newest_first(folder)}
     with Reader.of(folder) as reader:
         report = Report(folder, reader.identity, head=reader.start)
@@ -93,7 +92,7 @@ class _Replay:
         ]
 
     def _replay(self, group: Group) -> None:
-        """In pieces, stopping wherever a snapshot was taken."""
+        """Replay up to each snapshot and compare it, then to the end of the group."""
         after = group.first - 1
         taken = {seq for seq in self._files if group.first <= seq <= group.last}
         for until in sorted({*taken, group.last}):
@@ -107,7 +106,7 @@ class _Replay:
             replay(self._machine, group, after=after, until=until)
         except Diverged:
             raise
-        # somebody may have written what the machine never would, and made all checksums fit
+        # a forged entry with valid checksums may hold a request that the machine cannot apply
         except Exception as error:
             raise JournalDamaged(
                 f"entries {after + 1} to {until}",

@@ -1,14 +1,14 @@
-"""SQLite's write-ahead log, and how a start makes durable what a crash left in it.
+"""SQLite's write-ahead log, and how a start makes the log of a crashed writer durable.
 
-What a writer that died left in the log may be in the system's memory alone. After a failed sync the
-next one reports success, though the system has forgotten what it could not write. So a start moves
-all of the log into the file and empties the log, lest its old end on the disk hide what is newer in
-the file.
+The last pages in that log may be in the page cache only. After a failed sync the next sync reports
+success, though the kernel has dropped the pages it could not write. So a start checkpoints the
+whole log into the database and truncates the log: an older version of the log on disk must not hide
+newer pages in the database.
 
-If the power failed in the middle of that, the file would be torn, and the log that could mend it
-might not be on the disk. So a copy of the log is made first: a new file is synced in earnest. The
-log itself cannot be replaced by one: readers may have it open, and SQLite would go on writing to
-the old one.
+A power failure during the checkpoint would leave a torn database, and the log that could repair it
+might not be on disk. So the log is first copied to a new file, which is reliably synced. The log
+itself cannot be replaced by that file: readers may have the log open, and SQLite would go on
+writing to the old one.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ import hashlib
 import sqlite3
 from pathlib import Path
 
-from laissez.journal.disk import content, keep, remove, write_whole
+from laissez.journal.disk import fsync, read_or_empty, remove, write_atomically
 from laissez.journal.format import DATABASE, connect
 
 LOG = f"{DATABASE}-wal"
 COPY = f"{LOG}.copy"
 _CHECK_BYTES = hashlib.sha256().digest_size
 
-# Pages of 4 KiB in the log before SQLite moves them into the file, within an append. That append
-# waits: 9 ms for 1,000 pages, 35 ms for 4,000 as measured, at the same throughput.
+# Pages of 4 KiB in the log before SQLite checkpoints within an append. That append waits: 9 ms for
+# 1,000 pages and 35 ms for 4,000 as measured, at the same throughput.
 CHECKPOINT_PAGES = 1_000
 
 
@@ -35,11 +35,10 @@ def open_for_writing(folder: Path) -> sqlite3.Connection:
     try:
         turn_on(connection)
         connection.execute("PRAGMA synchronous = FULL")
-        # what a cut deletes is in an archive; zeroing it would double the cost of the cut
+        # an archive holds the rows that a cut deletes, and zeroing them would double its cost
         connection.execute("PRAGMA secure_delete = OFF")
         connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
-        # A write that changes nothing finds out now, not at the first append, whether the file can
-        # be written.
+        # a write without effect, so that a read-only file fails now and not at the first append
         connection.execute("DELETE FROM groups WHERE first < 0 AND count < 0")
         make_durable(connection, folder)
     except BaseException:
@@ -49,7 +48,7 @@ def open_for_writing(folder: Path) -> sqlite3.Connection:
 
 
 def turn_on(connection: sqlite3.Connection) -> None:
-    """SQLite does not raise an error where it cannot, and no promise would hold without the log."""
+    """Turn WAL mode on, or raise: SQLite itself does not, and durability depends on it."""
     (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
     if mode != "wal":
         raise sqlite3.OperationalError(
@@ -58,23 +57,23 @@ def turn_on(connection: sqlite3.Connection) -> None:
 
 
 def make_durable(connection: sqlite3.Connection, folder: Path) -> None:
-    """Move the log into the file. A reader that is at work for long keeps SQLite from emptying the
-    log; then the log is synced, which is enough unless the disk has failed."""
+    """Checkpoint the log. If a long-running reader keeps SQLite from truncating it, the log is
+    synced, which is enough unless the disk has failed."""
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    keep(folder / LOG)
+    fsync(folder / LOG)
     remove(folder / COPY)
-    # a log, or a copy of one, that was deleted must not come back with what nobody has found since
-    keep(folder)
+    # a deleted log or copy must not reappear after a power failure
+    fsync(folder)
 
 
 def copy_log(folder: Path) -> None:
-    """To be removed once the log has been moved, before anything is added to it. Without room a
-    service should start all the same."""
-    log = content(folder / LOG)
+    """Copy the log before a checkpoint; `make_durable` removes the copy. A full disk is no reason
+    to refuse a start, so the copy is then skipped."""
+    log = read_or_empty(folder / LOG)
     if not log:
         return
     try:
-        write_whole(folder / COPY, hashlib.sha256(log).digest(), log)
+        write_atomically(folder / COPY, hashlib.sha256(log).digest(), log)
     except OSError as error:
         if error.errno != errno.ENOSPC:
             raise
@@ -82,9 +81,8 @@ def copy_log(folder: Path) -> None:
 
 
 def put_back(folder: Path) -> None:
-    """Restore the log if moving it was cut short. All of it is then moved once more, which changes
-    nothing."""
-    stored = content(folder / COPY)
+    """Restore the log if a checkpoint was interrupted. Repeating the checkpoint is harmless."""
+    stored = read_or_empty(folder / COPY)
     check, log = stored[:_CHECK_BYTES], stored[_CHECK_BYTES:]
-    if hashlib.sha256(log).digest() == check and content(folder / LOG) != log:
-        write_whole(folder / LOG, log)
+    if hashlib.sha256(log).digest() == check and read_or_empty(folder / LOG) != log:
+        write_atomically(folder / LOG, log)

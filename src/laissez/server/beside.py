@@ -196,7 +196,7 @@ def _open(path: Path | None, identity: bytes, checks: bool = False) -> sqlite3.C
         is_new = not path.exists()
         disk.create(path)  # for its owner alone
         if is_new:
-            disk.keep(path.parent)
+            disk.fsync(path.parent)
         connection = connect(path, "rw")
     try:
         _prepare(connection, identity)
@@ -250,5 +250,5 @@ def _set_aside(path: Path) -> Path:
     for end in ("", "-wal", "-shm"):
         if (old := path.with_name(FILE + end)).exists():
             disk.rename(old, path.with_name(aside.name + end))
-    disk.keep(path.parent)
+    disk.fsync(path.parent)
     return aside

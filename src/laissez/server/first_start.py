@@ -20,7 +20,7 @@ from laissez.exchange.commands import (
     SetBudget,
 )
 from laissez.exchange.keys import scopes_of
-from laissez.journal.disk import keep, make_folder, write_whole
+from laissez.journal.disk import fsync, make_folder, write_atomically
 from laissez.market import Alternative, Topology, TopologyError, parse_topology
 from laissez.market.commands import PlaceOrder, SetFloor
 from laissez.server import data_folder
@@ -85,8 +85,8 @@ async def issue_first_key(gateway: Gateway, folder: Path, holder: str) -> Path |
     make_folder(path.parent)
     key = new_key()
     # The file first: a key in force that nobody knows could not be replaced by its holder.
-    write_whole(path, f"{key.secret}\n".encode())
-    keep(folder)
+    write_atomically(path, f"{key.secret}\n".encode())
+    fsync(folder)
     _enter(gateway, OPERATOR, IssueKey(holder, key.id, key.digest, scopes_of(holder), "first"))
     await gateway.all_durable()
     return path

@@ -33,7 +33,7 @@ from laissez.exchange.commands import (
 )
 from laissez.exchange.events import Applied
 from laissez.exchange.exchange import Exchange
-from laissez.journal import Base, Entry, GroupCommit, Journal, JournalFailed, Reader, Storing
+from laissez.journal import Base, CommitQueue, Entry, GroupCommit, Journal, JournalFailed, Reader
 from laissez.market.commands import AdvanceTime
 from laissez.server.admission import Admission, failed
 from laissez.server.audit.refusals import Refusals
@@ -106,7 +106,7 @@ class Commit(Protocol):
         *,
         on_durable: Callable[[int], None],
         on_failure: Callable[[JournalFailed], None],
-    ) -> Storing: ...
+    ) -> CommitQueue: ...
 
 
 class Gateway:

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from laissez.journal import Journal, wal
-from laissez.journal.disk import make_folder, write_whole
+from laissez.journal.disk import make_folder, write_atomically
 from laissez.server.first_start import KEYS
 from laissez.units import HOUR_US
 from laissez_check.damage.beside import Beside, Kept
@@ -75,7 +75,7 @@ class _Life:
         found(folder, self.truth)
         self.older: dict[str, list[bytes]] = {}
         make_folder(folder / KEYS)
-        write_whole(folder / KEYS / "operator.key", b"lz_for_nobody\n")
+        write_atomically(folder / KEYS / "operator.key", b"lz_for_nobody\n")
         self.beside = Beside(folder, self.truth.identity, self._draw)
 
     def work(self, groups: int) -> Journal:

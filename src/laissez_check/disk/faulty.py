@@ -201,7 +201,7 @@ class FaultyDisk(disk.System):
         self._refuse_the_dead(file.life)
         self._sync(file.path)
         if file.path.endswith(("-wal", "-journal")):
-            self._names.keep(os.path.dirname(file.path))
+            self._names.sync(os.path.dirname(file.path))
 
     def may_lock(self, file: _File) -> bool:
         return not self.crashed and file.life == self._life
@@ -209,7 +209,7 @@ class FaultyDisk(disk.System):
     def delete(self, path: str, with_folder: bool) -> None:
         self.remove(Path(path))
         if with_folder:
-            self.keep(Path(path).parent)
+            self.fsync(Path(path).parent)
 
     def random_bytes(self, count: int) -> bytes:
         return self._draw.randbytes(count)
@@ -235,13 +235,13 @@ class FaultyDisk(disk.System):
         self._refuse_the_dead()
         self._sync(str(path))
 
-    def keep(self, path: Path) -> None:
+    def fsync(self, path: Path) -> None:
         if not self.owns(f"{path}{os.sep}"):
             if not self.root.is_relative_to(path):  # all above the root stays
-                super().keep(path)
+                super().fsync(path)
             return
         if path.is_dir():
-            self._do("sync of a folder", path, lambda: self._names.keep(str(path)))
+            self._do("sync of a folder", path, lambda: self._names.sync(str(path)))
         else:
             self._refuse_the_dead()
             self._sync(str(path))

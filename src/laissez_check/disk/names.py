@@ -51,7 +51,7 @@ class Names:
     def rename(self, old: str, new: str, node: Node) -> None:
         self._step(os.path.dirname(new), {old: None, new: node})
 
-    def keep(self, folder: str) -> None:
+    def sync(self, folder: str) -> None:
         for step in self._steps:
             if step.folder == folder:
                 _take(self._kept, step)

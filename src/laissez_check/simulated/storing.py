@@ -9,13 +9,13 @@ from random import Random
 from types import TracebackType
 from typing import Self
 
-from laissez.journal import Journal, JournalFailed, Storing
+from laissez.journal import CommitQueue, Journal, JournalFailed
 from laissez.server.forked import CopyFailed
 
 DELAYS_S = (0.0002, 0.001, 0.005, 0.05, 0.3)  # a disk is slow now and then
 
 
-class LoopCommit(Storing):
+class LoopCommit(CommitQueue):
     """Stores a group some time after it began to gather, and reports it some time after that."""
 
     def __init__(

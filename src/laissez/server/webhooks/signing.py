@@ -15,7 +15,7 @@ import secrets
 from pathlib import Path
 
 from laissez.exchange.webhooks import WebhookRecord
-from laissez.journal.disk import keep, make_folder, rename, write_whole
+from laissez.journal.disk import fsync, make_folder, rename, write_atomically
 from laissez.server.beside import Damaged, seal, unseal
 from laissez.units import HOUR_US, SECOND_US, format_time
 from laissez.wire.ids import webhook_name
@@ -98,8 +98,8 @@ def _read_or_make(path: Path, origin: bytes) -> bytes:
         )
         rename(path, path.with_name(f"{path.name}.damaged"))
     else:
-        keep(path.parent)  # it may have been made by a process whose disk failed to keep its name
-        keep(path.parent.parent)
+        fsync(path.parent)  # it may have been made by a process whose disk failed to keep its name
+        fsync(path.parent.parent)
         return key
     key = secrets.token_bytes(KEY_BYTES)
     write(path, key, origin)
@@ -109,5 +109,5 @@ def _read_or_make(path: Path, origin: bytes) -> bytes:
 
 def write(path: Path, key: bytes, origin: bytes) -> None:
     make_folder(path.parent)
-    write_whole(path, seal(origin, FILE.name, key))
-    keep(path.parent.parent)
+    write_atomically(path, seal(origin, FILE.name, key))
+    fsync(path.parent.parent)
