@@ -1,4 +1,4 @@
-"""Order books, rate histories and levels, for the operator."""
+"""Market depth for the operator: the order book of a node, its rate history, and all leaves."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from laissez.wire.views import Controls
 
 
 class Bid(msgspec.Struct, frozen=True):
-    """Orders with limit `price` that would take a leaf of the node; `here` of them rest at the node
-    itself, the others above it."""
+    """Open orders with the limit `price` that accept a leaf of the node. `here` of them rest at the
+    node itself, the others above it."""
 
     price: str
     orders: int
@@ -17,19 +17,20 @@ class Bid(msgspec.Struct, frozen=True):
 
 
 class Ask(msgspec.Struct, frozen=True):
-    """Leaves that are idle at this floor or leased with this limit; `null`: no price wins them
-    now."""
+    """Leaves that are idle with this floor, or leased with this limit. `price` is `null` if no
+    price wins them now."""
 
     price: str | None
     leaves: int
 
 
 class NodeBook(msgspec.Struct, frozen=True):
-    """The controls and floors of a node, the bids on it and the asks below it.
+    """The order book of a node, with its floor and controls.
 
-    `bids` are highest first and `asks` lowest first, 50 prices each; `bids_more` and `asks_more`
-    are how many prices are left out. An order with several alternatives on the path counts at each.
-    `rate_now` is what all leases below are charged per hour. `best_bid` presses at the node itself.
+    `bids` are highest first and `asks` lowest first, at most 50 prices each; `bids_more` and
+    `asks_more` count the prices left out. An order with several alternatives on the path counts
+    once for each. `rate_now` is what all leases below the node are charged per hour. `best_bid` is
+    the highest bid at the node itself.
     """
 
     node: str
@@ -62,8 +63,8 @@ class RatePiece(msgspec.Struct, frozen=True):
 
 
 class RateHistory(msgspec.Struct, frozen=True):
-    """The standing rate of a node: the highest floor or bid on its path, of anyone. `since` is
-    later than asked where no more is kept or shown."""
+    """The standing rate of a node: the highest floor or bid on its path. `since` is later than
+    requested if older history is not kept, or would exceed the limit on segments."""
 
     node: str
     since: str
@@ -72,8 +73,8 @@ class RateHistory(msgspec.Struct, frozen=True):
 
 
 class LevelRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A leaf: its path, whether it is online, its owner (`null`: idle), what presses on it, its
-    owner's limit (`null`: none) and the floor in force."""
+    """A leaf. `owner` is `null` if it is idle, `rate` is its price, `limit` is its owner's (`null`
+    if none), and `floor` is the floor in force."""
 
     leaf: str
     online: bool
@@ -86,8 +87,8 @@ class LevelRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
 class Levels(msgspec.Struct, frozen=True):
     """Every leaf as a row, in the order of the topology.
 
-    `levels` are the names of each tree's levels. All events up to the operator's number `n` are in
-    it, perhaps some later ones too. Later messages of a stream have only the rows that changed.
+    `levels` are the names of each tree's levels. The rows reflect all events up to the operator's
+    number `n`, and perhaps later ones. In a stream, later messages hold only the rows that changed.
     """
 
     at: str

@@ -1,5 +1,4 @@
-"""From what a caller sent to the command that the journal keeps: price texts become whole numbers,
-or a clear refusal."""
+"""Decode the structs of the API into commands: text becomes whole numbers, or a clear refusal."""
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ from laissez.wire.limits import CLIENT_ID_MAX
 from laissez.wire.problems import Code, ProblemError
 from laissez.wire.texts import EXPECTED_RATE, no_lease, no_order, no_webhook
 
-# characters: of the longest path. What is refused is stored too, so nobody may send names at will
+# The length of the longest path. Refused names are stored too, so they must be bounded.
 NAME_MAX = DEPTH_MAX * (NODE_NAME_MAX + 1)
 
 ACTIONS = {action.name.lower(): action for action in Action}
@@ -36,7 +35,7 @@ price = parse_price
 
 
 def unreadable(error: Exception) -> str:
-    """Why something cannot be read, with what was expected where the reader itself does not say."""
+    """Explain a decoding error, adding what was expected where msgspec does not say."""
     words = str(error)
     if words == "Input data was truncated":
         return f"expected more of it, found its end ({words[:1].lower()}{words[1:]})"
@@ -53,7 +52,7 @@ def read_price(text: str, field: str) -> int:
 
 
 def read_amount(text: str, field: str) -> int:
-    """Millionths of a dollar from dollars. Whether so much is possible is the exchange's to say."""
+    """Dollars as millionths. The exchange checks the range."""
     try:
         return parse_amount(text)
     except MoneyError as error:
@@ -61,7 +60,7 @@ def read_amount(text: str, field: str) -> int:
 
 
 def read_cap(text: str | None, field: str) -> int | None:
-    """Millionths of a dollar per hour from dollars per hour."""
+    """Dollars per hour as millionths."""
     if text is None:
         return None
     try:
@@ -94,7 +93,7 @@ def read_action(text: str) -> Action:
 
 
 def read_order(holder: str, id: str) -> int:
-    """The number of an order of the holder's. An id of another holder answers exactly like one that
+    """The number in the id of an order. Another holder's id must answer exactly like an id that
     does not exist."""
     number = number_of(ORDER, tag_of(holder), read_name(id, "order"))
     if number is None:
@@ -117,7 +116,7 @@ def read_webhook(holder: str, id: str) -> int:
 
 
 def read_time(text: str, field: str) -> int:
-    """Whole microseconds since 1970, of those that the market knows."""
+    """Microseconds since 1970, within the market's range."""
     try:
         at = parse_time(text)
     except TimeError as error:
@@ -131,7 +130,7 @@ def read_time(text: str, field: str) -> int:
 
 
 def read_name(text: str, field: str) -> str:
-    """An id or a path, which need not exist."""
+    """Bound the length of an id or a path, which need not exist."""
     if len(text) > NAME_MAX:
         raise ProblemError(
             Code.BAD_REQUEST, f"{field}: expected at most {NAME_MAX} characters, found {len(text)}"
@@ -156,7 +155,7 @@ def read_alternatives(asked: tuple[wire.Alternative, ...]) -> tuple[to_market.Al
 
 
 def read_duration(value: float | None, field: str) -> int | None:
-    """Microseconds from seconds."""
+    """Seconds as microseconds."""
     if value is None:
         return None
     if not 0 < value * SECOND_US <= to_market.DURATION_MAX_US:
@@ -169,7 +168,7 @@ def read_duration(value: float | None, field: str) -> int | None:
 
 
 def read_fraction(text: str, field: str) -> int:
-    """Millionths. A fraction is written like a price: digits with at most six decimals."""
+    """A fraction as millionths. It is written like a price: digits with at most six decimals."""
     try:
         return parse_price(text)
     except MoneyError:

@@ -1,8 +1,9 @@
-"""Refuse duplicate keys in an object: readers disagree on which of them counts.
+"""Reject objects with duplicate keys: parsers disagree about which of the values counts.
 
-msgspec keeps the last one silently. So what was decoded is encoded again and compared: equal bytes,
-as our own client sends them, cost half a microsecond. Other input is decoded once more as plain
-data, where a duplicate is missing: three microseconds. Only what looks suspicious is read slowly.
+msgspec silently keeps the last value. So the decoded message is encoded again and compared, which
+takes half a microsecond for a command. Our own client's messages come out byte for byte the same.
+Others are decoded once more as plain data, where a duplicate key is missing (three microseconds).
+Only messages that then look suspicious go through a slow parser.
 """
 
 from __future__ import annotations
@@ -19,8 +20,6 @@ _write_packed = msgspec.msgpack.Encoder().encode
 
 
 class DuplicateKey(ValueError):
-    """The message says which name."""
-
     def __init__(self, name: object) -> None:
         super().__init__(
             f"expected each name once in an object, found {str(name)[:64]!r} more often"
@@ -28,12 +27,11 @@ class DuplicateKey(ValueError):
 
 
 def check_json(text: bytes, read: object) -> None:
-    """`text` is well-formed JSON, and `read` what it was decoded to."""
+    """Check well-formed JSON; `read` is the value decoded from it."""
     if text == _write_json(read):
         return
     if b"\\" not in text and text.count(b":") == _write_json(_read_json(text)).count(b":"):
-        # every name has a colon after it; those inside of texts are written again as they are,
-        # unless they are escaped
+        # Every key is followed by a colon. Colons inside strings survive encoding, unless escaped.
         return
     json.loads(text, object_pairs_hook=_checked)
 
@@ -45,20 +43,20 @@ def _checked(pairs: list[tuple[str, Any]]) -> None:
 
 
 def check_packed(packed: bytes, read: object) -> None:
-    """`packed` is well-formed MessagePack, and `read` what it was decoded to."""
+    """Check well-formed MessagePack; `read` is the value decoded from it."""
     if packed != _write_packed(read) and packed != _write_packed(_read_packed(packed)):
-        _Walk(packed).value()  # not written in the shortest way, which is allowed
+        _Walk(packed).value()  # it may also differ because it is not in the shortest form
 
 
 class _Walk:
-    """Walks through MessagePack value by value, looking at the keys of maps."""
+    """Walks through MessagePack value by value and compares the keys of each map."""
 
     def __init__(self, packed: bytes) -> None:
         self._packed = packed
         self._at = 0
 
     def value(self) -> bytes | None:
-        """Pass over one value; returns its bytes if it is a text."""
+        """Skip one value. Returns its bytes if it is text."""
         first = self._take(1)[0]
         if 0x80 <= first <= 0x8F:
             self._map(first & 0x0F)
@@ -93,8 +91,7 @@ class _Walk:
             self.value()
 
 
-# The first byte of a value: what it is, how many bytes say its size, and how many bytes beside that
-# size there are.
+# By the first byte of a value: its kind, the length of its size field, and bytes beyond that size.
 _SIZED = {
     **{first: ("text", 1 << (first - 0xC4), 0) for first in (0xC4, 0xC5, 0xC6)},
     **{first: ("text", 1 << (first - 0xC7), 1) for first in (0xC7, 0xC8, 0xC9)},

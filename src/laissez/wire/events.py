@@ -1,8 +1,9 @@
-"""Events, as a tenant or the operator receives them.
+"""Events and notices, as tenants and the operator receive them.
 
-An event is sent as `{"n": 17, "event": {"type": "lease.started", ...}}`. Each tenant has a dense
-sequence of its own; the operator's counts all events and names the `tenant` of each. Notices are
-levels, not events, and have no number.
+Each tenant's events are numbered without gaps. The operator's stream has its own numbers for all
+events, and names the `tenant` of each. An event is sent as
+`{"n": 17, "event": {"type": "lease.started", ...}}`. Notices report a current level and have no
+number.
 """
 
 from __future__ import annotations
@@ -15,8 +16,7 @@ from laissez.wire.requests import Caps
 
 
 class InForce(msgspec.Struct, frozen=True, gc=False):
-    """An alternative as the market keeps it: the bid may be lower than asked for if a rise band
-    clipped it."""
+    """An alternative in force. The bid is lower than requested if a rise band clipped it."""
 
     scope: str
     bid: str
@@ -44,7 +44,7 @@ class OrderCancelled(_Event, frozen=True, tag="order.cancelled"):
 
 
 class LeaseStarted(_Event, frozen=True, tag="lease.started"):
-    """`order` is filled: the leaf is yours from now on, at `rate`."""
+    """`order` is filled: you hold the leaf from `at` on, and `rate` is its price at that time."""
 
     lease: str
     leaf: str
@@ -55,7 +55,7 @@ class LeaseStarted(_Event, frozen=True, tag="lease.started"):
 
 
 class LeaseEnded(_Event, frozen=True, tag="lease.ended"):
-    """Why the lease ended, with the rate and the limit that it exceeded."""
+    """A lease ended for `reason`. A lease that was lost on price had a `rate` above its `limit`."""
 
     lease: str
     leaf: str
@@ -78,8 +78,9 @@ class FeeCharged(_Event, frozen=True, tag="fee.charged"):
 
 
 class BudgetSet(_Event, frozen=True, tag="budget.set", omit_defaults=True):
-    """`amount` dollars may be spent, counted from now on or, if `kept`, from when the previous
-    budget was set; `null`: the budget was removed. `action` is what happens when it is spent."""
+    """A budget of `amount` dollars, counted from now, or from the previous budget's start if
+    `kept`. `action` happens when the budget is spent. `amount` is `null` if the budget was
+    removed."""
 
     amount: str | None
     action: str = ""
@@ -87,8 +88,8 @@ class BudgetSet(_Event, frozen=True, tag="budget.set", omit_defaults=True):
 
 
 class BudgetWarning(_Event, frozen=True, tag="budget.warning"):
-    """`percent` of the budget is spent. `ends_at` is when all of it is at the current rate; `null`:
-    never, or beyond the range of times."""
+    """The budget is `percent` spent. At the present rate it is all spent at `ends_at`; `null` means
+    never, or later than the latest time."""
 
     percent: int
     spent: str
@@ -98,7 +99,7 @@ class BudgetWarning(_Event, frozen=True, tag="budget.warning"):
 
 
 class BudgetSpent(_Event, frozen=True, tag="budget.spent"):
-    """All of the budget is spent, and the `action` is carried out now."""
+    """The whole budget is spent, and `action` takes effect at this instant."""
 
     action: str
     spent: str
@@ -106,14 +107,14 @@ class BudgetSpent(_Event, frozen=True, tag="budget.spent"):
 
 
 class OwnCapsSet(_Event, frozen=True, tag="caps.set"):
-    """The tenant's own caps in dollars per hour; `null`: none."""
+    """A tenant set caps on its own spending, in dollars per hour; `null` means no cap."""
 
     rate: str | None
     worst_rate: str | None
 
 
 class WebhookCreated(_Event, frozen=True, tag="webhook.created"):
-    """Events after number `after` are sent to it. Its secret is never part of an event."""
+    """The webhook receives the events after number `after`. Events never contain the secret."""
 
     webhook: str
     url: str
@@ -130,7 +131,7 @@ class WebhookSecretRotated(_Event, frozen=True, tag="webhook.secret_rotated"):
 
 
 class WebhookRestarted(_Event, frozen=True, tag="webhook.restarted"):
-    """Events after number `after` are sent again."""
+    """The webhook receives all events after number `after` again."""
 
     webhook: str
     after: int
@@ -178,7 +179,7 @@ class CapsSet(_Event, frozen=True, tag="tenant.caps_set"):
 
 
 class KeyIssued(_Event, frozen=True, tag="key.issued"):
-    """`holder` is a tenant's name or "operator". The secret is never part of an event."""
+    """`holder` is a tenant's name, or "operator". Events never contain the secret."""
 
     key: str
     holder: str
@@ -213,13 +214,13 @@ OperatorEvent: TypeAlias = (
     | KeyIssued
     | KeyRevoked
 )
-# for the holder of the webhook
+# these belong to the holder of the webhook
 WebhookEvent: TypeAlias = WebhookCreated | WebhookDeleted | WebhookSecretRotated | WebhookRestarted
 Event: TypeAlias = TenantEvent | OperatorEvent | WebhookEvent
 
 
 class Numbered(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """An event with its sequence number in the reader's stream."""
+    """An event with its number in the reader's stream."""
 
     n: int
     event: Event
@@ -227,7 +228,7 @@ class Numbered(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class RateChanged(_Event, frozen=True, tag="rate.changed"):
-    """The current rate of a lease; sent at most once per second and lease."""
+    """The current charge of a lease; sent at most once per second and lease."""
 
     lease: str
     leaf: str
@@ -236,7 +237,7 @@ class RateChanged(_Event, frozen=True, tag="rate.changed"):
 
 
 class LimitNear(_Event, frozen=True, tag="limit.near"):
-    """The rate is within the session's `warn_within` of the limit: one more bid may end the
+    """The rate is within the session's `warn_within` of the limit: the next bid may end the
     lease."""
 
     lease: str

@@ -1,5 +1,4 @@
-"""Figures: previews of the operator's commands, spending, budgets and caps, the market's recent
-history."""
+"""Previews of the operator's changes, tenants' spending with budgets and caps, market history."""
 
 from __future__ import annotations
 
@@ -9,7 +8,8 @@ from laissez.wire.requests import OperatorCommand
 
 
 class Preview(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Commands of the operator to try in this order; each succeeds or is refused by itself."""
+    """Commands of the operator to try out now, in this order. Each succeeds or is refused by
+    itself."""
 
     commands: tuple[OperatorCommand, ...]
 
@@ -23,7 +23,7 @@ class PreviewRefused(msgspec.Struct, frozen=True):
 
 
 class PreviewTenant(msgspec.Struct, frozen=True):
-    """How many leases a tenant would lose and win."""
+    """The numbers of leases that a tenant would lose and win."""
 
     tenant: str
     lost: int
@@ -31,7 +31,7 @@ class PreviewTenant(msgspec.Struct, frozen=True):
 
 
 class PreviewEnded(msgspec.Struct, frozen=True):
-    """A lease that would end, with the fields of `lease.ended`."""
+    """A lease that would end, with the fields of its `lease.ended` event."""
 
     leaf: str
     tenant: str
@@ -41,11 +41,12 @@ class PreviewEnded(msgspec.Struct, frozen=True):
 
 
 class PreviewDone(msgspec.Struct, frozen=True):
-    """What would happen at `at`.
+    """The effect that the commands would have at `at`.
 
-    `transfers` counts leaves that pass from one tenant to another; `ended` lists the first leases
-    that end. `rate_before` and `rate_after` are the sums of all charges per hour; of the leases
-    that stay, `dearer` are charged more and `cheaper` less. Idle leaves are online without a lease.
+    `transfers` counts leaves that pass from one tenant to another. `ended` lists the first leases
+    that end. `rate_before` and `rate_after` are the hourly charges of all leases together. Of the
+    leases that continue, `dearer` are charged more and `cheaper` less. Idle leaves are online and
+    have no owner.
     """
 
     at: str
@@ -64,8 +65,11 @@ class PreviewDone(msgspec.Struct, frozen=True):
 
 
 class BudgetBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Dollars, counted from now on, and the action when they are spent: `warn`, `no_new_orders`,
-    `limits_to_floor` or `relinquish`. With `keep`, counted from when the previous budget was set.
+    """A budget in dollars, and the action when it is spent: `warn`, `no_new_orders`,
+    `limits_to_floor` or `relinquish`.
+
+    Spending counts from now on. With `keep` it counts from the start of the previous budget, if
+    there is one.
     """
 
     amount: str
@@ -74,11 +78,11 @@ class BudgetBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Budget(msgspec.Struct, frozen=True):
-    """A tenant's budget from `since` on, and what is spent of it.
+    """A tenant's budget since `since`, and how much of it is spent.
 
-    `left` is never below 0. `ends_at` is when it is used up at the current rate, or was used up;
-    `null`: never, or beyond the range of times. `state` is open, or spent once the action was
-    carried out.
+    `left` is never below 0. `ends_at` is when the budget was spent, or will be at the present rate;
+    `null` means never, or later than the latest time. `state` is open, or spent once the action
+    took effect.
     """
 
     amount: str
@@ -93,17 +97,16 @@ class Budget(msgspec.Struct, frozen=True):
 
 
 class OwnCaps(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Caps in dollars per hour; `null` or left out: none. `rate` bounds the sum of what your leases
-    are charged now and the limits of your open orders, `worst_rate` the sum of the limits of
-    both."""
+    """Caps in dollars per hour; `null` or omitted means no cap. `rate` bounds the present charges
+    of your leases plus the limits of your open orders. `worst_rate` bounds the limits of both."""
 
     rate: str | None = None
     worst_rate: str | None = None
 
 
 class SpendingCaps(msgspec.Struct, frozen=True):
-    """Your own caps, the operator's, and the lower of each, which is in force; and the rates that
-    they bound."""
+    """Your own caps, the operator's, and the lower of each, which is in force. `rate_now` and
+    `worst_rate_now` are the amounts that the caps bound."""
 
     own: OwnCaps
     operator: OwnCaps
@@ -113,7 +116,7 @@ class SpendingCaps(msgspec.Struct, frozen=True):
 
 
 class Spending(msgspec.Struct, frozen=True):
-    """The dollars that a tenant owes in all, and the sum of its charges per hour now."""
+    """A tenant's total charges in dollars, and the present hourly charge of its leases."""
 
     tenant: str
     total: str
@@ -124,7 +127,7 @@ class Spending(msgspec.Struct, frozen=True):
 
 
 class MarketSample(msgspec.Struct, frozen=True):
-    """The market at `at`; `transfers`, `started` and `ended` count leases since the previous
+    """The market at `at`. `transfers`, `started` and `ended` count leases since the previous
     sample."""
 
     at: str
@@ -140,7 +143,7 @@ class MarketSample(msgspec.Struct, frozen=True):
 
 
 class MarketHistory(msgspec.Struct, frozen=True):
-    """Oldest first, `every_s` seconds apart."""
+    """Samples of the market, oldest first, `every_s` seconds apart."""
 
     every_s: float
     samples: tuple[MarketSample, ...]

@@ -1,5 +1,4 @@
-"""The two forms of a session's messages, JSON text and MessagePack bytes: how frames are read and
-how messages are joined into one."""
+"""Codecs for the frames of a session: JSON text and MessagePack bytes."""
 
 from __future__ import annotations
 
@@ -15,9 +14,7 @@ from laissez.wire.problems import Code, ProblemError
 from laissez.wire.requests import SessionMessage
 
 
-class Named(msgspec.Struct):
-    """Of a message that is not going to be heard: what to call it in the answer."""
-
+class _MessageId(msgspec.Struct):
     id: str = ""
 
 
@@ -25,22 +22,20 @@ Frame: TypeAlias = SessionMessage | list[SessionMessage]
 
 
 class FrameCodec:
-    """One way to write a session's messages."""
-
     name: str
     text: bool  # frames are text, not binary
     encode: Callable[[Any], bytes]
     _decode: Callable[[bytes], Any]
     _decode_any: Callable[[bytes], Any]
     _decode_ids: Callable[[bytes], Any]
-    _check_once: Callable[[bytes, object], None]  # no name is given twice in one object
+    _reject_duplicate_keys: Callable[[bytes, object], None]
 
     def read(self, frame: bytes | str, messages_max: int) -> list[SessionMessage]:
-        """The messages of a frame; all of it is refused if any of it cannot be read."""
+        """The messages of a frame. One unreadable message refuses the whole frame."""
         try:
             written = frame.encode() if isinstance(frame, str) else frame
             read = self._decode(written)
-            self._check_once(written, read)
+            self._reject_duplicate_keys(written, read)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, DuplicateKey) as error:
             why = (
                 f"expected a message or a list of messages as {self.name}; nothing in the frame was"
@@ -57,8 +52,7 @@ class FrameCodec:
         return messages
 
     def ids(self, frame: bytes | str) -> list[str] | None:
-        """The ids of the messages of a frame, of which nothing else is looked at; None if it cannot
-        be read."""
+        """The ids of a frame's messages, for refusing them unread; None for an unreadable frame."""
         try:
             read = self._decode_ids(frame.encode() if isinstance(frame, str) else frame)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -66,8 +60,7 @@ class FrameCodec:
         return [one.id for one in read] if type(read) is list else [read.id]
 
     def before_first_event(self, messages: list[bytes]) -> int | None:
-        """The number just before the first event that encoded messages tell of; None if they tell
-        of none."""
+        """The number just before the first event in encoded messages; None if they hold none."""
         for message in messages:
             said = self._decode_any(message)
             for told in said.get("events", ()) or filter(None, [said.get("told")]):
@@ -75,7 +68,7 @@ class FrameCodec:
         return None
 
     def join(self, messages: list[bytes]) -> bytes:
-        """The payload of one frame with all of them."""
+        """The payload of one frame with all messages."""
         raise NotImplementedError
 
 
@@ -87,8 +80,8 @@ class JsonFrames(FrameCodec):
         self.encode = msgspec.json.Encoder().encode
         self._decode = msgspec.json.Decoder(Frame).decode
         self._decode_any = msgspec.json.decode
-        self._decode_ids = msgspec.json.Decoder(Named | list[Named]).decode
-        self._check_once = duplicate_keys.check_json
+        self._decode_ids = msgspec.json.Decoder(_MessageId | list[_MessageId]).decode
+        self._reject_duplicate_keys = duplicate_keys.check_json
 
     def join(self, messages: list[bytes]) -> bytes:
         return messages[0] if len(messages) == 1 else b"[" + b",".join(messages) + b"]"
@@ -102,8 +95,8 @@ class MsgpackFrames(FrameCodec):
         self.encode = msgspec.msgpack.Encoder().encode
         self._decode = msgspec.msgpack.Decoder(Frame).decode
         self._decode_any = msgspec.msgpack.decode
-        self._decode_ids = msgspec.msgpack.Decoder(Named | list[Named]).decode
-        self._check_once = duplicate_keys.check_packed
+        self._decode_ids = msgspec.msgpack.Decoder(_MessageId | list[_MessageId]).decode
+        self._reject_duplicate_keys = duplicate_keys.check_packed
 
     def join(self, messages: list[bytes]) -> bytes:
         return (

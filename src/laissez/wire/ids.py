@@ -1,8 +1,8 @@
-"""Ids that tell a tenant nothing about anyone else.
+"""Ids that reveal nothing about other tenants.
 
-Every tenant's orders and leases are counted apart, so a number does not tell how busy the others
-are. A tag made from its name keeps the ids of two tenants apart: one that belongs to somebody else
-looks, and answers, exactly like one that never existed.
+Each tenant's orders and leases have their own numbers, so a number does not show how busy the
+market is. A tag made from the tenant's name keeps the ids of tenants apart. Another tenant's id
+must look, and answer, exactly like an id that never existed.
 """
 
 from __future__ import annotations
@@ -27,12 +27,11 @@ __all__ = [
 
 ORDER = "ord_"
 LEASE = "lse_"
-# an instance is known by its order from the request to the end; the two ids differ only in the
-# prefix
+# An instance keeps the id of its order, with another prefix.
 INSTANCE = "ins_"
 KEY = "key_"
 WEBHOOK = "whk_"
-DIGITS_MAX = 18  # of the number in an id; more do not fit 64 bits
+DIGITS_MAX = 18  # more do not fit 64 bits
 
 
 def order_id(tag: str, number: int) -> str:
@@ -52,7 +51,7 @@ def webhook_name(record: WebhookRecord) -> str:
 
 
 def number_of(prefix: str, tag: str, id: str) -> int | None:
-    """The number in an id of this holder; None if the text is no such id, or another holder's."""
+    """The number in an id of this holder; None if it is another holder's, or not an id at all."""
     digits = id[len(prefix) + len(tag) :]
     if not id.startswith(prefix + tag) or not 1 <= len(digits) <= DIGITS_MAX:
         return None

@@ -1,5 +1,8 @@
-"""Reports of an operator's InfraMaps: the signals they read, their pressures, and how each floor
-comes about. Each report replaces the previous one."""
+"""Reports of an operator's infrastructure maps: the signals they read, the pressure they add, and
+the floors that result.
+
+Each report replaces the one before. Prices and times are text; other values are finite numbers.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,11 @@ from msgspec import Meta
 
 RUNNER_MAX: Final = 64  # characters of a runner's name
 NAME_MAX: Final = 200  # characters of a map's or a signal's name
-PATH_MAX: Final = 1_100  # characters: more than the longest path has
+PATH_MAX: Final = 1_100  # characters; the longest path has fewer
 WORDS_MAX: Final = 500  # characters of a reason
 MAPS_MAX: Final = 500
-SIGNALS_MAX: Final = 20  # that one map reads
-# that one map presses on, or that have a floor: what fits into a request in any case
-NODES_MAX: Final = 2_000
+SIGNALS_MAX: Final = 20  # per map
+NODES_MAX: Final = 2_000  # per map, and with a floor: always fits into a request
 PACE_S_MAX: Final = 86_400
 
 Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=NAME_MAX)]
@@ -30,8 +32,8 @@ class _Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SignalRead(_Part, frozen=True):
-    """`value` is what the map uses, read at `at`: the last reading, or the one before while that is
-    fresh enough; `null` if neither is usable. `missing` says why the last one is not."""
+    """`value` is the reading that the map uses, taken at `at`. `missing` says why the latest
+    reading is unusable; then `value` is an earlier one, or `null` once that is too old."""
 
     signal: Name
     value: float | None = None
@@ -45,8 +47,8 @@ class Pressed(_Part, frozen=True):
 
 
 class MapReport(_Part, frozen=True):
-    """`kind` is power, cooling, carbon, utilisation, maintenance, or "module:Class" of an
-    operator's own; `start` and `end` are of maintenance."""
+    """`kind` is power, cooling, carbon, utilisation, maintenance, or "module:Class" for a map of
+    the operator's own. Only maintenance has `start` and `end`."""
 
     name: Name
     kind: Name
@@ -59,7 +61,7 @@ class MapReport(_Part, frozen=True):
 
 
 class FloorTerm(_Part, frozen=True):
-    """A map adds `weight x pressure` base prices to a floor."""
+    """One map's share in a floor: it adds `weight x pressure` times the base price."""
 
     map: Name
     weight: Pressure
@@ -67,8 +69,8 @@ class FloorTerm(_Part, frozen=True):
 
 
 class FloorReport(_Part, frozen=True):
-    """`wanted` is `base x (1 + sum of the terms)` within its bounds, `in_force` the market's floor,
-    and `asked` the new one asked for, if any."""
+    """`wanted` is `base x (1 + sum of the terms)`, within its bounds. `in_force` is the floor that
+    the runner found in the market. `asked` is the floor that it then requested, if any."""
 
     node: Path
     base: str
@@ -87,7 +89,8 @@ class AlarmReport(_Part, frozen=True):
 
 
 class InfraMapsReport(_Part, frozen=True):
-    """The state of an operator's maps at `at`; the next report is due in `pace_s` seconds."""
+    """The readings and decisions of an operator's maps at `at`. The next report is due in `pace_s`
+    seconds."""
 
     at: str
     pace_s: Annotated[float, Meta(gt=0, le=PACE_S_MAX)]
@@ -97,14 +100,14 @@ class InfraMapsReport(_Part, frozen=True):
 
 
 class MapShown(MapReport, frozen=True, kw_only=True):
-    """`history`, oldest first: when, the value of the map's first signal, and its highest
-    pressure."""
+    """A map with its `history`, oldest first: the time, the value of its first signal, and its
+    highest pressure."""
 
     history: tuple[tuple[str, float | None, float], ...]
 
 
 class RunnerShown(msgspec.Struct, frozen=True):
-    """The last report of one runner; `late` if the next one is overdue."""
+    """The last report of one runner. It is `late` if the next report is well overdue."""
 
     runner: str
     at: str

@@ -1,4 +1,5 @@
-"""Problems (`application/problem+json`): stable codes, HTTP statuses, and which to retry."""
+"""Errors as `application/problem+json`: stable codes, their HTTP status, and which are safe to
+retry."""
 
 from __future__ import annotations
 
@@ -11,8 +12,8 @@ from laissez.market.reasons import Reason
 
 
 class Code(StrEnum):
-    """Why the service, not the market, turned a request away. A refusal of the market has its
-    `Reason` as its code. Each has its HTTP status."""
+    """The error codes of the service, each with its HTTP status. The market's refusals use their
+    `Reason` as code."""
 
     status: int
 
@@ -21,29 +22,29 @@ class Code(StrEnum):
         self._value_, self.status = code, status
         return self
 
-    BAD_REQUEST = "bad_request", 400  # not readable as what was expected there
+    BAD_REQUEST = "bad_request", 400  # malformed
     UNAUTHENTICATED = "unauthenticated", 401
     FORBIDDEN = "forbidden", 403  # the key lacks the scope
     NOT_FOUND = "not_found", 404
     METHOD_NOT_ALLOWED = "method_not_allowed", 405
     NOT_ACCEPTABLE = "not_acceptable", 406
-    REQUEST_TIMEOUT = "request_timeout", 408  # its head or body did not come in time
-    CONFLICT = "conflict", 409  # it exists already, or is not as the request takes it to be
-    IDEMPOTENCY_CONFLICT = "idempotency_conflict", 409  # this key was used for another request
+    REQUEST_TIMEOUT = "request_timeout", 408  # head or body did not arrive in time
+    CONFLICT = "conflict", 409  # exists already, or is not in the state that the request needs
+    IDEMPOTENCY_CONFLICT = "idempotency_conflict", 409  # the key was used for another request
     BODY_TOO_LARGE = "body_too_large", 413
     UNSUPPORTED_MEDIA_TYPE = "unsupported_media_type", 415
-    BUDGET_SPENT = "budget_spent", 402  # the tenant's own budget stands against it
-    CAP_EXCEEDED = "cap_exceeded", 402  # it would come to more per hour than the tenant may spend
+    BUDGET_SPENT = "budget_spent", 402  # the tenant's own budget forbids it
+    CAP_EXCEEDED = "cap_exceeded", 402  # more per hour than the tenant may spend
     TOO_MANY_KEYS = "too_many_keys", 409
     TOO_MANY_WEBHOOKS = "too_many_webhooks", 409
-    URL_NOT_ALLOWED = "url_not_allowed", 422  # no webhook may be sent there
+    URL_NOT_ALLOWED = "url_not_allowed", 422  # webhooks may not be sent there
     TOO_MANY_SESSIONS = "too_many_sessions", 429
     RATE_LIMITED = "rate_limited", 429
-    HISTORY_GONE = "history_gone", 410  # events older than what is kept were asked for
+    HISTORY_GONE = "history_gone", 410  # the events are older than the history that is kept
     PERIOD_INVALID = "period_invalid", 422
-    OVERLOADED = "overloaded", 503  # try again in a moment: nothing was done
-    STOPPING = "stopping", 503  # the server is being stopped: nothing was done
-    # the disk failed: what was not acknowledged may or may not be kept
+    OVERLOADED = "overloaded", 503  # nothing was done: try again in a moment
+    STOPPING = "stopping", 503  # the server is stopping, nothing was done
+    # the disk failed: unacknowledged commands may or may not be kept
     JOURNAL_FAILED = "journal_failed", 503
     INTERNAL = "internal", 500  # a bug
 
@@ -71,7 +72,7 @@ STATUS: dict[str, int] = {
     Reason.BOOKS_CLOSED: 409,
 }
 
-# Safe to send again as it is.
+# Safe to retry unchanged.
 NOTHING_WAS_DONE = frozenset(
     {
         Code.REQUEST_TIMEOUT,
@@ -84,8 +85,7 @@ NOTHING_WAS_DONE = frozenset(
 
 
 class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The body of an error (RFC 9457). `code` is stable; `detail` says what was found and what was
-    expected."""
+    """The body of an error (RFC 9457). `code` is stable; `detail` explains the error in English."""
 
     code: str
     detail: str
@@ -96,7 +96,7 @@ class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ProblemError(Exception):
-    """A request that cannot be served, on its way to becoming a `Problem`."""
+    """Refuses a request with a `Problem`."""
 
     def __init__(self, code: str, detail: str, retry_after: float | None = None) -> None:
         super().__init__(detail)

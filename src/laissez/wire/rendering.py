@@ -1,7 +1,6 @@
-"""From what the exchange says happened to what a viewer is sent: numbers become ids, prices and
-times.
+"""Render the exchange's events for the API: numbers become ids, prices and times.
 
-Rendering is a pure function of the event, its number and the viewer, so it can happen at any later
+Rendering is a pure function of the event, its number and the viewer. So it can happen at any later
 time: when the event is durable, or when a stream resumes a day later.
 """
 
@@ -22,7 +21,7 @@ from laissez.wire import events as wire
 from laissez.wire import requests
 from laissez.wire.ids import lease_id, order_id, tag_of, webhook_id
 
-price = lru_cache(1 << 16)(format_price)  # the same few prices, thousands of times over
+price = lru_cache(1 << 16)(format_price)  # the same few prices come again and again
 
 
 def optional_price(micro: int | None) -> str | None:
@@ -139,7 +138,7 @@ def _fee(event: market.FeeCharged) -> wire.Event:
 
 
 def _budget_set(event: exchange.BudgetSet) -> wire.Event:
-    if event.amount is None:  # a budget that was removed does nothing any more
+    if event.amount is None:
         return wire.BudgetSet(format_time(event.at), None)
     return wire.BudgetSet(
         format_time(event.at), format_amount(event.amount), action_text(event.action), event.kept
@@ -256,7 +255,6 @@ _RENDER: dict[type, tuple[type, Callable[[Any], wire.Event]]] = {
         lambda event: wire.KeyRevoked(format_time(event.at), event.key, event.holder),
     ),
 }
-# the public names of events by their codes, and back
 EVENT_TYPES: tuple[str, ...] = tuple(
     [str(_RENDER[kind][0].__struct_config__.tag) for kind in exchange.EVENTS]  # type: ignore[attr-defined]
 )
@@ -268,7 +266,7 @@ def render(event: exchange.Event) -> wire.Event:
 
 
 def render_for(applied: Applied, viewers: Container[str]) -> dict[str, list[wire.Numbered]]:
-    """What each of the viewers sees of an outcome. Every event is rendered once."""
+    """The events of an outcome that each viewer may see. Every event is rendered once."""
     seen: dict[str, list[wire.Numbered]] = {}
     for place, event in enumerate(applied.events):
         tenant = applied.tenants[place]

@@ -1,5 +1,5 @@
-"""Requests: bodies of the REST API and, with `type` and `id`, messages of a session. Prices are
-text. Without a bid, the limit is the bid too (M3)."""
+"""Requests of the API: bodies of REST requests, and messages of a session, which have `type` and
+`id` too. Prices are text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import msgspec
 class Alternative(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False, omit_defaults=True
 ):
-    """Any leaf below `scope`: bids `bid` now and follows up to `limit`, in dollars per hour."""
+    """Any leaf below `scope`. `bid` is the price offered now and `limit` the most you will pay, in
+    dollars per hour. `bid` defaults to `limit`."""
 
     scope: str
     limit: str
@@ -19,7 +20,8 @@ class Alternative(
 
 
 class BandSetting(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """At most `fraction` (decimal text, "0.1" is ten percent) within `seconds`."""
+    """Prices change by at most `fraction` within `seconds`. `fraction` is decimal text: "0.1" is
+    ten percent."""
 
     fraction: str
     seconds: float
@@ -58,7 +60,7 @@ class SetLimit(_Message, frozen=True, tag="set_limit"):
 
 
 class Relinquish(_Message, frozen=True, tag="relinquish"):
-    """`budget_spent`: the reason told is that the tenant's budget ran out."""
+    """`budget_spent` reports the tenant's spent budget as the reason for giving up the lease."""
 
     lease: str
     budget_spent: bool = False
@@ -72,7 +74,8 @@ class SetFloor(_Message, frozen=True, tag="set_floor"):
 
 
 class SetControls(_Message, frozen=True, tag="set_controls"):
-    """Replaces all controls set at the node; those left out are inherited from above."""
+    """Replaces all controls set at the node. Omitted controls are inherited from the nearest
+    ancestor that sets them."""
 
     node: str
     rise: BandSetting | None = None
@@ -106,11 +109,12 @@ class Ping(_Message, frozen=True, tag="ping"):
 
 
 class Hello(_Message, frozen=True, tag="hello"):
-    """The first message of a session. `resume_after` is the last event number seen (the key must
-    have the scope read); without it, events from now on are sent.
+    """The first message of a session.
 
-    `warn_within` is a fraction of a lease's limit: "0.1" warns when the rate is within ten percent
-    of it. `key` is for callers that cannot set a header.
+    `resume_after` is the number of the last event you saw: the session sends all later events, if
+    the key has the scope `read`. Without it, the session sends new events only. `warn_within` is a
+    fraction of a lease's limit: "0.1" warns when the rate is within ten percent of it. `key` is for
+    clients that cannot set a header.
     """
 
     resume_after: int | None = None
@@ -126,9 +130,11 @@ SessionMessage: TypeAlias = TenantCommand | OperatorCommand | Question | Hello
 
 
 class RunInstances(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """`count` instances of a `type` (a tree, such as "h100"), in a `scope` below it, or `near` one
-    of your leases: below its ancestor at `level`, a level's name from the topology ("rack") or the
-    number of steps up from the leaf. `max_price` is the most you will pay per hour for each.
+    """Start `count` instances, and pay at most `max_price` per hour for each.
+
+    Give a `type` (a tree, such as "h100"), a `scope` below it, or `near` and `level`. `near` is a
+    lease of yours, and `level` the part of the cluster to share with it: the name of a level
+    ("rack"), or the number of steps up from the leaf.
     """
 
     count: int = 1
@@ -140,16 +146,17 @@ class RunInstances(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
 
 class Batch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Commands applied in this order; each succeeds or is refused by itself."""
+    """Commands to carry out in this order. Each succeeds or is refused by itself."""
 
     commands: tuple[TenantCommand | OperatorCommand, ...]
 
 
 class Caps(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Per-tenant bounds; `null`: the server's default.
+    """Limits on one tenant; `null` means the server's default.
 
-    `rate` and `worst_rate` are dollars per hour and have no default. They bound what the leases are
-    charged, or could be at their limits, together with the limits of the open orders.
+    `rate` and `worst_rate` are in dollars per hour and have no default. `rate` bounds the present
+    charges of the leases plus the limits of the open orders; `worst_rate` bounds the limits of
+    both.
     """
 
     open_orders: int | None = None
@@ -166,8 +173,8 @@ class CreateTenant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class IssueKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A key for the tenant. Two keys of one `name` may be live, so that one can replace the other
-    without a gap."""
+    """A key for the tenant. Two keys of one `name` may be live at once, so that you can replace a
+    key without downtime."""
 
     scopes: tuple[str, ...] = ("read", "trade")
     name: str = "default"
@@ -179,17 +186,17 @@ class SignIn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     key: str
 
     def __repr__(self) -> str:
-        return "SignIn(key=...)"  # a key is shown to nobody
+        return "SignIn(key=...)"  # keys must not reach logs
 
 
 class OrderBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The body that places or amends an order."""
+    """Places or amends an order."""
 
     alternatives: tuple[Alternative, ...]
 
 
 class LimitBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`null` keeps the lease at any price."""
+    """`limit: null` keeps the lease at any price."""
 
     limit: str | None
 
@@ -199,7 +206,7 @@ class FloorBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ControlsBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Replaces all controls set at the node."""
+    """Replaces all controls set at the node. Omitted controls are inherited."""
 
     rise: BandSetting | None = None
     fall: BandSetting | None = None

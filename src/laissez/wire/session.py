@@ -1,8 +1,7 @@
-"""What the service sends in a session. A frame holds one message or a list of them; so may a frame
-to the service.
+"""The service's messages in a session. In both directions a frame holds one message or a list.
 
-The events that a session's own command caused come inside its reply; all others come as `event`.
-Either way each event comes once, in order of `n`.
+Events caused by a session's own command come inside its reply; all others come as `event`. Either
+way each event comes once, in order of `n`.
 """
 
 from __future__ import annotations
@@ -34,9 +33,8 @@ class _Sent(
 
 
 class Welcome(_Sent, frozen=True, tag="welcome"):
-    """`n` is the number of the last event before this session's stream; what follows starts at
-    `n + 1`. A frame to the service may hold so many messages and bytes: told where it is not as
-    many as usual."""
+    """The session's events start at number `n + 1`. `frame_messages_max` and `frame_bytes_max`
+    limit the frames that you send; they are omitted if they have their defaults."""
 
     holder: str
     n: int
@@ -48,7 +46,7 @@ class Welcome(_Sent, frozen=True, tag="welcome"):
 
 
 class Reply(_Sent, frozen=True, tag="reply"):
-    """The command was carried out, and is durable."""
+    """The command was carried out and is durable."""
 
     events: tuple[Numbered, ...] = ()
 
@@ -67,13 +65,15 @@ class QuoteReply(_Sent, frozen=True, tag="quote"):
 
 
 class OrdersReply(_Sent, frozen=True, tag="orders"):
-    """`n` is the number of the last event that the list reflects."""
+    """The open orders as of event `n`."""
 
     n: int
     orders: tuple[Order, ...]
 
 
 class LeasesReply(_Sent, frozen=True, tag="leases"):
+    """The leases as of event `n`."""
+
     n: int
     leases: tuple[Lease, ...]
 
@@ -91,13 +91,13 @@ class Pong(_Sent, frozen=True, tag="pong"):
 
 
 class Heartbeat(_Sent, frozen=True, tag="heartbeat"):
-    """Nothing is missing up to event `n`."""
+    """All events up to number `n` have been sent."""
 
     n: int
 
 
 class Closing(_Sent, frozen=True, tag="closing"):
-    """The server ends the session; connect again and resume after `n`."""
+    """The server ends the session. Connect again and resume after event `n`."""
 
     reason: str
     n: int

@@ -1,5 +1,7 @@
-"""Refusals in English: what was wrong, what was found, what was expected. The exchange knows only
-reasons and numbers; wording may change at any time."""
+"""Refusals in English: what was wrong, what was found, what was expected.
+
+The exchange stores only reasons and numbers, so the wording may change at any time.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ EXPECTED_RATE = (
     ' such as "40"'
 )
 
-# Most reasons are codes of the API themselves.
+# Reasons that are not codes of the API themselves.
 _CODES: dict[AnyReason, str] = {
     Denial.NO_BUDGET: Code.NOT_FOUND,
     Denial.AMOUNT_OUT_OF_RANGE: Code.BAD_REQUEST,
@@ -53,7 +55,7 @@ _CODES: dict[AnyReason, str] = {
     Denial.CLOSING_TIME_INVALID: Reason.BOOKS_CLOSED,
 }
 
-_WORDS: dict[AnyReason, str] = {
+_TEMPLATES: dict[AnyReason, str] = {
     Reason.MALFORMED: (
         "{subject} has the wrong type: expected whole numbers of at most 62 bits for prices, times"
         " and ids, and text for names"
@@ -152,8 +154,8 @@ def _whole(number: int | None) -> int:
     return number
 
 
-# Reasons whose words need more than the numbers: ids are the holder's own.
-_SPOKEN: dict[AnyReason, Callable[[Refusal, str], str]] = {
+# Refusals that a template cannot express.
+_EXPLAIN: dict[AnyReason, Callable[[Refusal, str], str]] = {
     Reason.NOT_YOUR_ORDER: lambda refusal, holder: no_order(
         order_id(tag_of(holder), int(refusal.subject))
     ),
@@ -183,10 +185,10 @@ def no_webhook(id: str) -> str:
 
 
 def explain(refusal: Refusal, holder: str) -> str:
-    """One sentence for the holder that sent the command."""
-    spoken = _SPOKEN.get(refusal.reason)
-    if spoken is not None:
-        return spoken(refusal, holder)
+    """Explain a refusal to the holder that sent the command, in one sentence."""
+    write = _EXPLAIN.get(refusal.reason)
+    if write is not None:
+        return write(refusal, holder)
     words: dict[str, object] = {"subject": refusal.subject}
     for place, number in enumerate(refusal.numbers):
         if number is not None:
@@ -194,7 +196,7 @@ def explain(refusal: Refusal, holder: str) -> str:
                 f"price{place}": format_price(number),
                 f"amount{place}": format_amount(number),
             }
-    return _WORDS[refusal.reason].format(*refusal.numbers, **words)
+    return _TEMPLATES[refusal.reason].format(*refusal.numbers, **words)
 
 
 def code_of(refusal: Refusal) -> str:

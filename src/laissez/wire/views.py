@@ -1,4 +1,4 @@
-"""Answers of the API: resources as they are now."""
+"""Responses of the API: the current state of resources, and the results of commands."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class Page(msgspec.Struct, Generic[T], frozen=True):
-    """Part of a list; `cursor` asks for the next part."""
+    """A page of a list. Send `cursor` to get the next page."""
 
     data: tuple[T, ...]
     has_more: bool
@@ -21,17 +21,19 @@ class Page(msgspec.Struct, Generic[T], frozen=True):
 
 
 class Order(msgspec.Struct, frozen=True):
-    """An open order."""
+    """An open order, with its alternatives in force."""
 
     id: str
     placed_at: str
     alternatives: tuple[InForce, ...]
-    tenant: str | None = None  # shown to the operator
+    tenant: str | None = None  # for the operator only
 
 
 class Lease(msgspec.Struct, frozen=True):
-    """A current lease. `rate` is the leaf's, `charged` what is billed now (less while a hold caps
-    it), `cost` the dollars so far.
+    """A running lease.
+
+    `rate` is the price of the leaf. `charged` is the price billed now, which is lower while a
+    minimum hold caps it. `cost` is the cost so far, in dollars.
     """
 
     id: str
@@ -47,8 +49,8 @@ class Lease(msgspec.Struct, frozen=True):
 
 
 class OrderDone(msgspec.Struct, frozen=True):
-    """The outcome of a command about an order. `state` is open, filled or cancelled; `lease` is the
-    one it won."""
+    """The order after a command. `state` is open, filled or cancelled; a filled order has the
+    `lease` it won."""
 
     id: str
     state: str
@@ -61,7 +63,7 @@ class OrderDone(msgspec.Struct, frozen=True):
 
 
 class LeaseDone(msgspec.Struct, frozen=True):
-    """The outcome of a command about a lease. `state` is held or ended."""
+    """The lease after a command. `state` is held or ended."""
 
     id: str
     state: str
@@ -70,13 +72,13 @@ class LeaseDone(msgspec.Struct, frozen=True):
 
 
 class Done(msgspec.Struct, frozen=True):
-    """The events of a command: all of them for the operator, a tenant's own for a tenant."""
+    """The events that a command caused: all of them for the operator, its own for a tenant."""
 
     events: tuple[Numbered, ...]
 
 
 class BatchItem(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The outcome of one command of a batch: events or a problem."""
+    """The result of one command in a batch: its events, or a problem."""
 
     status: int
     events: tuple[Numbered, ...] = ()
@@ -89,8 +91,10 @@ class BatchDone(msgspec.Struct, frozen=True):
 
 
 class Instance(msgspec.Struct, frozen=True):
-    """An instance: pending (its order is open), running (it holds a leaf) or stopped. `scope` is
-    the one asked for while it is pending, then the leaf; `null` if it never ran.
+    """An instance. `state` is pending (its order waits), running (it holds a leaf) or stopped.
+
+    `scope` is the requested scope of a pending instance, and the leaf of one that has run; `null`
+    if it was stopped while pending.
     """
 
     id: str
@@ -106,11 +110,11 @@ class Instance(msgspec.Struct, frozen=True):
 
 class InstancesDone(msgspec.Struct, frozen=True):
     instances: tuple[Instance, ...]
-    refused: tuple[str, ...]  # why the others were not asked for
+    refused: tuple[str, ...]  # the reasons why the other instances were not ordered
 
 
 class Quote(msgspec.Struct, frozen=True):
-    """The lowest price that wins a leaf of the scope now; `null`: none does."""
+    """The lowest price that wins a leaf of the scope now; `null` if no price does."""
 
     scope: str
     price: str | None
@@ -118,8 +122,8 @@ class Quote(msgspec.Struct, frozen=True):
 
 
 class PriceSegment(msgspec.Struct, frozen=True, gc=False):
-    """The charge of a lease from `start` until `end`; `rate` is null for the sum of all older
-    segments."""
+    """The charge of a lease from `start` until `end`. `rate` is `null` in a segment that sums up
+    everything before the detailed ones."""
 
     start: str
     end: str
@@ -134,9 +138,8 @@ class PriceHistory(msgspec.Struct, frozen=True):
 
 
 class BillLine(msgspec.Struct, frozen=True, gc=False):
-    """`kind` is lease, fee or carried; `start` and `end` bound the charge within the bill's period.
-    `cost` is in dollars, rounded down to a millionth.
-    """
+    """One charge within the bill's period. `kind` is lease, fee or carried. `cost` is in dollars,
+    rounded down to a millionth."""
 
     kind: str
     id: str
@@ -147,8 +150,7 @@ class BillLine(msgspec.Struct, frozen=True, gc=False):
 
 
 class Bill(msgspec.Struct, frozen=True):
-    """The dollars owed for `[since, until)`. `rate_now` is the sum of all current charges per
-    hour."""
+    """The charges for `[since, until)`. `rate_now` is the present hourly charge of all leases."""
 
     tenant: str
     since: str
@@ -168,7 +170,7 @@ class Node(msgspec.Struct, frozen=True):
 
 
 class Resource(msgspec.Struct, frozen=True):
-    """A leaf as the operator sees it."""
+    """A leaf, for the operator."""
 
     leaf: str
     online: bool
@@ -179,7 +181,7 @@ class Resource(msgspec.Struct, frozen=True):
 
 
 class Floor(msgspec.Struct, frozen=True):
-    """`own` is set at this node, `in_force` the highest on its path."""
+    """`own` is the floor set at this node, `in_force` the highest on its path."""
 
     node: str
     own: str | None
@@ -204,7 +206,7 @@ class Tenant(msgspec.Struct, frozen=True):
 
 
 class Key(msgspec.Struct, frozen=True):
-    """`secret` is shown once, in the answer that issues the key, and never again."""
+    """`secret` is shown once, in the response that issues the key."""
 
     id: str
     holder: str
@@ -216,7 +218,7 @@ class Key(msgspec.Struct, frozen=True):
 
 
 class MarketSummary(msgspec.Struct, frozen=True):
-    """The whole market in figures."""
+    """Totals of the whole market."""
 
     at: str
     leaves: int
@@ -229,7 +231,7 @@ class MarketSummary(msgspec.Struct, frozen=True):
 
 
 class Me(msgspec.Struct, frozen=True):
-    """The holder of the key and what the key may do."""
+    """The holder of the key, its scopes and its caps."""
 
     holder: str
     key: str
@@ -238,13 +240,13 @@ class Me(msgspec.Struct, frozen=True):
 
 
 class SignedIn(msgspec.Struct, frozen=True):
-    """The holder signed in by the request's cookie; null: nobody."""
+    """The holder that the request's cookie signs in; `null` without a valid cookie."""
 
     me: Me | None
 
 
 class SignedOut(msgspec.Struct, frozen=True):
-    """`ended`: there was a sign-in to end."""
+    """`ended` is false if there was no sign-in to end."""
 
     ended: bool
 

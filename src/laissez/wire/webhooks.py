@@ -1,4 +1,4 @@
-"""Webhooks: requests, views and the body of a delivery."""
+"""Webhooks in the API: requests, responses and deliveries."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ EventNumber: TypeAlias = Annotated[int, Meta(ge=0, le=10**18)]
 
 
 class WebhookBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where to send events: those of `types`, if given, after number `after`, else from its
-    creation on."""
+    """Send events to `url`: those of `types` (default: all) after event number `after` (default:
+    from the webhook's creation on)."""
 
     url: str
     types: tuple[str, ...] | None = None
@@ -25,18 +25,18 @@ class WebhookBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RedeliverBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Events after number `after` are sent again."""
+    """Send all events after number `after` again."""
 
     after: EventNumber
 
 
 class Webhook(msgspec.Struct, frozen=True):
-    """`state` is active or retrying. Every event up to number `delivered` was delivered, was not
-    wanted, or is a dead letter.
+    """`state` is active or retrying. Every event up to number `delivered` was delivered, was
+    filtered out by `types`, or is a dead letter.
 
-    `failures` counts failed attempts since the last success; `last_error` is why. `dead_letters`
-    are kept, `dead_letters_dropped` were too many to keep. `secret` is shown only when the webhook
-    is created.
+    `failures` counts failed attempts since the last success, and `last_error` explains the last
+    one. `dead_letters` counts those kept, and `dead_letters_dropped` those that were too many to
+    keep. `secret` is shown once, when the webhook is created.
     """
 
     id: str
@@ -54,7 +54,7 @@ class Webhook(msgspec.Struct, frozen=True):
 
 
 class WebhookSecret(msgspec.Struct, frozen=True):
-    """The new secret, shown only once. The previous one signs too until `previous_until`."""
+    """The new secret, shown only once. The previous secret also signs until `previous_until`."""
 
     id: str
     secret: str | None
@@ -62,8 +62,8 @@ class WebhookSecret(msgspec.Struct, frozen=True):
 
 
 class DeadLetter(msgspec.Struct, frozen=True):
-    """One event that was not delivered or, where `told` is null, those from `n` to `last`, which
-    left the history. `at` is when it was given up."""
+    """An undelivered event, given up at `at`. If `told` is `null`, it stands for the events from
+    `n` to `last`, which are no longer in the history."""
 
     n: int
     last: int
@@ -73,8 +73,8 @@ class DeadLetter(msgspec.Struct, frozen=True):
 
 
 class Delivery(msgspec.Struct, frozen=True):
-    """The body of a request to a webhook. Events come in order; a number that was seen before is
-    the same event again."""
+    """The body of a request to a webhook. Events come in order. A number that you have seen before
+    is the same event again."""
 
     webhook: str
     events: tuple[Numbered, ...]
