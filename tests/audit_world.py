@@ -77,7 +77,7 @@ def brought_up(folder: Path) -> list[str]:
         return [
             one.date
             for one in beside.transact(
-                lambda c: days.bring_up(c, start(reader.identity), reader, DAYS[3])
+                lambda c: days.add_missing(c, start(reader.identity), reader, DAYS[3])
             )
         ]
 

@@ -26,7 +26,7 @@ from audit_world import (
     stored,
 )
 from laissez.journal import JournalError, Reader
-from laissez.server.audit.digests import bring_up, logged
+from laissez.server.audit.digests import add_missing, logged
 from laissez.server.audit.log import Broken, start
 from laissez.server.audit.refusals import DAY_US
 from laissez.server.audit.verify import verify
@@ -120,7 +120,7 @@ def test_digests_that_the_journal_does_not_fit_are_not_made_to_fit_it(
         closing(Beside(folder / FILE, identity)) as beside,
         pytest.raises(Broken, match="none is added"),
     ):
-        beside.transact(lambda c: bring_up(c, start(identity), reader, DAYS[3]))
+        beside.transact(lambda c: add_missing(c, start(identity), reader, DAYS[3]))
     assert before == stored(folder, "digests")
 
 

@@ -209,7 +209,7 @@ def test_a_stop_writes_the_cursors_whose_writing_it_cut_short(tmp_path: Path) ->
     async def tale(hooks: Hooks) -> None:
         endpoints, beside = hooks.running._endpoints, hooks.world.beside
         ids.append((await hooks.create())["id"])
-        await endpoints.keep_up(0, lambda id: None)
+        await endpoints.update(0, lambda id: None)
         other = asyncio.create_task(beside.run(lambda connection: may_write.wait(10)))
         writing = asyncio.create_task(endpoints.save())
         await asyncio.sleep(0)

@@ -1,12 +1,11 @@
 """State beside the journal: sign-ins, webhook cursors, dead letters and the log of refusals.
 
-All of it is one SQLite file with one thread of its own. None of it is part of the market, and no
-start needs it: a file that is damaged, or of another journal, is set aside under another name with
-a line in the log, and a new one takes its place. Hence these are not tables of the journal, where
-one bad page must stop a start.
+One SQLite file with a thread of its own. This state is not part of the market, and a start does not
+need it: a file that is damaged, or belongs to another journal, is renamed, logged and replaced by a
+new one. So these tables are not in the journal, where one bad page must stop a start.
 
-SQLite has no checksums of pages. So each row carries its own (`seal`, or a hash chain): a flipped
-bit costs a row, and is never believed.
+SQLite has no page checksums. So each row carries its own (`seal`, or a hash chain): a flipped bit
+loses one row and is always detected.
 """
 
 from __future__ import annotations
@@ -41,8 +40,8 @@ MAY_PASS = {
     sqlite3.SQLITE_CANTOPEN,
 }
 
-# Each table is bounded by its owner: 16 sign-ins a key, a cursor and DEAD_LETTERS_MAX dead letters
-# a webhook, `audit.lines_per_day` for `audit.keep_days`, and a digest a day.
+# Every table is bounded: 16 sign-ins per key, one cursor and DEAD_LETTERS_MAX dead letters per
+# webhook, `audit.lines_per_day` for `audit.keep_days`, and one digest per day.
 TABLES = (
     "CREATE TABLE meta(key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID",
     "CREATE TABLE signins(digest BLOB PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID",
@@ -60,19 +59,19 @@ log = logging.getLogger("laissez.beside")
 
 
 class BesideFailed(Exception):
-    """The file could not be read or written; the message says why. The server goes on."""
+    """The file could not be read or written. The server goes on without it."""
 
 
 class Damaged(Exception):
-    """A row or a file is not what was written."""
+    """A row or the file is damaged, or belongs to another journal."""
 
 
 class Beside:
-    """Any thread may call `transact`, which waits for the disk; `run` does it in the thread of the
-    database. Without a path the database is in memory alone."""
+    """`transact` blocks, in any thread; `run` awaits it in the database's thread. Without a path
+    the database is in memory only."""
 
     def __init__(self, path: Path | None, identity: bytes) -> None:
-        """`identity` is that of the journal. Never raises: where the file cannot be opened, each
+        """`identity` is that of the journal. Never raises: if the file cannot be opened, each
         transaction tries again."""
         self.identity = identity
         self.set_aside = ""  # the name of the damaged file that this one replaces
@@ -89,14 +88,15 @@ class Beside:
             )
 
     async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Like `transact`, for the event loop. It goes on though nobody waits for it any more."""
+        """Like `transact`, for the event loop. Cancelling the caller does not stop the
+        transaction."""
         if self._path is None:
             return self.transact(work)  # no disk to wait for
         loop = asyncio.get_running_loop()
         return await asyncio.shield(loop.run_in_executor(self._thread, self.transact, work))
 
     def transact(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Do all of it, durably, or nothing, and raise `BesideFailed`."""
+        """Run `work` in one durable transaction. On `BesideFailed` nothing was changed."""
         with self._lock:
             try:
                 if self._connection is None:
@@ -105,11 +105,11 @@ class Beside:
                     self._connection.execute("BEGIN IMMEDIATE")
                     return work(self._connection)
             except (sqlite3.Error, OSError, Damaged) as error:
-                self._close()  # opened anew by the next one: nobody knows what the disk has
+                self._close()  # the next one opens it again: the state of the disk is unknown
                 raise BesideFailed(str(error)) from error
 
     def close(self) -> None:
-        """Waits for what is under way."""
+        """Close after the running transactions."""
         self._thread.shutdown()
         with self._lock:
             if self._connection is not None:
@@ -128,7 +128,8 @@ class Beside:
             self._connection = None
 
     def _owned(self, connection: sqlite3.Connection) -> sqlite3.Connection:
-        """Closed at the latest when this object goes: a database in memory has no other end."""
+        """Close the connection at the latest when this object is collected: a database in memory is
+        never closed otherwise."""
         weakref.finalize(self, _close_quietly, connection).atexit = False
         return connection
 
@@ -155,13 +156,12 @@ def _close_quietly(connection: sqlite3.Connection) -> None:
 
 
 def seal(identity: bytes, name: str, content: bytes) -> bytes:
-    """The content with a checksum over it, its name and the journal's identity: under another name,
-    or beside another journal, it is not believed."""
+    """Prefix the content with a checksum that also covers its name and the journal's identity."""
     return _sum(identity, name, content) + content
 
 
 def unseal(identity: bytes, name: str, stored: bytes) -> bytes:
-    """Raises `Damaged` unless it is what was sealed."""
+    """The sealed content. Raises `Damaged` if the content, the name or the identity differs."""
     content = bytes(stored[SUM_BYTES:])
     if _sum(identity, name, content) != stored[:SUM_BYTES]:
         raise Damaged("its checksum differs: it is damaged, or of another journal")
@@ -175,8 +175,8 @@ def _sum(identity: bytes, name: str, content: bytes) -> bytes:
 
 @contextmanager
 def reading(path: Path, identity: bytes) -> Iterator[sqlite3.Connection]:
-    """One state of the file, also while a server writes it; an empty one if there is no file.
-    Raises `BesideFailed`, also for an SQLite error inside the block."""
+    """A consistent view of the file, even while a server writes it; empty if there is no file.
+    Raises `BesideFailed`, also for SQLite errors inside the block."""
     try:
         is_there = path.exists()
         with closing(connect(path, "ro") if is_there else _open(None, identity)) as connection:
@@ -213,7 +213,7 @@ def _open(path: Path | None, identity: bytes, checks: bool = False) -> sqlite3.C
 def _prepare(connection: sqlite3.Connection, identity: bytes) -> None:
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
-    # What a process that died left in the log may be in the system's memory alone.
+    # The log of a crashed process may be in the page cache only.
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     with connection:
         connection.execute("BEGIN IMMEDIATE")
@@ -227,7 +227,7 @@ def _prepare(connection: sqlite3.Connection, identity: bytes) -> None:
 
 
 def check_origin(connection: sqlite3.Connection, identity: bytes) -> None:
-    """Raises `Damaged` unless it is a file of this format, and beside this journal."""
+    """Raise `Damaged` unless the file has this format and belongs to this journal."""
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if (application, version) != (APPLICATION_ID, FORMAT):
@@ -238,12 +238,12 @@ def check_origin(connection: sqlite3.Connection, identity: bytes) -> None:
 
 
 def _may_pass(error: Exception) -> bool:
-    """A full disk, an I/O error or a lock says nothing of what the file holds."""
+    """Whether the error may be temporary, such as a full disk or a lock, and not damage."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in MAY_PASS
 
 
 def _set_aside(path: Path) -> Path:
-    """With its log, so that SQLite's own tools can look into it."""
+    """Rename the file together with its log, so that SQLite's tools can still read it."""
     aside = next(
         one for n in count(1) if not (one := path.with_name(f"{FILE}.damaged-{n}")).exists()
     )

@@ -1,8 +1,8 @@
-"""Sign-ins: a random token in a browser's cookie stands for a key, which stays out of the browser.
+"""Sign-ins: a random token in a browser's cookie stands for a key, which the browser never stores.
 
-Only the token's hash is kept, with the id of the key and when the sign-in ends; whether the key is
-in force is looked up at each use. Sign-ins are in `beside.db`: a restart signs nobody out, and
-losing them costs nothing but signing in again.
+The server stores only the token's hash, the id of the key and the expiry. Every use checks that the
+key is still in force. Sign-ins are in `beside.db`, so they survive a restart; if they are lost,
+users sign in again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from laissez.server.gateway import Gateway
 
 LASTS_S = 12 * 3600
 RETRY_EVERY_S = 1.0
-PER_KEY_MAX = 16  # browsers that are signed in with one key; the next one signs the oldest out
+PER_KEY_MAX = 16  # one more sign-in ends the oldest
 
 log = logging.getLogger("laissez.signins")
 
@@ -37,31 +37,30 @@ _decode = msgspec.json.Decoder(SignIn).decode
 
 
 class SignIns:
-    """Belongs to its gateway's event loop. Without a database, sign-ins are in memory alone."""
+    """Runs in its gateway's event loop. Without a database, sign-ins are in memory only."""
 
     def __init__(self, gateway: Gateway, beside: Beside | None = None) -> None:
         self._gateway = gateway
         self._beside = Beside(None, gateway.identity) if beside is None else beside
-        self._unwritten: set[bytes] = set()  # digests whose rows are behind
-        self._is_known = True  # which rows there are; else all are written anew
+        self._unwritten: set[bytes] = set()  # digests whose rows are out of date
+        self._is_known = True  # else the stored rows could not be read, and are replaced
         self._by_digest: dict[bytes, SignIn] = {}  # the oldest first
         try:
             self._by_digest = self._beside.transact(self._read)
         except BesideFailed as error:
             self._is_known = False
             log.warning("the sign-ins could not be read", extra={"reason": str(error)})
-        # those who wait for the disk are written together
+        # concurrent changes are coalesced into one write
         self._writing = asyncio.Lock()
 
     async def begin(self, principal: Principal, before: str | None = None) -> str:
-        """A new token, in place of the one before, if there was one. It is durable when this
-        returns."""
+        """Issue a token, which replaces `before`. It is durable on return."""
         if before is not None:
             self._drop(_digest(before))
         for one in [one for one in self._by_digest.values() if self._holder(one) is None]:
             self._drop(one.digest)
         mine = [digest for digest, one in self._by_digest.items() if one.key == principal.key]
-        # all but the newest, so that there is room for one more
+        # leave room for one more
         for digest in mine[: 1 - PER_KEY_MAX]:
             self._drop(digest)
         token = secrets.token_urlsafe(32)
@@ -72,20 +71,20 @@ class SignIns:
         await self._write(made.digest)
         return token
 
-    def whose(self, token: str) -> Principal | None:
-        """Who is signed in by this token; None if it is unknown or over, or its key is no longer in
+    def principal_of(self, token: str) -> Principal | None:
+        """The principal of the token; None if it is unknown or expired, or its key is not in
         force."""
         signin = self._by_digest.get(_digest(token))
         principal = signin and self._holder(signin)
         return replace(principal, signin=signin.digest) if signin and principal else None
 
-    def lasts(self, principal: Principal) -> bool:
-        """Whether the sign-in that somebody came by is still good."""
+    def is_valid(self, principal: Principal) -> bool:
+        """Whether the sign-in of this principal is still valid."""
         signin = self._by_digest.get(principal.signin)
         return signin is not None and self._holder(signin) is not None
 
     async def end(self, token: str) -> bool:
-        """Forget a sign-in; says whether there was one."""
+        """Sign out; returns whether the sign-in was valid."""
         signin = self._drop(_digest(token))
         if signin is None:
             return False
@@ -94,7 +93,7 @@ class SignIns:
 
     def _holder(self, signin: SignIn) -> Principal | None:
         left = signin.until - self._gateway.clock.now()
-        # more than it can have: the clock was ahead when it began
+        # an expiry too far ahead means that the clock was wrong at sign-in
         if not 0 < left <= LASTS_S * 1_000_000:
             return None
         return holder_of(self._gateway.exchange.keys, signin.key)
@@ -104,7 +103,7 @@ class SignIns:
         return self._by_digest.pop(digest, None)
 
     async def run(self) -> None:
-        """Try again what could not be written: a sign-out must outlast a restart."""
+        """Retry failed writes: a sign-out must survive a restart."""
         while True:
             await asyncio.sleep(RETRY_EVERY_S)
             await self.flush()
@@ -114,8 +113,7 @@ class SignIns:
         await asyncio.shield(self.flush())
 
     async def flush(self) -> None:
-        """Write all changes. Until that succeeds they hold in memory, and nobody is turned
-        away."""
+        """Write all changes. If that fails, they stay in memory and in force."""
         async with self._writing:
             changed, self._unwritten = self._unwritten, set()
             rows = [(one, self._by_digest.get(one)) for one in changed]
@@ -149,5 +147,5 @@ class SignIns:
 
 
 def _digest(token: str) -> bytes:
-    """Looking up a hash of what was sent takes a time that tells nothing about the tokens."""
+    """Tokens are looked up by hash, so that timing reveals nothing about them."""
     return hashlib.sha256(token.encode()).digest()

@@ -77,7 +77,7 @@ class Beside:
             lambda c: log.append(c, log.end_of_log(c, digests.logged(c, beginning)), lines)
         )
         with market.journal.reader() as reader:
-            database.transact(lambda c: digests.bring_up(c, beginning, reader, log.day_of(at)))
+            database.transact(lambda c: digests.add_missing(c, beginning, reader, log.day_of(at)))
         self.kept.lines = database.transact(lambda c: stored(c, "refusals"))
         self.kept.digests = database.transact(lambda c: stored(c, "digests"))
 

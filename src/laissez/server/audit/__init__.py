@@ -1,6 +1,6 @@
-"""The audit log: what was refused before it reached the journal, a digest of every day over both,
-and one view of all that was done and refused.
+"""The audit log: requests refused before they reached the journal, a daily digest of journal and
+log, and one view of both.
 
-Mutations, and what the exchange itself refused, are in the journal, durable before anybody hears of
-them, and are not written a second time. `docs/audit.md` has the format and what it proves.
+Mutations, and refusals of the exchange, are in the journal and are not logged a second time.
+`docs/audit.md` has the format and what it proves.
 """

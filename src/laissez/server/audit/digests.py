@@ -1,9 +1,9 @@
-"""Digests: a line for every day that is over and on which anything was done or refused, with the
-ends of the journal and of the log of refusals.
+"""Digests: one line for every past day with any activity, with the ends of the journal and of the
+log of refusals.
 
-Keep these lines elsewhere, and any change to what came before them is found, even if somebody
-recomputes all checksums here. A digest follows from the journal and the log alone. One that does
-not fit them is never replaced: if they were changed, it is what tells.
+A copy of these lines elsewhere reveals any later change to the history, even one that recomputes
+all checksums. A digest depends only on the journal and the log. One that does not match them is
+never replaced, since it is the evidence of a change.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from laissez.server.data_folder import last_entry
 log = logging.getLogger("laissez.audit")
 
 
-class Looked(NamedTuple):
-    """A stored digest. It is credible if it follows from the one before it, or if the log ends its
-    day with the same line."""
+class StoredDigest(NamedTuple):
+    """A stored digest. It is credible if it follows from the one before it, or if it names the line
+    that ends its day in the log."""
 
     n: int
     stored: bytes | None
-    digest: Digest | None  # None: it cannot be read
+    digest: Digest | None  # None: unreadable
     broken: str
     is_credible: bool
 
 
-def look_at(connection: sqlite3.Connection, beginning: str) -> list[Looked]:
-    """Each is compared with the one before it as stored, so a damaged one makes no more than the
-    next suspect."""
-    found: list[Looked] = []
+def read_digests(connection: sqlite3.Connection, beginning: str) -> list[StoredDigest]:
+    """Check each digest against the one stored before it, so that a damaged one affects only the
+    next."""
+    found: list[StoredDigest] = []
     before: str | None = beginning
     for n, stored in rows(connection, "digests"):
         digest, broken = None, ""
@@ -47,13 +47,13 @@ def look_at(connection: sqlite3.Connection, beginning: str) -> list[Looked]:
             broken = str(error)
         follows = not broken and before is not None
         is_credible = digest is not None and (follows or _ends_its_day(connection, digest))
-        found.append(Looked(n, stored, digest, broken, is_credible))
+        found.append(StoredDigest(n, stored, digest, broken, is_credible))
         before = digest.chain if digest else None
     return found
 
 
 def _ends_its_day(connection: sqlite3.Connection, digest: Digest) -> bool:
-    """Whether the log has the line that the digest says was the last of that day."""
+    """Whether the log holds the line that the digest names as the last of its day."""
     last = End(digest.refusals - 1, "", 0)
     for _, line, _ in follow(connection, last):
         return line is not None and (line.n, line.chain, line.at[:10]) == (
@@ -65,18 +65,20 @@ def _ends_its_day(connection: sqlite3.Connection, digest: Digest) -> bool:
 
 
 def credible(connection: sqlite3.Connection, beginning: str) -> list[Digest]:
-    return [one.digest for one in look_at(connection, beginning) if one.digest and one.is_credible]
+    return [
+        one.digest for one in read_digests(connection, beginning) if one.digest and one.is_credible
+    ]
 
 
 def logged(connection: sqlite3.Connection, beginning: str) -> End:
-    """The end of the log that the last credible digest tells of. A damaged digest is passed over:
-    it must not keep lines from being written."""
+    """The end of the log according to the last credible digest. A damaged digest is skipped: it
+    must not block the log."""
     for digest in credible(connection, beginning)[-1:]:
         return End(digest.refusals, digest.refusals_chain, digest.at_us)
     return End(0, beginning, 0)
 
 
-def bring_up(
+def add_missing(
     connection: sqlite3.Connection, beginning: str, reader: Reader, today: str
 ) -> list[Digest]:
     """Add the missing digests of days before today, and return them."""
@@ -99,8 +101,9 @@ def bring_up(
 
 
 def _latest(connection: sqlite3.Connection, beginning: str, reader: Reader) -> Digest:
-    """The digest that the next one follows. Unreadable ones at the end are made again."""
-    found = look_at(connection, beginning)
+    """The digest that the next one follows. Unreadable ones at the end are deleted, to be made
+    again."""
+    found = read_digests(connection, beginning)
     for one in found:
         if one.broken:
             log.error(
@@ -123,7 +126,7 @@ def _latest(connection: sqlite3.Connection, beginning: str, reader: Reader) -> D
 
 
 def _fits(digest: Digest, reader: Reader) -> bool:
-    """Whether the journal ended that day as it says."""
+    """Whether the journal matches the digest."""
     last = last_entry(reader, digest.at_us - 1, reader.tail().last)
     chain = reader.chain_at(last)
     return last == digest.seq and chain is not None and chain.hex() == digest.journal

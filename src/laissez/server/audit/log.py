@@ -1,8 +1,9 @@
 """The log of refusals and the digests of days: two tables of `beside.db` with chained lines.
 
-A line is a JSON object. Its last member, `chain`, is the SHA-256 of the chain before it and of its
-own text up to there, so that sha256sum can recompute it. Lines are added at the end and removed
-from the front when they are old. A damaged line stays as it is, for `laissez audit verify` to name.
+A line is a JSON object. Its last member, `chain`, is the SHA-256 of the previous `chain` and the
+text of the line before this member, so that sha256sum can recompute it. Lines are appended, and
+removed from the front when they are old. A damaged line stays, for `laissez audit verify` to
+report.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ from laissez.units import TimeError, format_time, parse_time
 
 # Codes of lines that the log writes about itself.
 CUT = "cut"  # the database with the lines before this one was damaged and set aside
-LOST = "lost"  # so many could not be written
-REMOVED = "removed"  # lines were removed because they were old; whatever else is gone, was taken
+LOST = "lost"  # `times` refusals could not be written
+REMOVED = "removed"  # old lines were removed; any other missing line was tampered with
 
 MARK = b',"chain":"'
 END = b'"}'
@@ -37,11 +38,11 @@ HASH_LENGTH = 64
 log = logging.getLogger("laissez.audit")
 
 
-LineNumber = Annotated[int, msgspec.Meta(ge=0, le=2**62)]  # SQLite takes no larger ones
+LineNumber = Annotated[int, msgspec.Meta(ge=0, le=2**62)]  # within SQLite's range
 
 
 class Digest(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """One day (UTC) that is over: where the journal and the log of refusals ended."""
+    """The ends of the journal and of the log of refusals on one day (UTC)."""
 
     date: str
     seq: int  # the last entry of the journal, 0 if there was none
@@ -62,11 +63,12 @@ L = TypeVar("L", Line, Digest)
 
 
 class Broken(Exception):
-    """A line is not what was written; the message says why."""
+    """A line is damaged or does not follow from the one before it."""
 
 
 def start(identity: bytes) -> str:
-    """What the first line follows: no log can be passed off as that of another journal."""
+    """The chain before the first line. It depends on the journal, so that no log fits another
+    journal."""
     return hashlib.sha256(b"laissez audit\n" + identity.hex().encode()).hexdigest()
 
 
@@ -75,14 +77,14 @@ def link(before: str, text: bytes) -> str:
 
 
 def written(line: L, before: str) -> tuple[bytes, str]:
-    """The line as it is stored, and its hash."""
+    """The line as stored, and its chain."""
     text = msgspec.json.encode(replace(line, chain="")).removesuffix(b"}")
     chain = link(before, text)
     return b"".join((text, MARK, chain.encode(), END)), chain
 
 
 def read(stored: bytes | None, kind: type[L], before: str | None) -> L:
-    """Decode a stored line; check its hash unless the one before it is unknown."""
+    """Decode a stored line, and check its chain unless `before` is None."""
     text, mark, rest = (stored or b"").rpartition(MARK)
     if not mark or len(rest) != HASH_LENGTH + len(END) or not rest.endswith(END):
         raise Broken("it does not end with its chain")
@@ -103,7 +105,7 @@ def day_of(us: int) -> str:
 
 
 def first_kept(now: int, keep_days: int) -> str:
-    """The oldest day that is not old yet: all before it may be removed."""
+    """The oldest day to keep; all days before it may be removed."""
     return day_of(max(0, now - keep_days * DAY_US))
 
 
@@ -113,14 +115,14 @@ def first_kept(now: int, keep_days: int) -> str:
 def rows(
     connection: sqlite3.Connection, table: str, after: int = 0
 ) -> Iterator[tuple[int, bytes | None]]:
-    """Numbers and stored lines, the oldest first."""
+    """Numbers and stored lines, oldest first."""
     query = f"SELECT n, CAST(line AS BLOB) FROM {table} WHERE n > ? ORDER BY n"  # noqa: S608 (ours)
     return connection.execute(query, (after,))
 
 
 class End(NamedTuple):
-    """The last line: its number, chain and time. A start may find the wall clock behind that time,
-    and times of lines never fall."""
+    """The last line: its number, chain and time. Times of lines never fall, even if the wall clock
+    is behind after a restart."""
 
     n: int
     chain: str  # empty: unknown
@@ -130,11 +132,11 @@ class End(NamedTuple):
 class Found(NamedTuple):
     n: int
     line: Line | None  # None: it cannot be read
-    broken: str  # why it is not what was written; empty if it is
+    broken: str  # the reason if it is damaged, else empty
 
 
 def follow(connection: sqlite3.Connection, end: End) -> Iterator[Found]:
-    """Every line behind `end`, and whether it follows from the one before it. One break is told
+    """Every line after `end`, and whether it follows from the one before. A break is reported
     once."""
     for n, stored in rows(connection, "refusals", end.n):
         line, broken = None, ""
@@ -158,7 +160,7 @@ def _check_order(n: int, line: Line, end: End) -> None:
 
 
 def end_of_log(connection: sqlite3.Connection, end: End) -> End:
-    """Where the log goes on, if the last digest told of `end`. Says what is damaged behind it."""
+    """The end of the log, found from an earlier `end`. Logs damaged lines on the way."""
     for n, line, broken in follow(connection, end):
         if broken:
             log.error(
@@ -172,7 +174,7 @@ def end_of_log(connection: sqlite3.Connection, end: End) -> End:
 
 
 def append(connection: sqlite3.Connection, end: End, lines: Iterable[Line]) -> End:
-    """Returns the new end, which holds once the transaction is committed."""
+    """Append lines; returns the new end, valid once the transaction commits."""
     n, chain, at = end
     for line in lines:
         n, at = n + 1, max(at, line.at_us)
@@ -182,9 +184,9 @@ def append(connection: sqlite3.Connection, end: End, lines: Iterable[Line]) -> E
 
 
 def copy(data: Path, target: Path) -> None:
-    """Copy the log and the digests into a backup, also while a server writes them: else digests
-    that were kept elsewhere would not fit it. Sign-ins and webhook cursors are not copied. The
-    backup of a journal does not fail because `beside.db` is damaged."""
+    """Copy the log and the digests into a backup, even while a server writes them, so that digests
+    kept elsewhere match the backup. Sign-ins and webhook cursors are not copied. A damaged
+    `beside.db` does not fail the backup of the journal."""
     with Reader.of(data) as reader:
         identity = reader.identity
     try:
@@ -194,9 +196,8 @@ def copy(data: Path, target: Path) -> None:
         ):
             to.transact(lambda connection: _copy_rows(source, connection))
         with closing(connect(target / FILE, "rw")) as copied:
-            copied.execute(
-                "PRAGMA journal_mode = DELETE"
-            )  # to be read where nothing can be written
+            # without a write-ahead log it can be read from read-only media
+            copied.execute("PRAGMA journal_mode = DELETE")
     except (BesideFailed, sqlite3.Error) as error:
         log.error("the backup has no log of refusals: %s", error)
 

@@ -1,8 +1,8 @@
-"""Note refusals, sign-ins and sign-outs in the event loop, until the writer takes them.
+"""Collect refusals, sign-ins and sign-outs in the event loop, until the writer takes them.
 
-The number of lines is bounded per second and per day. What is beyond is counted by code and holder,
-one line each per minute. Nothing that a caller sent is ever written: no key, good or wrong, no
-body, no path, and no problem's text, which may repeat any of them.
+The number of lines per second and per day is limited. Refusals beyond the limit are counted by code
+and holder, one line each per minute. Nothing sent by a caller is ever logged: no key, valid or not,
+no body, no path, and no problem text, which may quote any of these.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ if TYPE_CHECKING:
 
 DAY_US = 24 * HOUR_US
 SUMS_EVERY_US = 60 * SECOND_US
-SUMS_MAX = 200  # pairs of code and holder that are counted apart; all others by their code
-WAITING_MAX = 10_000  # lines, if the disk is slow or gone
+SUMS_MAX = 200  # pairs of code and holder; beyond that, counts are by code only
+WAITING_MAX = 10_000  # lines, while the disk is slow or fails
 OTHERS = "*"
-DONE = "done"  # the code of what was not refused
+DONE = "done"  # the code of a request that was not refused
 
 _KEY = re.compile(r"lz_([0-9a-f]{16})_")
 _LIKE_A_KEY = re.compile(r"lz_[0-9a-f]")
 
 
 class Journaled(ProblemError):
-    """A refusal that the journal holds, with who asked for what and why not."""
+    """A refusal that the journal already records."""
 
     def __init__(self, refusal: Refusal, holder: str) -> None:
         super().__init__(code_of(refusal), explain(refusal, holder))
 
 
 class Line(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """A line of the log. `holder` and `key` are proven; `claimed` is the id in a key that was not
-    good. The line stands for `times` alike, the last of them at `at`. The writer sets `n` and
+    """A line of the log. `holder` and `key` are authenticated; `claimed` is the id in an invalid
+    key. The line stands for `times` equal events, the last of them at `at`. The writer sets `n` and
     `chain`."""
 
     n: int
@@ -60,9 +60,9 @@ class Line(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     address: str = ""
     id: str = ""
     times: int = 1
-    aside: str = ""  # the damaged database that held the lines before this one
-    until: int = 0  # the last line that was removed because it was old
-    keep_days: int = 0  # and how old a day had to be for that
+    aside: str = ""  # the damaged database with the lines before this one
+    until: int = 0  # the last line removed by age
+    keep_days: int = 0  # the retention at the time
     chain: str = ""
 
     @property
@@ -71,16 +71,16 @@ class Line(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class Refusals:
-    """Belongs to the event loop of its gateway."""
+    """Used only in its gateway's event loop."""
 
     def __init__(self, clock: Clock) -> None:
         self.bounds = Audit()
-        self.noted = 0  # since the start, each one
-        self.lost = 0  # that could not be written
-        self.digested_us = 0  # until when there are digests
+        self.noted = 0  # refusals since the start
+        self.lost = 0  # refusals that could not be written
+        self.digested_us = 0  # days before this time have digests
         self._clock = clock
         self._waiting: list[Line] = []
-        # status, how many, when the last was
+        # status, count and time of the last
         self._sums: dict[tuple[str, str], tuple[int, int, int]] = {}
         self._sums_since = 0
         self._second = self._day = 0
@@ -96,13 +96,13 @@ class Refusals:
         secret: str = "",
         times: int = 1,
     ) -> None:
-        """`secret` is a key that was not good: the id in it says which it was meant to be."""
+        """Note a refusal. `secret` is an invalid key, of which only the id is logged."""
         if not isinstance(problem, Journaled):
             self.noted += times
             self._add(problem.code, problem.status, operation, principal, scope, id, secret, times)
 
     def note_done(self, operation: str, principal: Principal, scope: Mapping[str, Any]) -> None:
-        """Sign-ins and sign-outs: they are no part of the market, and so not in the journal."""
+        """Note a sign-in or sign-out, which is not in the journal."""
         self._add(DONE, 200, operation, principal, scope)
 
     def _add(
@@ -151,8 +151,7 @@ class Refusals:
         self._sums[which] = status, before + times, at
 
     def take(self, whole: bool = False) -> list[Line]:
-        """The lines to write now, in the order of time; `whole`: also sums that are not a minute
-        old."""
+        """The lines to write now, by time. `whole` includes counts that are not due yet."""
         taken, self._waiting = self._waiting, []
         now = self._clock.now()
         is_due = (
@@ -167,15 +166,15 @@ class Refusals:
 
 
 def claim(secret: str) -> str:
-    """The id of the key that somebody claims to have; empty if it does not look like a key."""
+    """The key id in a secret that was not accepted; empty if it does not look like a key."""
     found = _KEY.match(secret)
     return "" if found is None else KEY + found[1]
 
 
 def address(scope: Mapping[str, Any]) -> str:
-    """The caller's address, as the network or a trusted proxy says; empty if it is none."""
+    """The caller's IP address, from the connection or a trusted proxy; empty if invalid."""
     client = scope.get("client")
-    # behind "%" comes the name of an interface, which may be anything
+    # "%" separates an interface name, which may be anything
     host = str(client[0]).partition("%")[0] if client else ""
     try:
         ip_address(host)

@@ -1,12 +1,13 @@
-"""Verify that everything is as it was written: the journal and its snapshots, the log of refusals
-and the digests, each by itself and against each other.
+"""Verify the journal, its snapshots, the log of refusals and the digests, each by itself and
+against the others.
 
-A start believes a snapshot, so each is compared with what carrying everything out again gives; that
-takes most of the time. Nothing is locked and nothing changed, so this may run beside a server.
+A start trusts a snapshot, so each one is compared with a replay of the journal, which takes most of
+the time. Nothing is locked or changed, so verification may run beside a server.
 
-Whoever can write to the folder can recompute all checksums here, which digests kept elsewhere find;
-and can add a line that tells of a removal. Such a line is believed only of days that were old: by
-its own time, and by the clock of whoever verifies, since a line may say that it is of next year.
+An attacker who can write to the folder can recompute all checksums; digests kept elsewhere reveal
+that. The attacker can also forge a line about removed lines. Such a line is accepted only for days
+that were old enough, both by its own time and by the verifier's clock, since the line may be dated
+in the future.
 """
 
 from __future__ import annotations
@@ -40,9 +41,9 @@ from laissez.server.settings import Audit
 from laissez.units import HOUR_US
 from laissez.wire.ids import KEY
 
-Progress: TypeAlias = Callable[[str, int, int], None]  # with what, how many, of how many
+Progress: TypeAlias = Callable[[str, int, int], None]  # what, how many done, of how many
 
-# between the service and whoever verifies; days are removed right after midnight
+# tolerance between the server's and the verifier's clocks; days are removed right after midnight
 CLOCKS_DIFFER_US = HOUR_US
 KEEP_DAYS_MIN = 1  # no setting is less
 
@@ -53,21 +54,21 @@ class KeptUnreadable(Exception):
 
 @dataclass
 class Verdict:
-    """`problems` is empty if all is well; each names its place."""
+    """The result. `problems` is empty if everything is intact; each names its place."""
 
     entries: int = 0
     head: str = ""
-    replayed: int = 0  # entries that were carried out again, with the same outcome
-    # after which entry each was taken that is what replaying gives
+    replayed: int = 0  # entries replayed with the same outcome
+    # the sequence numbers of correct snapshots
     snapshots: list[int] = field(default_factory=list)
-    refusals: int = 0  # lines that are as they were written
+    refusals: int = 0  # intact lines
     first_refusal: int = 0
     last_refusal: int = 0
     refusals_chain: str = ""
-    removed_lines: int = 0  # of days that are gone, and were old, as the service told
+    removed_lines: int = 0  # lines of old days, removed by the server
     removed_from: str = ""  # the first of those days
     removed_until: str = ""  # the last
-    removed_after_days: int = 0  # how old each was at least
+    removed_after_days: int = 0  # the least age of a removed day
     digests: int = 0
     compared: int = 0  # digests kept elsewhere
     until: str = ""  # the last day that has a digest
@@ -77,7 +78,7 @@ class Verdict:
     def ok(self) -> bool:
         return not self.problems
 
-    def tell(self, where: str, what: str) -> None:
+    def report(self, where: str, what: str) -> None:
         self.problems.append(f"{where}: {what}")
 
 
@@ -88,18 +89,17 @@ def verify(
     now: int | None = None,
     on_progress: Progress = lambda what, done, of: None,
 ) -> Verdict:
-    """`kept` has digests that were kept elsewhere. `keep_days` is how long refusals are kept, and
-    overrules what lines say of it. `now` is the time by a clock that is trusted; without it, the
-    times of lines are believed.
+    """`kept` is a file of digests kept elsewhere. `keep_days` is the retention of refusals and
+    overrides that in the lines. `now` is a trusted time; without it the times of lines are trusted.
 
-    Raises what opening the journal raises, and `KeptUnreadable`."""
-    found = None if kept is None else _read_kept(kept)  # before anything that takes long
+    Raises the errors of opening a journal, and `KeptUnreadable`."""
+    found = None if kept is None else _read_kept(kept)  # fail early
     with Reader.of(data) as reader:
         check = _Check(data, reader, keep_days, now)
-        # In this order: a running server writes entries before the digest that tells of them.
+        # In this order: a running server writes entries before the digest that covers them.
         check.read_record()
-        if is_chained(reader, check.verdict, on_progress):
-            carry_out_again(data, check.verdict, on_progress)
+        if check_chain(reader, check.verdict, on_progress):
+            replay_journal(data, check.verdict, on_progress)
         check.compare_digests()
         if kept is not None and found is not None:
             check.compare_kept(kept, found)
@@ -117,12 +117,12 @@ def _read_kept(path: Path) -> list[bytes]:
 
 
 class Removal(NamedTuple):
-    """A line that tells which days were removed because they were old."""
+    """A line about days removed by age."""
 
     line: int
-    until: int  # the last line that it removed
+    until: int  # the last line removed
     keep_days: int
-    first_kept: str  # the oldest day that had to stay
+    first_kept: str  # the oldest day that was not due
 
     def was_due(self, day: Digest) -> bool:
         return day.date < self.first_kept
@@ -153,7 +153,7 @@ class _Check:
             try:
                 digest = read(stored, Digest, chain)
             except Broken as broken:
-                self.verdict.tell(f"digests, line {n}", str(broken))
+                self.verdict.report(f"digests, line {n}", str(broken))
                 return
             self._digests[digest.date], chain = digest, digest.chain
         self.verdict.digests = len(self._digests)
@@ -161,9 +161,9 @@ class _Check:
 
     def _read_lines(self, connection: sqlite3.Connection) -> None:
         verdict = self.verdict
-        for n, line, broken in follow(connection, self._before_the_first(connection)):
+        for n, line, broken in follow(connection, self._end_before_first(connection)):
             if broken:
-                verdict.tell(f"refusals, line {n}", broken)
+                verdict.report(f"refusals, line {n}", broken)
             if line is not None and not broken:
                 self._note(line)
             if line is not None:
@@ -171,9 +171,9 @@ class _Check:
                 verdict.first_refusal = verdict.first_refusal or line.n
                 verdict.last_refusal, verdict.refusals_chain = line.n, line.chain
 
-    def _before_the_first(self, connection: sqlite3.Connection) -> End:
-        """The line that the oldest one left must follow: none, or the last of a day that was
-        removed after its digest was made."""
+    def _end_before_first(self, connection: sqlite3.Connection) -> End:
+        """The end that the oldest stored line must follow: the beginning, or the last line of a
+        removed day."""
         first = next(rows(connection, "refusals"), (1, None))[0]
         for digest in self._digests.values():
             if digest.refusals == first - 1:
@@ -188,7 +188,7 @@ class _Check:
             removal = Removal(line.n, line.until, keep_days, first_kept(at, keep_days))
             self._removals.append(removal)
         if line.code == CUT:
-            self.verdict.tell(
+            self.verdict.report(
                 f"refusals, line {line.n}",
                 f"the log before it was damaged, and is set aside as {line.aside}",
             )
@@ -201,7 +201,7 @@ class _Check:
     def _compare(self, digest: Digest, where: str) -> None:
         for problem in (self._against_journal(digest), self._against_log(digest)):
             if problem:
-                self.verdict.tell(where, problem)
+                self.verdict.report(where, problem)
 
     def _against_journal(self, digest: Digest) -> str | None:
         entries = self.verdict.entries
@@ -236,7 +236,7 @@ class _Check:
         )
 
     def _removal_of(self, day: Digest) -> Removal | None:
-        """The latest line that tells of the day's removal, believed or not."""
+        """The latest line about the day's removal, accepted or not."""
         told = [one for one in self._removals if day.refusals <= one.until]
         return max(told, key=lambda one: one.first_kept, default=None)
 
@@ -258,27 +258,27 @@ class _Check:
             if stored:
                 self._compare_kept(stored, f"{path}, line {number}")
         if not self.verdict.compared:
-            self.verdict.tell(str(path), "there is no digest in it, so nothing was compared")
+            self.verdict.report(str(path), "there is no digest in it, so nothing was compared")
 
     def _compare_kept(self, stored: bytes, where: str) -> None:
         try:
             digest = read(stored, Digest, None)
         except Broken as broken:
-            self.verdict.tell(where, str(broken))
+            self.verdict.report(where, str(broken))
             return
         self.verdict.compared += 1
         mine = self._digests.get(digest.date)
         if mine != digest:
             which = "no" if mine is None else "another"
-            self.verdict.tell(where, f"{FILE} has {which} digest of {digest.date}")
+            self.verdict.report(where, f"{FILE} has {which} digest of {digest.date}")
         self._compare(digest, where)
 
 
 # -- the journal
 
 
-def is_chained(reader: Reader, verdict: Verdict, on_progress: Progress) -> bool:
-    """Whether each entry follows the one before it, and the last is there."""
+def check_chain(reader: Reader, verdict: Verdict, on_progress: Progress) -> bool:
+    """Check that each entry follows the one before it, and that the marked entry is there."""
     told_before = len(verdict.problems)
     verdict.head = reader.start.hex()
     try:
@@ -287,7 +287,7 @@ def is_chained(reader: Reader, verdict: Verdict, on_progress: Progress) -> bool:
         for group in reader.groups(1, last):
             for seq, entry in enumerate(group.entries, group.first):
                 if entry.at < at:
-                    verdict.tell(
+                    verdict.report(
                         f"journal, entry {seq}", "its time lies before that of the entry before it"
                     )
                 at = entry.at
@@ -295,29 +295,29 @@ def is_chained(reader: Reader, verdict: Verdict, on_progress: Progress) -> bool:
             on_progress("entries", group.last, last)
         reader.check_mark()
     except JournalError as error:
-        verdict.tell("journal", str(error))
+        verdict.report("journal", str(error))
     return len(verdict.problems) == told_before
 
 
-def carry_out_again(data: Path, verdict: Verdict, on_progress: Progress) -> None:
+def replay_journal(data: Path, verdict: Verdict, on_progress: Progress) -> None:
     strange: dict[tuple[str, str], int] = {}
     report = replay.verify(
         data,
-        begin=lambda genesis: _Asked(Exchange.begin(genesis), strange),
+        begin=lambda genesis: _KeyCheck(Exchange.begin(genesis), strange),
         on_progress=partial(on_progress, "carried out again"),
     )
     verdict.replayed, verdict.snapshots = report.entries, report.snapshots
     for problem in report.problems:
-        verdict.tell("journal", problem)
+        verdict.report("journal", problem)
     for (who, key), seq in strange.items():
-        verdict.tell(
+        verdict.report(
             f"journal, entry {seq}", f"it was asked for with {key}, which {who} was never given"
         )
 
 
-class _Asked(Replaying):
-    """Notes the first entry asked for with a key that was never issued: it was in a forged
-    snapshot, say, that is gone by now."""
+class _KeyCheck(Replaying):
+    """Notes the first entry of each key that was never issued, such as one from a forged snapshot
+    that was deleted since."""
 
     def __init__(self, exchange: Exchange, strange: dict[tuple[str, str], int]) -> None:
         super().__init__(exchange)

@@ -1,5 +1,4 @@
-"""All that was done and refused, in the order of time: the journal's entries and the log of
-refusals."""
+"""The audit view: journal entries and logged refusals, merged by time."""
 
 from __future__ import annotations
 
@@ -28,7 +27,8 @@ ABOUT: dict[type, str] = {CreateTenant: "name", SetCaps: "tenant", IssueKey: "ho
 
 
 class Acted(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Either `entry`, the number in the journal, or `line`, that in the log of refusals, is set."""
+    """One request. Either `entry`, its number in the journal, or `line`, that in the log, is
+    set."""
 
     at: str
     outcome: str  # "done", or the code of the refusal
@@ -42,7 +42,7 @@ class Acted(msgspec.Struct, frozen=True, omit_defaults=True):
     line: int = 0
     status: int = 0
     times: int = 1
-    about: str = ""  # the tenant that it is about, where that is not the holder
+    about: str = ""  # the tenant concerned, if not the holder
     events: tuple[str, ...] = ()
 
 
@@ -67,7 +67,7 @@ class Wanted(msgspec.Struct, frozen=True):
 def acted(
     data: Path, wanted: Wanted, on_progress: Callable[[int, int], None] | None = None
 ) -> Iterator[Acted]:
-    """What is wanted, the oldest first."""
+    """The requests that match, oldest first."""
     with Reader.of(data) as reader, reading(data / FILE, reader.identity) as beside:
         entries = _entries(reader, wanted, on_progress)
         lines = _lines(beside, wanted)
@@ -79,7 +79,8 @@ def acted(
 def _entries(
     reader: Reader, wanted: Wanted, on_progress: Callable[[int, int], None] | None
 ) -> Iterator[Acted]:
-    """Entries refer to names by number, so all entries before the first are read, too."""
+    """The matching entries. All earlier entries are read too, since entries refer to names by
+    number."""
     codec = Codec(Names(Market.restore(reader.genesis).topology.nodes))
     last = reader.tail().last
     for group in reader.groups(1, last):
@@ -115,7 +116,7 @@ def _lines(beside: sqlite3.Connection, wanted: Wanted) -> Iterator[Acted]:
         try:
             line = read(stored, Line, None)
         except Broken:
-            continue  # `verify` tells of it
+            continue  # `verify` reports it
         if line.at_us >= wanted.since and (wanted.until is None or line.at_us < wanted.until):
             yield _of_line(line)
 

@@ -1,8 +1,8 @@
 """Write refusals about once a second, make digests when a day is over, and remove old lines.
 
-This waits for the disk, so it runs in a thread. If the disk refuses, the service goes on; what
-could not be written is counted and told. Everything that was carried out is in the journal, without
-which nothing is answered.
+Writing waits for the disk, so it runs in a thread. If the disk fails, the server goes on; lost
+lines are counted and logged later. Accepted commands are in the journal; without it no command is
+answered.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import msgspec
 from laissez.exchange.commands import OPERATOR, SERVICE
 from laissez.journal import Journal, JournalError
 from laissez.market.commands import AdvanceTime
-from laissez.server.audit.digests import bring_up, credible, logged
+from laissez.server.audit.digests import add_missing, credible, logged
 from laissez.server.audit.log import (
     CUT,
     LOST,
@@ -52,9 +52,9 @@ class AuditWriter:
         self._settings = settings
         self._beginning = start(gateway.identity)
         self._end: End | None = None  # of the log; None: to be looked up
-        self._digested = ""  # the day on which the digests were last brought up to date
-        self._set_aside = beside.set_aside  # not told yet
-        # a write goes on in its thread though nobody waits for it any more
+        self._digested = ""  # the day on which digests were last made
+        self._set_aside = beside.set_aside  # the file name, until a line records it
+        # a cancelled write goes on in its thread, so the next one must wait
         self._writing = threading.Lock()
         gateway.refusals.bounds = settings
 
@@ -64,7 +64,7 @@ class AuditWriter:
             await asyncio.sleep(WRITE_EVERY_S)
 
     async def write(self) -> None:
-        """Write what was refused so far, and the digests of days that are over."""
+        """Write the collected refusals, and the digests of past days."""
         now = self._gateway.clock.now()
         lines = self._gateway.refusals.take()
         is_new_day = day_of(now) != self._digested and await self._is_durable()
@@ -72,17 +72,17 @@ class AuditWriter:
             await asyncio.to_thread(self._store, lines, now, is_new_day)
 
     def finish(self) -> None:
-        """Before the service is closed: nothing is left unwritten."""
+        """Write everything before the server stops."""
         lines = self._gateway.refusals.take(whole=True)
         if lines:
             self._store(lines, self._gateway.clock.now(), False)
 
     async def _is_durable(self) -> bool:
-        """A digest tells what the journal holds of a day, so everything of that day must be in it,
-        and nothing more may come: time goes on first.
+        """Make all entries of past days durable, and let no more come: a digest covers all entries
+        of a day.
 
-        What a lost session leaves behind is cancelled as of the last thing that was done, which may
-        have been yesterday."""
+        So time advances first. Otherwise the orders of a lost session could still be cancelled as
+        of the last entry, which may have been yesterday."""
         gateway = self._gateway
         try:
             if (
@@ -132,11 +132,11 @@ class AuditWriter:
         return append(connection, self._end, lines)
 
     def _digest(self, now: int) -> None:
-        # also if it fails: those that are missing are made tomorrow, or at the next start
+        # even if it fails: missing digests are made tomorrow, or after the next start
         today = self._digested = day_of(now)
         with self._journal.reader(archived=True) as reader:
             made = self._beside.transact(
-                lambda connection: bring_up(connection, self._beginning, reader, today)
+                lambda connection: add_missing(connection, self._beginning, reader, today)
             )
         for digest in made:
             log.info("digest of a day", extra=msgspec.to_builtins(digest))
@@ -144,8 +144,8 @@ class AuditWriter:
         self._end = self._beside.transact(partial(self._prune, now))
 
     def _prune(self, now: int, connection: sqlite3.Connection) -> End:
-        """Remove the lines of old days, but only of days with a digest. A line tells of it: what
-        else is gone, somebody took."""
+        """Remove the lines of old days that have a digest. A line records the removal, so that any
+        other missing line is evidence of tampering."""
         assert self._end is not None
         keep_days = self._settings.keep_days
         removed = []

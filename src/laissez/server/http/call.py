@@ -96,7 +96,7 @@ class Call:
         if principal is NOBODY:
             return
         if self.gateway.exchange.keys[principal.key].revoked_at is not None or (
-            principal.signin and not self.site.signins.lasts(principal)
+            principal.signin and not self.site.signins.is_valid(principal)
         ):
             raise unauthenticated()
 

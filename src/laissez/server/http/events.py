@@ -133,7 +133,7 @@ class Stream:
         reports."""
         if not self._principal.signin:
             await self._over.wait()
-        while self._site.signins.lasts(self._principal):
+        while self._site.signins.is_valid(self._principal):
             await asyncio.sleep(SIGNED_OUT_LOOK_S)
         self.end(CLOSE_UNAUTHENTICATED, "signed_out")
 

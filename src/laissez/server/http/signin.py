@@ -43,7 +43,7 @@ def get_signin(call: Call) -> Answer:
 async def sign_out(call: Call) -> Answer:
     check_ours(call.headers, changes=True)
     token = read_token(call.headers)
-    principal = None if token is None else call.site.signins.whose(token)
+    principal = None if token is None else call.site.signins.principal_of(token)
     ended = token is not None and await call.site.signins.end(token)
     if principal is not None:
         call.gateway.refusals.note_done("signOut", principal, call.scope)
@@ -53,7 +53,7 @@ async def sign_out(call: Call) -> Answer:
 def signed_in(signins: SignIns, headers: dict[bytes, bytes], changes: bool) -> Principal | None:
     """Who is signed in by the cookie of a request; None without a cookie that counts."""
     token = read_token(headers)
-    principal = None if token is None else signins.whose(token)
+    principal = None if token is None else signins.principal_of(token)
     if principal is not None:
         check_ours(headers, changes)
     return principal

@@ -1,7 +1,7 @@
-"""Webhooks: a holder's events, sent to an address of its own.
+"""Webhooks: events of a tenant or the operator, sent to a URL of their choice.
 
-The webhooks themselves are part of the journaled state; how far each got is in `beside.db`
-(`cursors`), written after a delivery, so that a crash may repeat one and never skips one.
-`dispatcher` is the fair queue, `delivery` decides what is sent, `sender` sends it, `signing` signs
-it, and `addresses` keeps it from leading inside.
+The webhooks themselves are part of the journaled state. Their cursors are in `beside.db`
+(`cursors`) and are written after a delivery, so that a crash may repeat a delivery but never skips
+one. `dispatcher` is the fair queue, `delivery` chooses the events, `signing` signs them, `sender`
+sends them, and `addresses` blocks the operator's own network.
 """

@@ -1,10 +1,10 @@
-"""Where a webhook may lead: to public addresses, and to those that the operator allows. Nobody may
-have the server connect to addresses inside its own network.
+"""Protection against server-side request forgery: webhooks may connect only to public addresses and
+to those that the operator allows.
 
-URLs are parsed strictly: nothing that two parsers could read two ways. A host is resolved here,
-every address of it must be allowed, and the connection is made to an address that was checked: a
-second lookup could give another answer. A name that has no address and one that leads inside get
-the same answer, so that nobody can find out which names there are inside.
+URLs are parsed strictly: two parsers must not read one URL in two ways. A host is resolved here and
+all its addresses must be allowed. The connection is made to a checked address, since a second
+lookup could give another answer. An unknown name and an internal one get the same error, so that
+callers cannot probe for internal names.
 """
 
 from __future__ import annotations
@@ -27,13 +27,12 @@ from laissez.wire.problems import Code, ProblemError
 Address: TypeAlias = IPv4Address | IPv6Address
 Network: TypeAlias = IPv4Network | IPv6Network
 
-# Which addresses are public is decided by these tables, not by `ipaddress`: its answers change
-# between patch releases of Python.
+# These tables decide which addresses are public, not `ipaddress`, whose answers change between
+# patch releases of Python.
 #
 # Sources: IANA's IPv4 and IPv6 Special-Purpose Address Registries (RFC 6890) and its IPv6 Address
-# Space registry, as of November 2026. A block that the registry calls reachable but that no webhook
-# can live in (anycast addresses of protocols inside a block of protocols) is refused with its
-# block.
+# Space registry, as of November 2026. Anycast addresses of protocols are refused with their block,
+# though the registry calls some of them reachable: no webhook can have one.
 NOT_PUBLIC: dict[Network, str] = {
     IPv4Network("0.0.0.0/8"): "this network (RFC 791)",
     IPv4Network("10.0.0.0/8"): "private (RFC 1918)",
@@ -51,12 +50,12 @@ NOT_PUBLIC: dict[Network, str] = {
     IPv4Network("203.0.113.0/24"): "documentation (RFC 5737)",
     IPv4Network("224.0.0.0/4"): "multicast (RFC 5771)",
     IPv4Network("240.0.0.0/4"): "reserved, and broadcast (RFC 1112, RFC 8190)",
-    # Teredo among them, which leads to IPv4 addresses
+    # including Teredo, which leads to IPv4 addresses
     IPv6Network("2001::/23"): "protocol assignments (RFC 2928, RFC 4380)",
     IPv6Network("2001:db8::/32"): "documentation (RFC 3849)",
     IPv6Network("3fff::/20"): "documentation (RFC 9637)",
 }
-# all that IANA gives out; loopback, private, link-local, multicast and the rest lie outside it
+# everything else, such as loopback, private, link-local and multicast, is not public
 GLOBAL_UNICAST = IPv6Network("2000::/3")
 
 # IPv6 blocks whose addresses lead to an IPv4 address, and how far to shift to find its 32 bits.
@@ -77,8 +76,8 @@ class NotAllowed(Exception):
 
 
 def is_public(address: Address) -> bool:
-    """Whether the address is a host's on the internet. An address that carries another is judged by
-    the one it carries."""
+    """Whether the address is public. An address that embeds an IPv4 address is judged by that
+    one."""
     for network, shift in CARRIES_IPV4.items():
         if address in network:
             return is_public(IPv4Address(int(address) >> shift & 0xFFFF_FFFF))
@@ -88,20 +87,20 @@ def is_public(address: Address) -> bool:
 
 
 def is_ours(address: Address) -> bool:
-    """Whether it is this very machine, whose own services trust it. Nothing is sent: the system
-    says from which address it would be."""
+    """Whether the address is of this machine, whose services may trust local callers. Sends
+    nothing: the kernel chooses the source address on connect."""
     family = socket.AF_INET6 if address.version == 6 else socket.AF_INET
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
             probe.connect((str(address), 9))
             return ip_address(probe.getsockname()[0]) == address
     except OSError:
-        return False  # there is no way to it
+        return False  # no route
 
 
 class Guard:
-    """`allowed` are networks that the operator opens, whatever they are; at most `lookups_max`
-    names are looked up at a time."""
+    """Checks addresses. The operator allows the networks in `allowed`, even private ones; at most
+    `lookups_max` lookups run at a time."""
 
     def __init__(self, allowed: Iterable[str] = (), lookups_max: int = 16) -> None:
         self._allowed: tuple[Network, ...] = tuple(ip_network(one) for one in allowed)
@@ -116,7 +115,7 @@ class Guard:
         return is_public(address) and not is_ours(address)
 
     async def addresses(self, host: str) -> list[str]:
-        """Every address of the host; none is returned unless all may be."""
+        """All addresses of the host. Raises `NotAllowed` unless every one is allowed."""
         try:
             addresses = await self.look_up(host)
         except (OSError, UnicodeError):
@@ -127,22 +126,21 @@ class Guard:
 
 
 class Lookups:
-    """Look names up in threads of their own: a name server that does not answer holds a thread for
-    half a minute, and tenants choose the names. The event loop's own threads are few, and the
-    process must not wait for these when it ends. A lookup that nobody waits for any more counts
-    until it ends."""
+    """Resolves names in daemon threads. A name server that does not answer blocks a thread for half
+    a minute, and tenants choose the names: the event loop has too few threads for that, and would
+    wait for them at exit. An abandoned lookup holds its slot until it ends."""
 
     def __init__(self, lookups_max: int) -> None:
         self._slots = asyncio.Semaphore(lookups_max)
 
     async def addresses(self, host: str) -> list[str]:
-        """Raises OSError or UnicodeError where there are none."""
+        """Raises OSError or UnicodeError if the host has no address."""
         with suppress(socket.gaierror):
-            # in digits, of whatever form: nobody need be asked
+            # a numeric address needs no lookup
             return _look_up(host, socket.AI_NUMERICHOST)
         await self._slots.acquire()
         found: Future[list[str]] = Future()
-        found.set_running_or_notify_cancel()  # it goes on though nobody waits
+        found.set_running_or_notify_cancel()  # so that cancelling does not stop the lookup
         work = (asyncio.get_running_loop(), found, host)
         try:
             Thread(target=self._work, args=work, name="webhook-lookup", daemon=True).start()
@@ -168,19 +166,19 @@ def _look_up(host: str, flags: int = 0) -> list[str]:
 # -- URLs
 
 PORTS = {"http": 80, "https": 443}
-# lower ones belong to the system's own services; of those, only the two usual ones of the web
+# lower ports belong to system services; only 80 and 443 are allowed
 PORT_FREE_MIN = 1024
 
-# Visible ASCII without '#', '@' before the path and backslashes, which some parsers take for
-# slashes.
+# Visible ASCII, without '#', without '@' before the path, and without backslashes, which some
+# parsers read as slashes.
 _URL = re.compile(
     r"(https?)://(\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9._-]{1,253})(?::([0-9]{1,5}))?(/[!-~]*|\?[!-~]*)?"
 )
 
 
 class Target(msgspec.Struct, frozen=True):
-    """`host` is as it is resolved and as a certificate must name it; `authority` is what the Host
-    header says."""
+    """A parsed URL. `host` is the name to resolve and to expect in a certificate; `authority` is
+    for the Host header."""
 
     scheme: str
     host: str

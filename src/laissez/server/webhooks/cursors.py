@@ -1,7 +1,7 @@
-"""How far each webhook got, and its dead letters: two tables of `beside.db`.
+"""The cursors and dead letters of webhooks: two tables of `beside.db`.
 
-Cursors are written after deliveries and at most once a second, so a crash may repeat a delivery and
-never skips one. Dead letters are written together with the cursor that passes them.
+Cursors are written after deliveries, at most once a second, so a crash may repeat a delivery but
+never skips one. Dead letters are written in the same transaction as the cursor that passes them.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ log = logging.getLogger("laissez.webhooks")
 
 
 class Cursor(msgspec.Struct, forbid_unknown_fields=True):
-    """How far one webhook got, since which of its starts. In another journal a webhook may have the
-    same id; `started_at` tells them apart."""
+    """The last event delivered to a webhook since its last start. `started_at` detects a webhook of
+    another journal with the same id."""
 
     starts: int
     started_at: int
     delivered: int
-    through: int = 0  # where the delivery under way ends; 0: none is
-    letters: int = 0  # dead letters that are kept
-    dropped: int = 0  # older ones that are not
+    through: int = 0  # the last event of the delivery under way; 0: none
+    letters: int = 0  # dead letters stored
+    dropped: int = 0  # older ones, deleted
 
 
 _decode_cursor = msgspec.json.Decoder(Cursor).decode
@@ -43,7 +43,7 @@ class Cursors:
         self._beside = beside
 
     def load(self, live: Collection[str]) -> dict[str, Cursor]:
-        """The cursors of webhooks that there are; all others are removed. Waits for the disk."""
+        """The cursors of the live webhooks; deletes all others. Blocks."""
         return self._beside.transact(partial(self._load, live))
 
     async def save(self, cursors: Mapping[str, Cursor]) -> None:
@@ -54,12 +54,12 @@ class Cursors:
         return await self._beside.run(lambda connection: list(self._letters(connection, id)))
 
     async def bury(self, id: str, cursor: Cursor, letters: Sequence[DeadLetter]) -> Cursor:
-        """Keep the letters, and the cursor behind them. A letter takes the place of the same one
-        from before; a range of events that are gone does not."""
+        """Store dead letters and the cursor that passes them. A letter replaces an older one of the
+        same event; a range of lost events does not."""
         return await self._beside.run(lambda c: self._bury(c, id, cursor, letters))
 
     async def revive(self, id: str, cursor: Cursor, after: int) -> Cursor:
-        """Drop the letters of events that are sent again: those after this one."""
+        """Delete the letters of events after `after`, which are sent again."""
         return await self._beside.run(lambda c: self._revive(c, id, cursor, after))
 
     async def forget(self, ids: Iterable[str]) -> None:
@@ -77,7 +77,7 @@ class Cursors:
                 log.warning("dead letters of a webhook are lost", extra={"webhook": id})
             cursor.letters = letters.get(id, 0)
         for id in letters.keys() - found.keys():
-            found[id] = Cursor(0, 0, 0, letters=letters[id])  # of no start: not gone on from
+            found[id] = Cursor(0, 0, 0, letters=letters[id])  # of no start, so never resumed
         return {id: cursor for id, cursor in found.items() if id in live}
 
     def _readable(self, connection: sqlite3.Connection) -> Iterator[tuple[str, Cursor]]:
@@ -149,7 +149,7 @@ def _count(connection: sqlite3.Connection, id: str) -> int:
 
 
 def _beyond(connection: sqlite3.Connection, id: str, gone: DeadLetter) -> list[DeadLetter]:
-    """The part of a range for which there are no letters yet."""
+    """The part of a range that has no letters yet."""
     (known,) = connection.execute(
         "SELECT coalesce(max(last), 0) FROM dead_letters WHERE webhook = ? AND n <= ?",
         (id, gone.last),

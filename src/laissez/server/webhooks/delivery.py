@@ -1,5 +1,5 @@
-"""What is sent next, and what becomes of it: events in order, the same ones again until they are
-delivered or given up."""
+"""Deliver the events of one webhook in order, and retry until they are delivered or become dead
+letters."""
 
 from __future__ import annotations
 
@@ -23,11 +23,10 @@ from laissez.wire.limits import WEBHOOK_BYTES_MAX, WEBHOOK_EVENTS_MAX
 from laissez.wire.rendering import EVENT_CODES
 from laissez.wire.webhooks import DeadLetter, Delivery
 
-SWIFT_S = 1.0  # a receiver that takes a delivery within it is swift
-# dead letters are written in batches, this far apart
+SWIFT_S = 1.0  # a receiver that answers within this time is swift
+# how often dead letters are written
 GIVE_UP_EVERY_US = 30 * SECOND_US
-# failures in a row, about a quarter of an hour: the operator hears of it long before anything is
-# given up
+# failures in a row, about a quarter of an hour: warn the operator long before events are given up
 TOLD_AFTER = 10
 GONE = "they left the history of events before they could be delivered"
 _encode = msgspec.json.Encoder().encode
@@ -37,7 +36,7 @@ log = logging.getLogger("laissez.webhooks")
 
 @dataclass
 class Tally:
-    """Counted since the start of the process, for the metrics."""
+    """Counters since the start of the process, for the metrics."""
 
     delivered: int = 0  # deliveries, each with one event or more
     failed: int = 0
@@ -46,8 +45,8 @@ class Tally:
 
 
 class Batch(NamedTuple):
-    """Events to deliver; with them everything up to number `through` is done. Without any, a page
-    of events was skipped that holds none that are wanted."""
+    """The events of one delivery, which moves the cursor to `through`. Empty if a page held no
+    event of the wanted types."""
 
     events: tuple[Numbered, ...]
     through: int
@@ -72,13 +71,13 @@ class Deliverer:
         self.tally = Tally()
 
     async def serve(self, endpoint: Endpoint) -> bool:
-        """Give up what is due, or try to deliver what is next; says whether to go on at once."""
+        """Try one delivery, or give up expired events; returns whether to go on at once."""
         if endpoint.failures and self._gateway.clock.now() < endpoint.next_at:
-            await self._give_up_what_is_due(endpoint)
+            await self._give_up_expired(endpoint)
             return False
         batch = await self._next(endpoint)
         if batch is None or not batch.events:
-            endpoint.succeeded()  # what had failed, if anything, is not to be delivered any more
+            endpoint.succeeded()  # the events of a failed delivery need not be sent any more
             return batch is not None
         loop = asyncio.get_running_loop()
         began = loop.time()
@@ -94,8 +93,8 @@ class Deliverer:
         return True
 
     async def _next(self, endpoint: Endpoint) -> Batch | None:
-        """The next events that are wanted; None if there are no further events. At most one page is
-        skipped: others have their turn."""
+        """The next events of the wanted types; None if there are no more events. Skips at most one
+        page, so that other webhooks get their turn."""
         holder, types = endpoint.record.holder, endpoint.record.types
         while (cursor := endpoint.cursor).delivered < (latest := self._gateway.latest(holder)):
             gone = self._gateway.event_log.gone_until(holder, latest)
@@ -103,7 +102,7 @@ class Deliverer:
                 letter = DeadLetter(cursor.delivered + 1, gone, None, GONE, self._now())
                 await self._bury(endpoint, [letter], gone)
                 continue
-            # a delivery that failed is repeated with the same events
+            # repeat a failed delivery with the same events
             left = cursor.through - cursor.delivered
             most = left if left > 0 else WEBHOOK_EVENTS_MAX
             found = await self._gateway.events_after(holder, cursor.delivered, most)
@@ -134,11 +133,10 @@ class Deliverer:
                 "a webhook cannot be delivered to",
                 extra={"webhook": endpoint.id, "holder": endpoint.record.holder, "reason": why},
             )
-        await self._give_up_what_is_due(endpoint)
+        await self._give_up_expired(endpoint)
 
-    async def _give_up_what_is_due(self, endpoint: Endpoint) -> None:
-        """Everything that has waited for too long, not only what was tried: the receiver is not
-        there."""
+    async def _give_up_expired(self, endpoint: Endpoint) -> None:
+        """Give up all events that waited too long, not only those tried: the receiver is gone."""
         not_before = 0
         while (batch := await self._next(endpoint)) is not None:
             now = self._gateway.clock.now()
@@ -177,7 +175,7 @@ def _code(one: Numbered) -> int:
 
 
 def _fitting(webhook: str, wanted: list[Numbered], through: int) -> Batch:
-    """As many as fit into one delivery, and always one."""
+    """As many events as fit into one delivery, and at least one."""
     size = len(_encode(Delivery(webhook, ()))) - 1
     for index, one in enumerate(wanted):
         size += len(_encode(one)) + 1

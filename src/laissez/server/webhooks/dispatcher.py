@@ -1,13 +1,13 @@
-"""A fair queue of deliveries: each webhook has one under way at most, each holder a few, and all
-together `deliveries_max`.
+"""The fair queue of deliveries: at most one at a time per webhook, a few per holder, and
+`deliveries_max` in all.
 
-A receiver that is slow or gone keeps one slot for a few seconds and then waits by itself. Swift
-receivers, which took their latest delivery at once, go before slow and new ones, and have slots
-that those never take: however many are gone, they delay nobody who is there. Among equals the
-holder with the fewest under way is next, then the one that waits longest.
+A slow or dead receiver holds one slot for a few seconds and then backs off. Swift receivers, which
+answered their last delivery at once, go before slow and new ones, and have slots of their own, so
+that dead receivers never delay them. Among equals the holder with the fewest deliveries under way
+is next, then the webhook that has waited longest.
 
-To read, sign and send takes the event loop's time, which everybody shares. So deliveries of a
-tenant have a rate limit; above it the tenant rests, and takes no slot meanwhile.
+Reading, signing and sending take time of the shared event loop. So a tenant's deliveries have a
+rate limit, and a tenant over its limit takes no slot.
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ from laissez.wire.limits import WEBHOOK_DELIVERIES_BURST, WEBHOOK_DELIVERIES_PER
 from laissez.wire.problems import Code, ProblemError
 from laissez.wire.webhooks import DeadLetter, Webhook
 
-PER_HOLDER_MAX = 4  # deliveries of one holder under way, the last of them to a swift receiver
-PER_TURN_MAX = 10  # deliveries to one webhook, one after the other, before others have their turn
-SWIFT_PART = 4  # one slot in so many is for swift receivers alone
-LOOKUPS_PER_DELIVERY = 4  # a lookup may go on for long after its delivery was given up
-GATHER_S = 0.05  # events that happen within it go along in one delivery
-# events are given up so long before the history drops them, while they can still be read
+PER_HOLDER_MAX = 4  # deliveries of one holder under way; the last slot is for a swift receiver
+PER_TURN_MAX = 10  # deliveries to one webhook in a row
+SWIFT_PART = 4  # one slot in this many is for swift receivers only
+LOOKUPS_PER_DELIVERY = 4  # a lookup may outlast its delivery
+GATHER_S = 0.05  # events within this time share one delivery
+# events are given up this long before the history drops them, while they can still be read
 BEFORE_GONE_US = 60 * SECOND_US
 
 log = logging.getLogger("laissez.webhooks")
 
 
 class Webhooks:
-    """Belongs to its gateway's event loop. Without a folder and a database, its state is lost with
-    the process."""
+    """Runs in its gateway's event loop. Without a folder and a database, its state is in memory
+    only."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class Webhooks:
         self._paces: dict[str, Pace] = {}  # of tenants that have, or had, webhooks
         self._rests_until: dict[str, int] = {}  # by tenant
         self._woken = asyncio.Event()
-        self._looking: set[str] = set()  # holders for whom a host is looked up
+        self._looking: set[str] = set()  # holders with a lookup under way
 
     # -- requests
 
@@ -99,7 +99,7 @@ class Webhooks:
             ) from None
 
     async def check(self, holder: str, url: str) -> None:
-        """Raises unless a webhook may have this address."""
+        """Raise unless a webhook may have this URL."""
         if not self._settings.enabled:
             raise not_allowed("webhooks are switched off on this server")
         target = read_url(url, self._settings.allow_http)
@@ -119,7 +119,8 @@ class Webhooks:
             self._looking.discard(holder)
 
     def load_key(self) -> None:
-        """Before a secret is made: once something is stored, its answer must not fail."""
+        """Load the signing key before a command that needs it: after the command the answer must
+        not fail."""
         try:
             self._key.load()
         except OSError:
@@ -143,7 +144,7 @@ class Webhooks:
         try:
             while True:
                 if self._endpoints.is_behind:
-                    await self._endpoints.keep_up(self._turns, self._end)
+                    await self._endpoints.update(self._turns, self._cancel)
                 self.tally.retrying = sum(one.failures > 0 for one in self._endpoints.all.values())
                 await self._endpoints.save()
                 self._start_due()
@@ -153,23 +154,23 @@ class Webhooks:
             await self._stop()
 
     def wake(self) -> None:
-        """Look again: something happened, or time went on."""
+        """Look for due deliveries now."""
         self._woken.set()
 
     def _news(self) -> None:
-        """Called whenever something became durable; costs nearly nothing without webhooks."""
+        """Called after every commit, so it must be cheap without webhooks."""
         if self._endpoints.all or self._endpoints.is_behind:
             self._woken.set()
 
-    def _end(self, id: str) -> None:
+    def _cancel(self, id: str) -> None:
         if id in self._under_way:
             self._under_way.pop(id).cancel()
 
     async def _wait(self) -> None:
-        """Until something happens or an endpoint's time comes; then a little longer, so that events
-        that come together go together."""
+        """Wait for new events or until an endpoint is due; then a little longer, so that events of
+        the same moment share a delivery."""
         now = self._gateway.clock.now()
-        # an endpoint that is due already waits for a slot
+        # an endpoint that is already due waits for a slot
         due = [at for one in self._waiting() if (at := self._wakes_at(one)) > now]
         pauses = [(min(due) - now) / SECOND_US] if due else []
         if self._endpoints.unsaved:
@@ -181,7 +182,7 @@ class Webhooks:
         self._woken.clear()
 
     def _waiting(self) -> Iterator[Endpoint]:
-        """Those that have something to deliver and no delivery under way."""
+        """The endpoints with undelivered events and no delivery under way."""
         for id, endpoint in self._endpoints.all.items():
             if id not in self._under_way and self._is_behind(endpoint):
                 yield endpoint
@@ -210,7 +211,7 @@ class Webhooks:
                 free_for_slow -= is_slow
 
     def _in_line(self, busy: Counter[str], with_slow: bool) -> list[Endpoint]:
-        """The endpoints that are due, the next one first."""
+        """The due endpoints in the order of service."""
         now = self._gateway.clock.now()
         due = [
             endpoint
@@ -225,7 +226,7 @@ class Webhooks:
         self._under_way[endpoint.id] = asyncio.create_task(self._serve(endpoint))
 
     async def _serve(self, endpoint: Endpoint) -> None:
-        """One turn."""
+        """One turn of a webhook: up to PER_TURN_MAX deliveries."""
         id = endpoint.id
         try:
             for _ in range(PER_TURN_MAX):
@@ -235,7 +236,7 @@ class Webhooks:
                 if rests or not goes_on or not self._is_behind(endpoint):
                     break
         except ProblemError:
-            pass  # the journal has failed: nothing more is sent
+            pass  # the journal has failed, so nothing more is sent
         except BesideFailed as error:
             log.warning(
                 "dead letters could not be written", extra={"webhook": id, "reason": str(error)}
@@ -251,7 +252,8 @@ class Webhooks:
             self._woken.set()
 
     def _use_rate(self, holder: str) -> bool:
-        """Count one delivery; says whether the tenant must rest now. The operator has no limit."""
+        """Count a delivery; returns whether the tenant reached its rate limit. The operator has
+        none."""
         if holder == OPERATOR:
             return False
         now = self._gateway.clock.now()
@@ -262,7 +264,7 @@ class Webhooks:
         return rest_us > 0
 
     async def _stop(self) -> None:
-        """Deliveries under way are sent again at the next start."""
+        """Cancel deliveries under way; they are sent again after the next start."""
         tasks = list(self._under_way.values())
         for task in tasks:
             task.cancel()

@@ -1,5 +1,5 @@
-"""The webhooks as deliveries see them: each with its cursor, its failures and its next attempt, in
-step with the registry and saved beside the journal."""
+"""The state of deliveries to each webhook: cursor, failures and next attempt. It follows the
+registry of webhooks; the cursors are saved in `beside.db`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from laissez.wire.webhooks import Webhook
 
 BACKOFF_S = 1.0
 BACKOFF_S_MAX = 900.0
-SAVE_EVERY_S = 1.0  # how often cursors are saved, at most
+SAVE_EVERY_S = 1.0  # the shortest interval between saves of cursors
 
 log = logging.getLogger("laissez.webhooks")
 
@@ -29,12 +29,12 @@ log = logging.getLogger("laissez.webhooks")
 class Endpoint(msgspec.Struct):
     record: WebhookRecord
     cursor: Cursor
-    failures: int = 0  # since the last delivery
+    failures: int = 0  # in a row
     last_error: str | None = None
-    next_at: int = 0  # not before
+    next_at: int = 0  # no attempt before this time
     dies_at: int | None = None  # when the first event of a delivery that failed is given up
     served: int = 0  # its latest turn
-    is_swift: bool = False  # whether the latest attempt was taken at once
+    is_swift: bool = False  # whether the receiver answered its last delivery at once
 
     @property
     def id(self) -> str:
@@ -55,12 +55,12 @@ class Endpoint(msgspec.Struct):
         self.next_at = now + round(pause_s * (0.5 + chance / 2) * SECOND_US)
 
     def postponed(self, now: int) -> None:
-        """Something went wrong here, not at the receiver."""
+        """Back off after an error of the server, not of the receiver."""
         self.dies_at = None
         self.failed(self.last_error or "the service could not send it", now, 1.0)
 
     def wakes_at(self) -> int:
-        """When there is something to do, if anything waits."""
+        """The time of the next attempt, or when the oldest event expires."""
         return self.next_at if self.dies_at is None else min(self.next_at, self.dies_at)
 
     def view(self) -> Webhook:
@@ -84,28 +84,28 @@ class Endpoints:
         self._gateway = gateway
         self._registry = gateway.exchange.webhooks
         self._cursors = cursors
-        # loaded, and not taken up yet; None: not loaded
+        # stored cursors of webhooks not in `all` yet; None: not loaded
         self._loaded: dict[str, Cursor] | None = None
-        self._is_lost = False  # there should have been cursors
-        self._seen = -1  # up to which change of the registry
+        self._is_lost = False  # the cursors of live webhooks are missing
+        self._seen = -1  # the last change of the registry that was applied
         self._saved_at = float("-inf")
         self.all: dict[str, Endpoint] = {}
-        self.unsaved: set[str] = set()  # ids of those whose cursors are ahead of the disk
+        self.unsaved: set[str] = set()  # ids of webhooks whose cursor changed
 
     @property
     def is_behind(self) -> bool:
         return self._seen != self._registry.changes
 
     def of(self, record: WebhookRecord) -> Endpoint:
-        """The endpoint as it is, or will be once it is taken up."""
+        """The endpoint of a webhook, which may not be in `all` yet."""
         endpoint = self.all.get(webhook_name(record))
         if endpoint is not None and endpoint.cursor.starts == record.starts:
             return endpoint
         return Endpoint(record, self._cursor(record, None if endpoint is None else endpoint.cursor))
 
-    async def keep_up(self, turn: int, end: Callable[[str], None]) -> None:
-        """Take up new webhooks and those that start again, which wait since this turn; `end` is
-        called where a delivery under way is to end."""
+    async def update(self, turn: int, cancel: Callable[[str], None]) -> None:
+        """Apply changes of the registry: remove deleted webhooks, add new and restarted ones, which
+        queue as of `turn`. `cancel` stops a delivery under way."""
         self._seen = self._registry.changes
         live = {webhook_name(record): record for record in self._registry.live.values()}
         over = [
@@ -115,10 +115,10 @@ class Endpoints:
         ]
         before = {id: self.all.pop(id).cursor for id in over}
         for id in over:
-            end(id)  # before its letters go: it would write more of them
-        with suppress(BesideFailed):  # then the next start removes them
+            cancel(id)  # before its letters are deleted: the delivery could write more
+        with suppress(BesideFailed):  # the next start removes them
             await self._cursors.forget([id for id in over if id not in live])
-        for record in list(self._registry.live.values()):  # as they are by now
+        for record in list(self._registry.live.values()):  # which may have changed meanwhile
             if (id := webhook_name(record)) not in self.all:
                 endpoint = Endpoint(record, self._cursor(record, before.get(id)), served=turn)
                 self.all[id] = endpoint
@@ -127,7 +127,7 @@ class Endpoints:
         self._loaded, self._is_lost = {}, False
 
     async def save(self, now: bool = False) -> None:
-        """Save the cursors that changed, not too often unless it must be now."""
+        """Save changed cursors, at most every SAVE_EVERY_S unless `now`."""
         loop = asyncio.get_running_loop()
         if not self.unsaved or (not now and loop.time() < self._saved_at + SAVE_EVERY_S):
             return
@@ -136,14 +136,14 @@ class Endpoints:
         try:
             await self._cursors.save({id: self.all[id].cursor for id in saved})
         except asyncio.CancelledError:
-            self.unsaved |= saved  # nobody waits for the result, so nobody knows it
+            self.unsaved |= saved  # the result of the write is unknown
             raise
         except BesideFailed as error:
             self.unsaved |= saved
             log.warning("webhook cursors could not be written", extra={"reason": str(error)})
 
     def _cursor(self, record: WebhookRecord, before: Cursor | None) -> Cursor:
-        """`before` is where it was when it was told to start again."""
+        """The cursor to resume from; `before` is that of a webhook that was restarted."""
         if self._loaded is None:
             self._loaded = self._load()
         found = self._loaded.get(webhook_name(record)) if before is None else before
@@ -155,7 +155,7 @@ class Endpoints:
             return found
         after = record.after
         if self._is_lost or (found is not None and found.starts >= record.starts):
-            # whether events that left the history were delivered, nobody knows
+            # events no longer in the history may have been delivered or not
             after = max(after, self._gone_until(record.holder))
         letters, dropped = (0, 0) if found is None else (found.letters, found.dropped)
         return Cursor(record.starts, record.started_at, after, 0, letters, dropped)
@@ -178,8 +178,8 @@ class Endpoints:
         return found
 
     async def _revive_letters(self, endpoint: Endpoint) -> None:
-        """Where it starts again, dead letters of events that are sent again are no longer dead;
-        those that left the history are not sent."""
+        """Delete the dead letters of events that a restarted webhook gets again. Letters of events
+        no longer in the history stay."""
         cursor, record = endpoint.cursor, endpoint.record
         if cursor.letters and cursor.delivered == record.after:
             after = max(cursor.delivered, self._gone_until(record.holder))

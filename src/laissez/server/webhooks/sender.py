@@ -1,8 +1,8 @@
-"""One delivery: a connection of its own, one request, the status of the answer, and nothing else.
-No redirects, no proxies, no cookies.
+"""Send one delivery: one connection, one request, and only the status of the response. There are no
+redirects, proxies or cookies.
 
-The webhook's owner is told why a delivery failed in words that reveal nothing of what is inside: no
-addresses, nothing that was answered.
+The webhook's owner sees why a delivery failed, but no address and nothing of the response, which
+could reveal the operator's network.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from laissez.server.webhooks.addresses import Guard, NotAllowed, Target, read_ur
 from laissez.wire.problems import ProblemError
 
 ADDRESSES_TRIED = 4
-ANSWER_BYTES_MAX = 16 * 1024  # of the head of an answer; its body is not read
-INTERIM_MAX = 4  # answers such as 103, before the one that counts
+ANSWER_BYTES_MAX = 16 * 1024  # of a response's head; the body is not read
+INTERIM_MAX = 4  # interim responses, such as 103
 _STATUS = re.compile(rb"HTTP/1\.[01] ([1-5][0-9]{2})(?: [^\r\n]*)?\r\n")
 
-# The first that fits: timeouts and errors of TLS are OSErrors, too.
+# The first match counts: timeouts and TLS errors are OSErrors, too.
 _REASONS: dict[type[Exception], str] = {
     ProblemError: "the url is not allowed",  # it was when the webhook was registered
     TimeoutError: "timed out",
@@ -38,7 +38,7 @@ Connection: TypeAlias = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class NotDelivered(Exception):
-    """Why, in words for the webhook's owner."""
+    """The delivery failed. The message is for the webhook's owner."""
 
 
 class Sender:
@@ -46,11 +46,11 @@ class Sender:
         self.guard = guard
         self._allow_http = settings.allow_http
         self._timeout_s = settings.timeout_s
-        # made when it is first needed: reading all certificates takes a while
+        # made on first use: loading all certificates is slow
         self.tls: ssl.SSLContext | None = None
 
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> None:
-        """Returns if the receiver took it: any status from 200 to 299."""
+        """Send a delivery. Raises `NotDelivered` unless the status is 200 to 299."""
         try:
             target = read_url(url, self._allow_http)
             async with asyncio.timeout(self._timeout_s):
@@ -71,10 +71,10 @@ class Sender:
             writer.transport.abort()
 
     async def _connect(self, target: Target) -> Connection:
-        """Connect to an address that was checked: in digits, so it is not resolved again."""
+        """Connect to a checked address. It is numeric, so the name is not resolved again."""
         *others, last = (await self.guard.addresses(target.host))[:ADDRESSES_TRIED]
         for address in others:
-            # an address that does not answer in time leaves time for the next
+            # a silent address must leave time for the next one
             with suppress(OSError):
                 async with asyncio.timeout(self._timeout_s / ADDRESSES_TRIED):
                     return await self._open(target, address)

@@ -1,8 +1,7 @@
-"""Secrets and signatures, as in the Standard Webhooks convention.
+"""Secrets and signatures of webhooks, as in the Standard Webhooks specification.
 
-A secret is made from one key of the service, the webhook's id and when the secret was made; so it
-can be made again whenever it is needed, and is in no journal, snapshot or backup. Whoever has the
-key file can make them all.
+A secret is derived from one key of the server, the webhook's id and the time the secret was made.
+So it is never stored in a journal, snapshot or backup. The key file gives access to all secrets.
 """
 
 from __future__ import annotations
@@ -23,28 +22,29 @@ from laissez.wire.webhooks import SECRET_PREFIX
 
 FILE = Path("keys") / "webhooks.key"  # in the data folder
 KEY_BYTES = 32
-BOTH_SIGN_US = 24 * HOUR_US  # how long the secret before signs beside the new one
+BOTH_SIGN_US = 24 * HOUR_US  # how long the previous secret signs too
 
 log = logging.getLogger("laissez.webhooks")
 
 
 class SigningKey:
-    """Read, or made, when it is first needed. Without a path it lasts as long as the process."""
+    """The key that secrets are derived from, read or made on first use. Without a path it is in
+    memory only."""
 
     def __init__(self, path: Path | None, origin: bytes) -> None:
-        """`origin` is the identity of the journal that it goes with."""
+        """`origin` is the identity of the journal."""
         self._path = path
         self._origin = origin
         self._key = b""
 
     def secret(self, id: str, made_at: str) -> str:
-        """What its holder is told; `made_at` is the time that the event about it tells."""
+        """The secret of a webhook, in the form shown to its holder."""
         return SECRET_PREFIX + base64.b64encode(self._bytes(id, made_at)).decode()
 
     def headers(
         self, record: WebhookRecord, delivery: str, body: bytes, now: int
     ) -> dict[str, str]:
-        """`now` is what other clocks show."""
+        """The headers that sign a delivery. `now` is wall-clock time."""
         timestamp = str(now // SECOND_US)
         signed = f"{delivery}.{timestamp}.".encode() + body
         made = [record.secret_at]
@@ -65,7 +65,7 @@ class SigningKey:
         return bool(self._key) or self._path is None or self._path.exists()
 
     def load(self) -> None:
-        """Raises OSError where it can be neither read nor written."""
+        """Read the key or make one. Raises OSError if neither is possible."""
         if self._key:
             return
         try:
@@ -98,7 +98,7 @@ def _read_or_make(path: Path, origin: bytes) -> bytes:
         )
         rename(path, path.with_name(f"{path.name}.damaged"))
     else:
-        fsync(path.parent)  # it may have been made by a process whose disk failed to keep its name
+        fsync(path.parent)  # the process that made it may have crashed before this
         fsync(path.parent.parent)
         return key
     key = secrets.token_bytes(KEY_BYTES)
