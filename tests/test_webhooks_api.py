@@ -17,7 +17,7 @@ from laissez.client.errors import UsageError
 from laissez.client.webhooks import WebhookVerificationError, verify
 from laissez.exchange.commands import OPERATOR, SERVICE, Caps, CreateTenant, CreateWebhook, Request
 from laissez.exchange.exchange import Exchange
-from laissez.exchange.webhooks import WebhookRecord
+from laissez.exchange.webhooks import WEBHOOKS_MAX, WebhookRecord
 from laissez.market import Market
 from laissez.server.metrics import Metrics
 from laissez.server.webhooks import signing
@@ -25,7 +25,6 @@ from laissez.server.webhooks.signing import SigningKey
 from laissez.units import format_time
 from laissez.wire.events import LeaseEnded, Numbered
 from laissez.wire.ids import webhook_name
-from laissez.wire.limits import WEBHOOKS_MAX
 from laissez.wire.webhooks import Delivery
 from service_world import TOPOLOGY, World
 from webhook_world import ORIGIN, Hooks, with_hooks

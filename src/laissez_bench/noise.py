@@ -10,7 +10,7 @@ from functools import partial
 
 import msgspec
 
-from laissez.wire.limits import WEBHOOKS_MAX
+from laissez.exchange.webhooks import WEBHOOKS_MAX
 from laissez_bench.cluster import Held
 from laissez_bench.generator import Load, Plan, Rest, connect, http_request
 from laissez_bench.mix import POOL, Pool, Tenant

@@ -1,5 +1,4 @@
-"""What the exchange knows of a holder beside the market: keys, caps, a budget, and what has been
-billed."""
+"""Account records: keys, caps, budgets and billed charges."""
 
 from __future__ import annotations
 
@@ -25,34 +24,33 @@ class KeyRecord(msgspec.Struct):
 
 
 class BudgetRecord(msgspec.Struct, gc=False):
-    """What a tenant means to spend, and what it owed when that began: what it owes later, less
-    that, is spent.
+    """A tenant's budget. Spent is what the tenant owes now, less what it `owed` at the start.
 
-    While the budget is watched, no threshold can be crossed before `due`, as long as the tenant is
-    charged at most `pace` per hour. Both are part of the state: when a budget acts must not depend
-    on what one process happens to know.
+    No threshold can be crossed before `due` while the tenant is charged at most `pace` per hour.
+    Both are part of the state: the instant at which a budget acts must not depend on the history of
+    one process.
     """
 
     amount: int  # millionths of a dollar
     since: int
     owed: str  # the exact charge, as text because it outgrows 64 bits
     action: Action
-    reached: int = 0  # how many of its thresholds
+    reached: int = 0  # the number of thresholds crossed
     due: int = NEVER_DUE
     pace: int = 0
-    spent_at: int = 0  # 0 until it is
+    spent_at: int = 0  # 0 until the budget is spent
 
 
 class OwnCaps(msgspec.Struct, frozen=True, gc=False):
-    """What a tenant allows itself at most, in millionths of a dollar per hour."""
+    """A tenant's caps on its own spending, in millionths of a dollar per hour."""
 
     rate: int | None = None
     worst_rate: int | None = None
 
 
 class OpenLimits:
-    """The highest limit of each open order of a tenant, and their sum. It follows from the market,
-    and is kept so that checking caps is quick."""
+    """The highest limit of each open order of a tenant, and their sum: a cache of the market's
+    state that makes checking caps quick."""
 
     __slots__ = ("orders", "total")
 
@@ -70,28 +68,28 @@ class OpenLimits:
 
 
 def highest_limit(alternatives: Sequence[Alternative]) -> int:
-    """An order wins one leaf, at this price at most."""
+    """An order wins one leaf, and pays at most this."""
     return max([one.limit for one in alternatives], default=0)
 
 
 class RunningFees:
-    """The flash fees (M18) of one tenant that still run, and their sum. It follows from the market,
-    and is kept because there may be tens of thousands.
+    """The running flash fees (M18) of one tenant, and their sum: a cache of the market's state,
+    because there may be tens of thousands.
 
-    Time never falls: a fee that is over at the time asked about is forgotten.
+    Callers ask about ever later times, so each call drops the fees that have ended.
     """
 
     __slots__ = ("_by_end", "_per_hour", "_until_end")
 
     def __init__(self, fees: Iterable[tuple[int, int]] = ()) -> None:
-        self._by_end = list(fees)  # a heap: until when each runs, and its rate
+        self._by_end = list(fees)  # a heap of (end, rate)
         heapify(self._by_end)
         self._per_hour = sum([rate for _, rate in self._by_end])
-        # as if all had run since time began
+        # as if all fees had run since time 0
         self._until_end = sum([rate * until for until, rate in self._by_end])
 
     def add(self, until: int, rate: int, at: int) -> None:
-        self._forget(at)  # else they would pile up where nobody asks
+        self._forget(at)  # or ended fees would pile up until the next question
         heappush(self._by_end, (until, rate))
         self._per_hour += rate
         self._until_end += rate * until
@@ -101,7 +99,7 @@ class RunningFees:
         return self._per_hour
 
     def to_come(self, at: int) -> int:
-        """What they will be charged from then on, exactly."""
+        """The exact charge from `at` until all fees have ended."""
         self._forget(at)
         return self._until_end - self._per_hour * at
 
@@ -116,8 +114,6 @@ class RunningFees:
 
 
 class Account:
-    """One tenant."""
-
     __slots__ = (
         "billed",
         "billed_fees",
@@ -139,17 +135,17 @@ class Account:
         self.name = name
         self.created_at = created_at
         self.caps = caps
-        self.events = 0  # the number of its latest event
-        self.session_orders: set[int] = set()  # open, and to be cancelled with their session
+        self.events = 0  # the number of the latest event
+        self.session_orders: set[int] = set()  # open orders to cancel when their session ends
         self.running_fees = RunningFees()
-        # What statements have charged so far for each lease that goes on, and for each fee, which
-        # is told from all others by its order, scope, start and end.
+        # Charges on statements so far, for each running lease and for each fee. A fee is
+        # identified by its order, scope, start and end.
         self.billed: dict[int, int] = {}
         self.billed_fees: dict[tuple[int, str, int, int], int] = {}
         self.budget: BudgetRecord | None = None
         self.own_caps = OwnCaps()
-        self.open_limits: OpenLimits | None = None  # once a cap was checked
-        # the lower of the operator's caps and its own, kept by `caps.put_in_force`
+        self.open_limits: OpenLimits | None = None  # made when a cap is first checked
+        # The lower of the operator's caps and the tenant's own; set by `caps.put_in_force`.
         self.rate_max: int | None = None
         self.worst_rate_max: int | None = None
-        self.is_capped = False  # by either
+        self.is_capped = False

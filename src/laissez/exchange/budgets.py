@@ -1,9 +1,8 @@
-"""Budgets: what a tenant means to spend from some time on, how much of it is spent, and what
-happens then.
+"""Budgets: measuring what is spent, and checking new budgets.
 
-What is spent is what is owed since the budget was set, with flash fees (M18) whole from the moment
-they are charged, and with those that cancelling the open orders now would bring: once the budget
-is spent, the orders are cancelled, and that must not cost more than is left.
+Spent is everything owed since the budget was set. Flash fees (M18) count in full from the moment
+they are charged. The fees for cancelling all open orders now count too: a spent budget cancels
+them, and that must not exceed the budget.
 """
 
 from __future__ import annotations
@@ -19,33 +18,33 @@ from laissez.market import Market
 from laissez.market.commands import TIME_MAX_US
 from laissez.market.exposure import at_stake, committed, leased, liabilities
 
-# a billion dollars in millionths: what is owed stays far below it, and it fits 64 bits
+# A billion dollars in millionths: far above any real charge, and within 64 bits.
 AMOUNT_MAX = 1_000_000_000 * 1_000_000
 CHARGE_PER_MICRO_DOLLAR = 3_600_000_000  # a charge is a price per hour times microseconds
 THRESHOLDS = (50, 80, 100)  # percent
 
 
 class Meter(msgspec.Struct, frozen=True):
-    """One tenant at one instant, exactly, in the market's units of charge. Without a command rates
-    do not rise, so it also tells what is to come."""
+    """One tenant at one instant, exactly, in the market's units of charge. Rates do not rise
+    without a command, so it also predicts spending."""
 
     at: int
     spent: int
     rate: int
-    worst: int  # what the rate can become with the leases and limits of now
-    # Fees that cancelling all orders would bring: at which rate, until when. There may be
+    worst: int  # the highest rate possible with the present leases and limits
+    # The fees for cancelling all orders, as (rate, end). Computed on demand: there may be
     # thousands, and they are seldom needed one by one.
     owing: Callable[[], Sequence[tuple[int, int]]]
 
     def reaches(self, spent: int, by: int = TIME_MAX_US) -> int | None:
-        """The first microsecond at which so much is spent. What cancelling would cost falls as time
-        passes, piece by piece. A caller that need not know a time after `by` may be told None."""
+        """The first microsecond at which `spent` is reached. None if never; may be None if it is
+        after `by`. The fees for cancelling fall as time passes, one after the other."""
         soonest = self.soonest(spent)
         if soonest is None or soonest > by:
             return None
         now, total, owing = self.at, self.spent, self.owing()
         slope = self.rate - sum([rate for rate, _ in owing])
-        for rate, end in sorted(owing, key=_until):  # each is looked at once
+        for rate, end in sorted(owing, key=lambda fee: fee[1]):
             at = _when(now, spent - total, slope)
             if at is not None and at <= end:
                 return at
@@ -53,13 +52,8 @@ class Meter(msgspec.Struct, frozen=True):
         return _when(now, spent - total, self.rate)
 
     def soonest(self, spent: int) -> int | None:
-        """It is not reached before, nor at all if this is None: all but the leases makes what is
-        spent fall."""
+        """A lower bound of `reaches`: only leases make spending rise. None if never reached."""
         return _when(self.at, spent - self.spent, self.rate)
-
-
-def _until(owing: tuple[int, int]) -> int:
-    return owing[1]
 
 
 def _when(now: int, left: int, rate: int) -> int | None:
@@ -72,7 +66,7 @@ def _when(now: int, left: int, rate: int) -> int | None:
 
 
 def measure(market: Market, account: Account, at: int) -> Meter:
-    """At the market's own time, or later if nothing but time passes until then."""
+    """Measure at the market's time, or later if no command comes until then."""
     assert account.budget is not None
     name = account.name
     rate, worst = leased(market, name)
@@ -90,7 +84,7 @@ def is_watched(budget: BudgetRecord | None) -> bool:
 
 
 def is_spent(budget: BudgetRecord | None) -> bool:
-    """Whether it is spent and its action is more than a warning."""
+    """Whether the budget is spent and its action is more than a warning."""
     return (
         budget is not None
         and budget.action is not Action.WARN
@@ -99,7 +93,7 @@ def is_spent(budget: BudgetRecord | None) -> bool:
 
 
 def threshold(budget: BudgetRecord) -> int:
-    """The next one, as an exact charge."""
+    """The next threshold as an exact charge."""
     return whole(budget) // 100 * THRESHOLDS[budget.reached]
 
 
@@ -120,8 +114,8 @@ def check_budget(account: Account, command: SetBudget) -> None:
 
 
 def check_fees(market: Market, account: Account, command: SetBudget, at: int) -> None:
-    """A budget that cancelling the open orders would use up at once could not be met. One that
-    keeps counting may be: then it acts at once."""
+    """Refuse a new budget that the fees for cancelling all orders would use up at once. A budget
+    that keeps counting is accepted, and acts at once."""
     if command.amount is None or command.action is Action.WARN or keeps_counting(account, command):
         return
     fees = at_stake(market, account.name, at)
@@ -130,20 +124,22 @@ def check_fees(market: Market, account: Account, command: SetBudget, at: int) ->
 
 
 def keeps_counting(account: Account, command: SetBudget) -> bool:
-    """Whether what was spent of the budget before is spent of this one too."""
+    """Whether spending under the previous budget counts for the new one too."""
     return command.keep and account.budget is not None
 
 
-def begun(market: Market, account: Account, command: SetBudget, at: int) -> BudgetRecord | None:
-    """What the command makes of a tenant's budget. One that keeps counting and is no other than
-    before stays as it is, announced and spent as far as it was."""
+def budget_after(
+    market: Market, account: Account, command: SetBudget, at: int
+) -> BudgetRecord | None:
+    """The tenant's budget after the command. A budget that keeps counting, with the same amount and
+    action, stays as it is: its thresholds are not announced again."""
     if command.amount is None:
         return None
     before = account.budget if keeps_counting(account, command) else None
     if before is not None and (before.amount, before.action) == (command.amount, command.action):
         return before
     since, owed = (
-        # Fees that are charged already do not count, nor what of them is yet to come.
+        # Fees charged before do not count, not even the part that is yet to run.
         (at, str(committed(market, account.name)))
         if before is None
         else (before.since, before.owed)
@@ -152,5 +148,5 @@ def begun(market: Market, account: Account, command: SetBudget, at: int) -> Budg
 
 
 def ends_at(budget: BudgetRecord, meter: Meter) -> int | None:
-    """When it was spent, or will be as the rates are now; None if never."""
+    """When the budget was spent, or will be at the present rates; None if never."""
     return budget.spent_at if budget.reached == len(THRESHOLDS) else meter.reaches(whole(budget))

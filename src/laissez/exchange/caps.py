@@ -1,13 +1,13 @@
 """Caps on what a tenant spends per hour: the operator's, and tighter ones that a tenant sets
 itself. The lower of each is in force.
 
-An open order counts with its highest limit: it may win, at once or later, at any price up to that.
-What it would be charged now is not asked, because that depends on prices that its tenant may not
-see (M12), and a tenant could find them out by setting caps and being refused. A lease counts in
-`rate` with what it is charged now, and in `worst_rate` with the most that it can be.
+An open order counts with its highest limit, because it may win at any price up to that. Its present
+price must not matter: the tenant may not see it (M12), and could find it out by setting caps and
+being refused. A lease counts in `rate` with its present charge, and in `worst_rate` with its
+highest possible charge. Running flash fees (M18) count, because they are paid per hour like a
+lease.
 
-A cap ends nothing. It is checked when an order is placed or amended and when a limit is raised.
-Flash fees (M18) that run count: they are paid per hour like a lease.
+A cap ends no lease. It is checked when an order is placed or amended and when a limit is raised.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from laissez.market import Market
 from laissez.market.commands import ORDERS_PER_TENANT_MAX, PRICE_MAX, Alternative
 from laissez.market.exposure import leased, most_at, most_of
 
-# a billion dollars: far above what any market comes to, and it fits 64 bits
+# A billion dollars in millionths: far above any real market, and within 64 bits.
 PER_HOUR_MAX = 1_000_000_000 * 1_000_000
 COUNT_MAX = 1_000_000
 
@@ -48,7 +48,7 @@ def _check_spending(field: str, cap: int | None) -> None:
 
 
 def put_in_force(account: Account) -> None:
-    """Work out the lower of both caps."""
+    """Update the lower of the operator's and the tenant's caps."""
     account.rate_max = _lower(account.caps.rate, account.own_caps.rate)
     account.worst_rate_max = _lower(account.caps.worst_rate, account.own_caps.worst_rate)
     account.is_capped = account.rate_max is not None or account.worst_rate_max is not None
@@ -70,21 +70,21 @@ def check_order(
     at: int,
     amended: int | None = None,
 ) -> None:
-    """An open order that is amended counts as it will be."""
+    """Check a new order, or an amended one as it will be."""
     if not account.is_capped:
         return
     limits = open_limits(market, account)
     now = spending(market, account, at)
     more = highest_limit(alternatives) - (0 if amended is None else limits.orders[amended])
-    # Bids that are moved again and again would bring ever more fees.
+    # Moving bids again and again would charge ever more fees.
     grows = now.fees > 0 and not _is_part_of(_before(market, account, amended), alternatives)
     _check(Denial.RATE_CAP, now.rate, more, account.rate_max, grows)
     _check(Denial.WORST_RATE_CAP, now.worst, more, account.worst_rate_max, grows)
 
 
 def check_limit(market: Market, account: Account, number: int, limit: int | None, at: int) -> None:
-    """A limit that is lowered, or stays, is always taken. While a hold keeps the charge below the
-    rate (M17), a higher one costs more at once."""
+    """Check a raised limit; a lower or equal one always passes. While a hold keeps the charge below
+    the rate (M17), a higher limit costs more at once."""
     lease = market.lease(account.name, number) if account.is_capped else None
     if lease is None or lease.end is not None:
         return
@@ -100,7 +100,7 @@ def check_limit(market: Market, account: Account, number: int, limit: int | None
 
 
 class Spending(NamedTuple):
-    """Per hour: what the two caps bound, and how much of both is fees that run."""
+    """Per hour: the amounts that the two caps bound, and the running fees in both."""
 
     rate: int
     worst: int
@@ -127,7 +127,7 @@ def _before(market: Market, account: Account, amended: int | None) -> Sequence[A
 
 
 def _is_part_of(before: Sequence[Alternative], after: Sequence[Alternative]) -> bool:
-    """Whether no bid or limit is new or higher."""
+    """Whether `after` has no new scope and no higher bid or limit."""
     known = {one.scope: one for one in before}
     return all(
         one.scope in known

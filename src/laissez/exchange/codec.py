@@ -4,13 +4,13 @@
     outcome   [first, [[event, n, before, field ...] ...]]          events, or none
               [first, [...], [reason, subject, number ...]]         a refusal
 
-`command`, `event` and `reason` are places in the lists of this package. Holders and keys are
-written as their places by age, nodes as their places in the topology, and all as text where they
-do not exist, as a refused command may name them. The times of events are told backwards from the
-entry's own (`before`), which is nearly always 0. `n` is the number in the tenant's own stream.
+`command`, `event` and `reason` are indexes into the lists of this package. Nodes are indexes into
+the topology, holders and keys are numbered by age. Names that do not exist, as in a refused
+command, are text. `before` is how long before its entry an event happened, nearly always 0. `n` is
+the number in the tenant's own stream.
 
-An entry refers only to names that are older than it or that its own request brings, so a reader
-notes the name of a request (`learn`) before it reads the outcome.
+An entry refers only to older names and to the name that its own request creates. So a reader must
+`learn` the name of a request before it reads the outcome.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from laissez.market.commands import Alternative, Band
 from laissez.market.events import LimitSet, OrderAmended, OrderPlaced
 from laissez.market.reasons import EndReason
 
-# New ones are added at the end.
+# The journal stores these indexes: add new commands at the end.
 COMMANDS: tuple[type, ...] = (
     market_commands.PlaceOrder,
     market_commands.AmendOrder,
@@ -56,9 +56,8 @@ COMMANDS: tuple[type, ...] = (
 )
 COMMAND_CODES = {kind: code for code, kind in enumerate(COMMANDS)}
 REASON_CODES = {reason: code for code, reason in REASONS.items()}
-# the commands that bring a name into the journal, and the length of an outcome without a refusal
 _NAMING = frozenset((COMMAND_CODES[commands.CreateTenant], COMMAND_CODES[commands.IssueKey]))
-_ACCEPTED = 2
+_ACCEPTED = 2  # the length of an outcome without a refusal
 END_REASONS = tuple(EndReason)
 END_CODES = {reason: code for code, reason in enumerate(END_REASONS)}
 
@@ -75,8 +74,8 @@ class _Fields(NamedTuple):
 
 
 class Codec:
-    """Reads and writes the entries of one exchange's journal. It looks names up among those that
-    the exchange has come to, so it must not read a later entry."""
+    """Reads and writes the entries of one exchange's journal. It must not read entries later than
+    the exchange's state, because their names are not yet known."""
 
     def __init__(self, names: Names) -> None:
         self._names = names
@@ -100,7 +99,7 @@ class Codec:
             request.digest,
             request.of_session,
         ]
-        # The commands that come most often are written without looking their fields up.
+        # A fast path for the most frequent commands.
         if isinstance(command, market_commands.AmendOrder):
             row += (command.order, self._pack_alternatives(command.alternatives))
         elif isinstance(command, market_commands.SetLimit):
@@ -121,12 +120,12 @@ class Codec:
         return Request(who, self._unpack_key(key), id, digest, kind(**fields), of_session)
 
     def who_and_id(self, packed: bytes) -> tuple[str, str]:
-        """Who made a request, and under which idempotency key."""
+        """The holder that made a request, and its idempotency key."""
         row = _decode(packed)
         return self._unpack_holder(row[1]), row[3]
 
     def learn(self, request: bytes, outcome: bytes) -> None:
-        """Note the name that an entry brought, for a reader without an exchange."""
+        """Note the name that an entry created, for a reader without an exchange."""
         if _decode(request)[0] in _NAMING and len(_decode(outcome)) == _ACCEPTED:
             command = self.unpack_request(request).command
             if isinstance(command, commands.CreateTenant):
@@ -152,7 +151,7 @@ class Codec:
     def _row(self, at: int, n: int, event: Event) -> Sequence[Any]:
         code = CODES[type(event)]
         before = at - event.at
-        # The events that come most often are written without looking their fields up.
+        # A fast path for the most frequent events.
         if isinstance(event, OrderAmended | OrderPlaced):
             alternatives = self._pack_alternatives(event.alternatives)
             holder = self._pack_holder(event.tenant)
@@ -173,7 +172,7 @@ class Codec:
         numbers: list[int] = []
         for code, n, before, *values in rows:
             has_tenant = n and code in _TENANT_CODES
-            # A webhook's event begins with its holder, as a tenant's event with its tenant.
+            # Webhook events start with their holder, as tenants' events do with their tenant.
             tenant = self._unpack_holder(values[0]) if n else None
             fields = self._unpack_fields(self._events[code], values[1:] if has_tenant else values)
             fields["at"] = at - before
@@ -191,7 +190,7 @@ class Codec:
         return Refusal(REASONS[reason], self._unpack_path(subject), tuple(numbers))
 
     def tenants_in(self, packed: bytes) -> tuple[int, tuple[str | None, ...]]:
-        """The operator's number of the first event of an outcome, and whose each event is."""
+        """The operator's number of an outcome's first event, and the tenant of each event."""
         row = _decode(packed)
         return row[0], tuple(
             [self._unpack_holder(event[3]) if event[1] else None for event in row[1]]
@@ -262,7 +261,7 @@ class Codec:
         return packed if isinstance(packed, str) else self._names.keys[packed]
 
     def _pack_alternatives(self, alternatives: Sequence[Alternative]) -> list[Any]:
-        """One after the other; a bid that is the limit is left to it as None."""
+        """A flat list of scope, bid and limit. A bid that equals its limit is None."""
         flat: list[Any] = []
         for one in alternatives:
             bid = None if one.bid == one.limit else one.bid
@@ -295,7 +294,7 @@ _TENANT_CODES = frozenset(
 
 
 def _number(numbers: dict[str, int], by_age: list[str], name: str) -> int | str:
-    """Names are only ever added, so the table is completed when a name is missing from it."""
+    """Look up a name's number. Names are only ever added, so a missing name extends the table."""
     number = numbers.get(name)
     if number is None:
         for place in range(len(numbers), len(by_age)):

@@ -1,7 +1,7 @@
-"""What the journal keeps: a request with who made it, and the command itself.
+"""Requests, as the journal stores them, and their commands.
 
-Trading and operating use the market's own commands. Beside them are those about accounts, keys,
-caps, budgets and webhooks, of which the market hears nothing.
+Trading and operating use the market's own commands. The commands defined here are about accounts,
+keys, caps, budgets and webhooks.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from laissez.market.commands import (
     TakeOffline,
 )
 
-# the one holder of keys that is no tenant; the market lets no tenant have this name
+# The only holder of keys that is not a tenant; the market reserves the name.
 OPERATOR = "operator"
-SERVICE = "service"  # the key of a request that the server made by itself
+SERVICE = "service"  # the key of the server's own requests
 
 
 class Action(IntEnum):
-    """What happens when a budget is spent."""
+    """The action when a budget is spent."""
 
     WARN = 0
     NO_NEW_ORDERS = 1
@@ -40,8 +40,8 @@ class Action(IntEnum):
 
 
 class Caps(msgspec.Struct, frozen=True, gc=False):
-    """The operator's bounds on one tenant; None leaves the server's default in force. Rates are
-    millionths of a dollar per hour and have no default."""
+    """The operator's limits on one tenant; None means the server's default. Rates are in millionths
+    of a dollar per hour and have no default."""
 
     open_orders: int | None = None
     commands_per_second: int | None = None
@@ -52,8 +52,8 @@ class Caps(msgspec.Struct, frozen=True, gc=False):
 
 
 class SetBudget(msgspec.Struct, frozen=True, gc=False):
-    """Millionths of a dollar, counted from now on, or with `keep` from when the budget before was
-    set, if there is one; None removes the budget."""
+    """Set a budget in millionths of a dollar; None removes it. Spending counts from now on, or with
+    `keep` from the start of the previous budget, if there is one."""
 
     amount: int | None
     action: Action = Action.WARN
@@ -61,15 +61,15 @@ class SetBudget(msgspec.Struct, frozen=True, gc=False):
 
 
 class SetOwnCaps(msgspec.Struct, frozen=True, gc=False):
-    """Millionths of a dollar per hour; None: no cap of one's own."""
+    """Set a tenant's own caps in millionths of a dollar per hour; None means no cap."""
 
     rate: int | None
     worst_rate: int | None
 
 
 class CreateWebhook(msgspec.Struct, frozen=True, gc=False):
-    """It is sent events after number `after`; None: from its own creation on. `types` are codes of
-    events; None: all."""
+    """Send events after number `after` (None: from now on) to `url`. `types` are codes of events
+    (None: all)."""
 
     url: str
     types: tuple[int, ...] | None
@@ -85,7 +85,7 @@ class RotateWebhookSecret(msgspec.Struct, frozen=True, gc=False):
 
 
 class RestartWebhook(msgspec.Struct, frozen=True, gc=False):
-    """It is sent everything after event `after` again."""
+    """Send all events after number `after` again."""
 
     webhook: int
     after: int
@@ -102,7 +102,7 @@ class SetCaps(msgspec.Struct, frozen=True, gc=False):
 
 
 class IssueKey(msgspec.Struct, frozen=True, gc=False):
-    """`digest` is the hash of a secret that was made elsewhere and is stored nowhere."""
+    """`digest` is the hash of the secret, which is never stored."""
 
     holder: str
     key: str
@@ -125,7 +125,7 @@ MarketCommand: TypeAlias = (
 )
 Command: TypeAlias = TenantCommand | AccountCommand | WebhookCommand | MarketCommand
 
-# The market hears nothing of these, so its time stands still.
+# Commands that do not reach the market, so they do not advance its time.
 BESIDE_THE_MARKET: frozenset[type] = frozenset(
     (
         SetOwnCaps,
@@ -142,9 +142,9 @@ BESIDE_THE_MARKET: frozenset[type] = frozenset(
 
 
 class Request(msgspec.Struct, frozen=True, gc=False):
-    """`who` holds the key `key`. `id` is the client's idempotency key, and `digest` stands for all
-    that was asked for under it. An order with `of_session` is cancelled when the session that
-    placed it ends."""
+    """A command with the holder `who` that sent it under its key `key`. `id` is the idempotency
+    key, and `digest` the hash of the request made under it. An order with `of_session` is cancelled
+    when its session ends."""
 
     who: str
     key: str

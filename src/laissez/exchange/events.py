@@ -1,8 +1,7 @@
-"""What the exchange says happened: the market's events, and those about accounts, keys, caps,
-budgets and webhooks.
+"""Events: the market's, and those about accounts, keys, caps, budgets and webhooks.
 
-Events with a tenant are that tenant's (and the operator's); all others are the operator's alone.
-They hold integers and names. `laissez.wire.rendering` makes of them what a viewer is sent.
+An event with a tenant is seen by that tenant and the operator, all others by the operator alone.
+Events hold integers and names; `laissez.wire.rendering` renders them for the API.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ from laissez.market import events as market
 
 
 class BudgetSet(msgspec.Struct, frozen=True, gc=False):
-    """Millionths of a dollar from now on, or if it is `kept` since the budget before was set; None:
-    there is no budget any more."""
+    """A budget in millionths of a dollar; None: it was removed. Spending counts from now on, or if
+    `kept` from the start of the previous budget."""
 
     at: int
     tenant: str
@@ -28,8 +27,8 @@ class BudgetSet(msgspec.Struct, frozen=True, gc=False):
 
 
 class BudgetWarning(msgspec.Struct, frozen=True, gc=False):
-    """`ends_at` is when all of it is spent at the rate now; None: never, or later than times can
-    be. Money is in millionths of a dollar, rounded down."""
+    """At the present rate the budget is spent at `ends_at`; None: never, or later than the latest
+    time. Money is in millionths of a dollar, rounded down."""
 
     at: int
     tenant: str
@@ -115,7 +114,7 @@ MoneyEvent: TypeAlias = BudgetSet | BudgetWarning | BudgetSpent | OwnCapsSet
 TenantEvent: TypeAlias = market.TenantEvent | MoneyEvent
 Event: TypeAlias = TenantEvent | market.OperatorEvent | WebhookEvent | AccountEvent
 
-# As the journal and a webhook's types number them: new ones are added at the end.
+# The journal and webhooks store these indexes: add new events at the end.
 EVENTS: tuple[type, ...] = (
     market.OrderPlaced,
     market.OrderAmended,
@@ -149,7 +148,7 @@ _OF_HOLDER = frozenset((WebhookCreated, WebhookDeleted, WebhookSecretRotated, We
 
 
 def tenant_of(event: Event) -> str | None:
-    """Whose stream an event belongs to; None: the operator's alone."""
+    """The tenant that sees an event beside the operator, if any."""
     kind = type(event)
     if kind in OF_TENANT:
         return event.tenant  # type: ignore[union-attr]
@@ -159,16 +158,16 @@ def tenant_of(event: Event) -> str | None:
 
 
 class Document(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """A document filed with the entry that made it."""
+    """A document stored with the journal entry that produced it."""
 
     name: str
     body: bytes
 
 
 class Applied(msgspec.Struct, frozen=True, gc=False):
-    """What came of a request. `first` is the operator's number of the first event, and the others
-    follow. `tenants` has whose each event is, and `numbers` its number in that tenant's own
-    stream; None and 0 where it is the operator's alone."""
+    """The outcome of a request. `first` is the operator's number of the first event. `tenants` has
+    the tenant of each event, and `numbers` the event's number in that tenant's stream; None and 0
+    for events of the operator alone."""
 
     first: int
     events: tuple[Event, ...]

@@ -1,9 +1,8 @@
-"""The state that is journaled: the market, the tenants' accounts and their keys. Requests in,
-events or refusals out.
+"""The journaled state: the market, the tenants' accounts and their keys.
 
-Deterministic: the same requests at the same times give the same events. Nothing here reads a clock,
-a file or a setting; what a setting decides is either part of the first state (the topology, how
-many orders a tenant may have open) or comes in a request.
+It is deterministic: the same requests at the same times give the same events. Nothing here reads a
+clock, a file or a setting. Settings that matter are part of the first state (such as the topology)
+or come in a request.
 """
 
 from __future__ import annotations
@@ -36,8 +35,7 @@ from laissez.market import Market
 from laissez.market import commands as market_commands
 from laissez.market import events as market_events
 
-# Not `()`: the type checker would take the attribute for empty until the end of `apply`, and the
-# compiled form insists on that.
+# Not `()`: mypyc would infer that the attribute stays empty until the end of `apply`.
 NO_DOCUMENTS: tuple[Document, ...] = ()
 
 
@@ -47,10 +45,10 @@ class Exchange:
         self.accounts: dict[str, Account] = {}
         self.keys: dict[str, KeyRecord] = {}
         self.names = Names(market.topology.nodes)
-        self._tags = {tag_of(OPERATOR)}  # what the ids of each holder begin with
+        self._tags = {tag_of(OPERATOR)}  # of all holders
         self.webhooks = Registry()
         self.events = 0  # the operator's number of the latest event
-        self.closed_before = 0  # until when statements have been made
+        self.closed_before = 0  # the end of the last statements
         self.budget_watch = BudgetWatch(self)
         self._rules: dict[type, Callable[[int, Request, Any], Sequence[Any]]] = {
             market_commands.PlaceOrder: self._place,
@@ -78,9 +76,9 @@ class Exchange:
         self._documents = NO_DOCUMENTS
 
     def apply(self, at: int, request: Request) -> Applied:
-        """Carry out one request. A request that is refused changes nothing.
+        """Carry out one request. A refused request changes nothing.
 
-        Budgets that are spent by then act first, each at its own time; and holds that are over end
+        First, budgets that are spent by now act, each at its own time. Holds that are over end
         before caps are checked.
         """
         watch = self.budget_watch
@@ -88,12 +86,12 @@ class Exchange:
         events: Sequence[Event] = ()
         is_watching = bool(watch.watched) or (account is not None and account.is_capped)
         if is_watching and watch.must_act(at):
-            events = watch.bring_to(at)
+            events = watch.advance_to(at)
         refusal: Refusal | None = None
         self._documents = NO_DOCUMENTS
         try:
             own = self._rules[type(request.command)](at, request, request.command)
-            # A hold may end before the market refuses; that happened all the same.
+            # A hold may have ended before the market refused: its events count all the same.
             last = own[-1] if own else None
             if isinstance(last, market_events.Refused):
                 refusal = Refusal(last.reason, last.subject, (last.found, last.bound))
@@ -106,7 +104,7 @@ class Exchange:
         return self._number(events, refusal)
 
     def _number(self, events: Sequence[Event], refusal: Refusal | None) -> Applied:
-        """Give every event its place in the operator's stream and in its tenant's."""
+        """Number the events in the operator's stream and in their tenants' streams."""
         first = self.events + 1
         tenants: list[str | None] = []
         numbers: list[int] = []
@@ -125,8 +123,7 @@ class Exchange:
         )
 
     def is_due(self, now: int) -> bool:
-        """Whether something has happened by now though no command came: a hold ended, or a budget
-        was spent."""
+        """Whether a hold has ended or a budget was spent since the last command."""
         deadline = self.market.next_deadline()
         return (deadline is not None and deadline <= now) or self.budget_watch.is_due(now)
 
@@ -137,18 +134,18 @@ class Exchange:
     # -- the market
 
     def change_market(self, command: market_commands.Command, at: int) -> list[Any]:
-        """Have the market carry out a command that it cannot refuse."""
+        """Apply a command that the market cannot refuse."""
         events = self._apply_to_market(command, at)
         assert not events or type(events[-1]) is not market_events.Refused, events[-1]
         return events
 
     def _apply_to_market(self, command: market_commands.Command, at: int) -> list[Any]:
-        """A refusal, if there is one, is the last of the events."""
+        """A refusal, if there is one, is the last event."""
         events = self.market.apply_typed(command, at)
         for event in events:
-            follow = _FOLLOW.get(type(event))
-            if follow is not None:
-                follow(self.accounts[event.tenant], event)  # type: ignore[union-attr, index]
+            update = _UPDATE_ACCOUNT.get(type(event))
+            if update is not None:
+                update(self.accounts[event.tenant], event)  # type: ignore[union-attr, index]
         return events
 
     def _change(
@@ -215,8 +212,8 @@ class Exchange:
     def _set_budget(
         self, at: int, request: Request, command: commands.SetBudget
     ) -> Sequence[Event]:
-        """It counts from what is owed at this instant, to which the market is brought first: holds
-        that are over end. One that keeps counting may be spent already: then it acts now."""
+        """Advance the market first, so that ended holds are part of what is owed now. A budget that
+        keeps counting may be spent already: then it acts now."""
         account = self.accounts[request.who]
         budgets.check_budget(account, command)
         budgets.check_fees(self.market, account, command, at)
@@ -224,14 +221,14 @@ class Exchange:
         if passed and type(passed[-1]) is market_events.Refused:
             return passed
         kept = budgets.keeps_counting(account, command)
-        account.budget = budgets.begun(self.market, account, command, at)
+        account.budget = budgets.budget_after(self.market, account, command, at)
         self.budget_watch.watch(account)
         events: list[Event] = [
             *passed,
             BudgetSet(at, account.name, command.amount, command.action, kept),
         ]
         if kept and self.budget_watch.must_act(at):
-            events += self.budget_watch.bring_to(at)
+            events += self.budget_watch.advance_to(at)
         return events
 
     def _set_own_caps(
@@ -293,10 +290,10 @@ class Exchange:
         record.revoked_at = at
         return (KeyRevoked(at, record.id, record.holder),)
 
-    # -- the whole of it
+    # -- snapshots
 
     def snapshot(self) -> bytes:
-        """The whole state as bytes; equal states give equal bytes."""
+        """The whole state. Equal states give equal bytes."""
         return snapshot.dump(self)
 
     @staticmethod
@@ -309,15 +306,17 @@ class Exchange:
         return Exchange(Market.restore(genesis))
 
 
-# -- what the accounts keep of the market's events
+# -- updates of accounts after the market's events
 
 
-def _rests(account: Account, event: market_events.OrderPlaced | market_events.OrderAmended) -> None:
+def _put_order(
+    account: Account, event: market_events.OrderPlaced | market_events.OrderAmended
+) -> None:
     if account.open_limits is not None:
         account.open_limits.put(event.order, event.alternatives)
 
 
-def _left(
+def _remove_order(
     account: Account, event: market_events.OrderCancelled | market_events.LeaseStarted
 ) -> None:
     if account.open_limits is not None:
@@ -325,14 +324,14 @@ def _left(
     account.session_orders.discard(event.order)
 
 
-def _charged(account: Account, event: market_events.FeeCharged) -> None:
+def _add_fee(account: Account, event: market_events.FeeCharged) -> None:
     account.running_fees.add(event.until, event.rate, event.at)
 
 
-_FOLLOW: dict[type, Callable[[Account, Any], None]] = {
-    market_events.OrderPlaced: _rests,
-    market_events.OrderAmended: _rests,
-    market_events.OrderCancelled: _left,
-    market_events.LeaseStarted: _left,
-    market_events.FeeCharged: _charged,
+_UPDATE_ACCOUNT: dict[type, Callable[[Account, Any], None]] = {
+    market_events.OrderPlaced: _put_order,
+    market_events.OrderAmended: _put_order,
+    market_events.OrderCancelled: _remove_order,
+    market_events.LeaseStarted: _remove_order,
+    market_events.FeeCharged: _add_fee,
 }

@@ -1,8 +1,8 @@
-"""Accounts and keys: what may speak against a new tenant, a new key, or revoking one.
+"""Checks for creating tenants, issuing keys and revoking them.
 
-A key belongs to a tenant or to the operator and has scopes: `read`, `trade` (a tenant's), `operate`
-(the operator's). Two keys of one name may live at once, so that a new one can replace the old
-without a gap; a revoked key is worthless from that instant.
+A key belongs to a tenant or to the operator and has scopes: `read`, `trade` (tenants only) and
+`operate` (the operator only). Two keys of one name may be live at once, so that a new key can
+replace the old one without downtime. A revoked key is invalid at once.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from laissez.market.commands import TENANT_NAME_MAX
 TENANT_SCOPES = ("read", "trade")
 OPERATOR_SCOPES = ("read", "operate")
 NAME_MAX = 64
-KEYS_LIVE_MAX = 2  # of one name: the one in use and its successor
+KEYS_LIVE_MAX = 2  # per name: the key in use and its successor
 KEY_NAMES_MAX = 8  # per holder
 
 
@@ -33,7 +33,7 @@ def check_new_tenant(accounts: dict[str, Account], tags: set[str], command: Crea
         raise Refused(Denial.TENANT_NAME_INVALID, name[:TENANT_NAME_MAX])
     if name in accounts:
         raise Refused(Denial.TENANT_EXISTS, name)
-    # Never by chance; but a name could be made to have the ids of another holder.
+    # Tags do not collide by chance, but a name could be crafted to share another holder's ids.
     if tag_of(name) in tags:
         raise Refused(Denial.TENANT_TAG_TAKEN, name)
     check_caps(command.caps)

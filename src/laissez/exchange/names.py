@@ -1,5 +1,7 @@
-"""The names that the journal writes as numbers: nodes, holders and keys, each by its place in a
-list that only grows. And the tag of a holder, which all ids of that holder begin with."""
+"""Names that the journal stores as numbers, and the tags in the ids of holders.
+
+Nodes, holders and keys are numbered by their place in a list that only grows.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ class Names:
 
 @lru_cache(1 << 16)
 def tag_of(holder: str) -> str:
-    """Eight letters and digits; the same for the same name, always."""
+    """Eight letters and digits, always the same for the same name."""
     return (
         base64.b32encode(hashlib.blake2b(holder.encode(), digest_size=5).digest()).decode().lower()
     )

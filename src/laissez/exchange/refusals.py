@@ -1,5 +1,5 @@
-"""Why the exchange refuses a request: a reason, a subject and numbers. `laissez.wire.texts` makes
-the sentence."""
+"""Refusals of the exchange: a reason, a subject and numbers. `laissez.wire.texts` writes the
+sentence."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from laissez.market.reasons import Reason
 
 
 class Denial(StrEnum):
-    """A reason of the exchange's own; the market has its own list. `laissez.wire.texts` says what
-    the subject and the numbers of each are."""
+    """Reasons of the exchange, beside those of the market. `laissez.wire.texts` shows the subject
+    and the numbers of each."""
 
     NO_BUDGET = "no_budget"
     AMOUNT_OUT_OF_RANGE = "amount_out_of_range"
@@ -44,8 +44,8 @@ class Denial(StrEnum):
 
 
 class Refusal(msgspec.Struct, frozen=True, gc=False):
-    """Nothing was changed. Of the numbers of a market's refusal, the first is what was found and
-    the second what it was measured against."""
+    """A refused request changed nothing. The numbers of the market's refusals are the value found
+    and the bound it violated."""
 
     reason: Reason | Denial
     subject: str = ""
@@ -61,7 +61,7 @@ class Refused(Exception):
 
 
 AnyReason: TypeAlias = Reason | Denial
-# As the journal numbers them. New ones are added at the end of either list.
+# The journal stores these numbers: add new reasons at the end of either list.
 REASONS: dict[int, AnyReason] = {
     **dict(enumerate(Reason)),
     **dict(enumerate(Denial, start=100)),

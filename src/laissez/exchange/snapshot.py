@@ -1,5 +1,7 @@
-"""The exchange as bytes, and back. The market has a form of its own; the rest stands beside it.
-Equal states give equal bytes."""
+"""Snapshots of the exchange: the market's own snapshot, and the accounts, keys and webhooks.
+
+Equal states give equal bytes.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,7 @@ class _Exchange(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
 
 
 def dump(exchange: Exchange) -> bytes:
-    """Accounts and keys are written by age: their places are their numbers in the journal."""
+    """Accounts and keys are written in order of age, which gives their numbers in the journal."""
     return msgspec.msgpack.encode(
         _Exchange(
             exchange.market.snapshot(),

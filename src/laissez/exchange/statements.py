@@ -1,7 +1,7 @@
-"""Statements: what each tenant was charged until the books were closed, line by line, before the
-market forgets the detail.
+"""Statements: the charges of each tenant, line by line, made when the books are closed and the
+market drops the detail.
 
-Charges are exact integers (rate times microseconds), written as text because they outgrow 64 bits.
+Charges are exact integers (rate times microseconds), stored as text because they outgrow 64 bits.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ LEASE, FEE = "lease", "fee"
 
 
 class StatementLine(msgspec.Struct, array_like=True, frozen=True):
-    """`[start, end)` lies within the statement's period; `number` is the lease's, or the order's
-    that a fee is for."""
+    """A charge for `[start, end)` within the statement's period. `number` is that of the lease, or
+    of the order that a fee is for."""
 
     kind: str
     number: int
@@ -43,8 +43,8 @@ def document_name(tenant: str) -> str:
 def statements(
     market: Market, accounts: dict[str, Account], since: int, until: int
 ) -> tuple[Document, ...]:
-    """One document for each tenant that was charged anything in `[since, until)`; notes in the
-    accounts how far each line is billed."""
+    """One document for each tenant with charges in `[since, until)`. Notes the billed charges in
+    the accounts."""
     documents: list[Document] = []
     for account in accounts.values():
         bill = market.bill(account.name, None, until)
@@ -52,7 +52,7 @@ def statements(
             _lease_line(account, line, since, until) for line in bill.leases if line.start < until
         ]
         lines += [
-            _fee_line(account, line, charge, since, until) for line, charge in _alike(bill.fees)
+            _fee_line(account, line, charge, since, until) for line, charge in _merged(bill.fees)
         ]
         charged = tuple(line for line in lines if line.charge != "0")
         if charged:
@@ -67,7 +67,7 @@ def statements(
 
 
 def _forget(account: Account, leases: Iterable[LeaseLine], until: int) -> None:
-    """Lines that are over by then are on no later bill."""
+    """Drop lines that ended by then: they are on no later bill."""
     for line in leases:
         if line.end is not None and line.end <= until:
             account.billed.pop(line.lease, None)
@@ -84,9 +84,9 @@ def _lease_line(account: Account, line: LeaseLine, since: int, until: int) -> St
     )
 
 
-def _alike(fees: tuple[FeeLine, ...]) -> Iterable[tuple[FeeLine, int]]:
-    """Fees for one order and scope, from one instant until one instant, as one, with what they
-    charge together: an order amended twice within a microsecond owes two of them."""
+def _merged(fees: tuple[FeeLine, ...]) -> Iterable[tuple[FeeLine, int]]:
+    """Merge fees with the same order, scope, start and end, and add up their charges: an order
+    amended twice within a microsecond owes two of them."""
     merged: dict[tuple[int, str, int, int], tuple[FeeLine, int]] = {}
     for line in fees:
         key = _key(line)

@@ -1,4 +1,4 @@
-"""Which webhooks there are. Of a secret the registry knows only when it was made."""
+"""The registry of webhooks. It stores only the time at which a secret was made, not the secret."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ WEBHOOKS_MAX = 8  # per holder
 
 class WebhookRecord(msgspec.Struct):
     holder: str
-    number: int  # the holder's own
+    number: int  # counted per holder
     url: str
     types: tuple[int, ...] | None
     created_at: int
-    after: int  # the last event that is not sent
-    started_at: int  # when it was created, or last told to start again
-    starts: int  # how often
+    after: int  # events after this number are sent
+    started_at: int  # the time of creation or of the last restart
+    starts: int
     secret_at: int
-    previous_at: int | None = None  # of the secret before, which signs too for a while
+    previous_at: int | None = None  # of the previous secret, which also signs for a while
 
 
 class Registry:
@@ -43,9 +43,9 @@ class Registry:
     ) -> None:
         # oldest first
         self.live = {(record.holder, record.number): record for record in live or ()}
-        # how many each holder has ever had: no number is given twice
+        # webhooks ever created per holder: numbers are never reused
         self.created = created or {}
-        self.changes = 0  # since the start of the process, for callers that keep up with it
+        self.changes = 0  # since the process started, so that callers notice changes
 
     def of(self, holder: str) -> Iterator[WebhookRecord]:
         return (record for record in self.live.values() if record.holder == holder)
