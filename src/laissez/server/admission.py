@@ -92,14 +92,15 @@ class Admission:
     def admit_question(self, principal: Principal, lists: bool = False, events: int = 0) -> None:
         """Admit a question. Lists cost by what the holder has, missed events by their number."""
         self.check_journal()
-        now = self._gateway.end_holds()
+        self._gateway.end_holds()
         if principal.holder != OPERATOR:
             items = events
             if lists:
                 counts = self._gateway.exchange.market.counts(principal.holder)
                 items = counts.orders_open + counts.leases_live
             rate_limit = self.question_limit(principal.holder)
-            rate_limit.take(min(1 + items // ITEMS_PER_QUESTION, max(rate_limit.burst, 1)), now)
+            cost = min(1 + items // ITEMS_PER_QUESTION, max(rate_limit.burst, 1))
+            rate_limit.take(cost, self._gateway.clock.now())
 
     def owe_items(self, principal: Principal, items: int) -> None:
         """Charge an admitted question for its items, once their number is known."""

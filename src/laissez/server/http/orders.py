@@ -35,7 +35,7 @@ from laissez.wire.views import BatchDone, BatchItem, LeaseDone, OrderDone, Price
 
 # between a request's id and the number of one of its commands; no client's own id may hold it
 PART = "\t"
-ENTERED_AT_ONCE = 16  # commands at one time of the clock: less than a millisecond of work
+ENTERED_AT_ONCE = 16  # commands before others have their turn: less than a millisecond of work
 
 
 def place(call: Call) -> Answer:
@@ -226,11 +226,10 @@ async def enter_all(
         async for part in Background(gateway.clock, NO_REST).parts(numbered, ENTERED_AT_ONCE):
             call.check_in_force()
             gateway.admission.check_journal()
-            at = gateway.clock.now()
             for index, command in part:
                 id = call.key if index == 0 or not call.key else f"{call.key}{PART}{index}"
                 request = Request(principal.holder, principal.key, id, body, command)
-                outcome, is_repeat = gateway.submit(request, at)
+                outcome, is_repeat = gateway.submit(request, gateway.clock.now())
                 replayed = replayed and is_repeat
                 applied.append(outcome)
                 gateway.admission.promised -= 1
