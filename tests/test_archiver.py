@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from laissez.journal import Base, Reader, archive, snapshots
+from laissez.journal import Position, Reader, archive, snapshots
 from laissez.journal.format import archives
 from laissez.journal.verify import verify
 from laissez.server.data_folder import Replaying, exchange_after, open_folder
@@ -25,7 +25,7 @@ RETAIN_US = 2 * DAY_US
 pytestmark = pytest.mark.once
 
 
-async def in_loop(folder: Path, before_us: int) -> Base | None:
+async def in_loop(folder: Path, before_us: int) -> Position | None:
     return archive.make(folder, before_us)
 
 

@@ -26,13 +26,13 @@ from journal_sum import (
 )
 from laissez.cli.journal import summary
 from laissez.journal import (
-    Base,
     Entry,
     GroupCommit,
     Journal,
     JournalDamaged,
     JournalExists,
     JournalForeign,
+    Position,
     Reader,
     archive,
     disk,
@@ -60,7 +60,7 @@ def with_snapshots(folder: Path, *seqs: int) -> Sum:
     return machine
 
 
-def cut(folder: Path, before_us: int = EVERYTHING) -> Base | None:
+def cut(folder: Path, before_us: int = EVERYTHING) -> Position | None:
     with Journal.open(folder) as journal:
         until = archive.make(folder, before_us)
         while until and not journal.cut(until):
@@ -325,8 +325,8 @@ def test_a_new_journal_is_not_made_beside_archives(tmp_path: Path) -> None:
     ("value", "message"),
     [
         (b"", "where its entries begin is missing"),
-        (Base(0, bytes(32)).packed(), "is not what was written"),
-        (Base(10, bytes(32)).packed(), "begins after entry 10, and it holds entry 1"),
+        (Position(0, bytes(32)).packed(), "is not what was written"),
+        (Position(10, bytes(32)).packed(), "begins after entry 10, and it holds entry 1"),
     ],
 )
 def test_a_damaged_base_is_refused(tmp_path: Path, value: bytes, message: str) -> None:
@@ -340,7 +340,7 @@ def test_a_damaged_base_is_refused(tmp_path: Path, value: bytes, message: str) -
 def test_a_base_without_entries_is_refused(tmp_path: Path) -> None:
     Journal.create(tmp_path, GENESIS).close()
     with closing(sqlite3.connect(tmp_path / "journal.db", isolation_level=None)) as connection:
-        value = Base(3, bytes(32)).packed()
+        value = Position(3, bytes(32)).packed()
         connection.execute("UPDATE meta SET value = ? WHERE key = 'base'", (value,))
     with pytest.raises(JournalDamaged, match="begins after entry 3 and holds none"):
         Journal.open(tmp_path)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from typing import Any, Self, TypeVar
 
 import httpx
@@ -130,21 +131,13 @@ def _arguments(request: Request[Any]) -> dict[str, Any]:
     }
 
 
-class _Pagination:
-    """The request for the next page of a list, and how many items are still wanted."""
-
-    def __init__(self, request: Request[Page[T]]) -> None:
-        self.request: Request[Page[Any]] | None = None if request.items_max == 0 else request
-        self._left = request.items_max
-
-    def take(self, page: Page[T]) -> tuple[T, ...]:
-        items = page.data if self._left is None else page.data[: self._left]
-        if self._left is not None:
-            self._left -= len(items)
-        is_done = not page.has_more or not page.data or self._left == 0
-        if self.request is not None:
-            self.request = None if is_done else self.request.next_page(page.cursor)
-        return items
+def _next_page(request: Request[Page[T]], page: Page[T]) -> Request[Page[T]] | None:
+    """The request for the page after `page`, or None if the list is complete."""
+    left = None if request.items_max is None else max(0, request.items_max - len(page.data))
+    if not page.has_more or not page.data or left == 0:
+        return None
+    params = {**request.params, "cursor": page.cursor or ""}
+    return replace(request, params=params, items_max=left)
 
 
 class Client(_RestApi, Blocking):
@@ -208,9 +201,11 @@ class Client(_RestApi, Blocking):
             return error
 
     def _paginate(self, request: Request[Page[T]]) -> Iterator[T]:
-        pages = _Pagination(request)
-        while pages.request is not None:
-            yield from pages.take(self.request(pages.request))
+        following = None if request.items_max == 0 else request
+        while following is not None:
+            page = self.request(following)
+            yield from page.data[: following.items_max]
+            following = _next_page(following, page)
 
 
 class AsyncClient(_RestApi, Asynchronous):
@@ -272,7 +267,9 @@ class AsyncClient(_RestApi, Asynchronous):
             return error
 
     async def _paginate(self, request: Request[Page[T]]) -> AsyncIterator[T]:
-        pages = _Pagination(request)
-        while pages.request is not None:
-            for item in pages.take(await self.request(pages.request)):
+        following = None if request.items_max == 0 else request
+        while following is not None:
+            page = await self.request(following)
+            for item in page.data[: following.items_max]:
                 yield item
+            following = _next_page(following, page)

@@ -36,7 +36,7 @@ _NOT_READY: Final = frozenset({503})
 
 
 def me() -> Request[views.Me]:
-    """Who the key belongs to and what it may do."""
+    """The holder and the scopes of the key."""
     return get("/v1/me", views.Me)
 
 
@@ -220,7 +220,8 @@ def set_own_caps(
 
 
 def spending() -> Request[Page[figures.Spending]]:
-    """What every tenant owes, is charged now, and may be charged at most, for the operator."""
+    """The debt, the current rate and the highest possible rate of every tenant, for the
+    operator."""
     return get_list("/v1/spending", figures.Spending)
 
 
@@ -244,7 +245,7 @@ def create_webhook(
     idempotency_key: str | None = None,
 ) -> Request[Webhook]:
     """Send your events, all or only some types, to a URL: from now on, or those after number
-    `after`, which takes a key with the scope to read. Its `secret` is shown only this once."""
+    `after`, for which the key needs the scope to read. The `secret` is shown only this once."""
     body = WebhookBody(url, None if types is None else tuple(types), after)
     return change("POST", "/v1/webhooks", Webhook, idempotency_key, body)
 
@@ -267,7 +268,7 @@ def rotate_webhook_secret(id: str, *, idempotency_key: str | None = None) -> Req
 
 
 def redeliver(id: str, after: int, *, idempotency_key: str | None = None) -> Request[views.Done]:
-    """Send everything after event number `after` again. It takes a key with the scope to read."""
+    """Send all events after number `after` again. The key needs the scope to read."""
     path = f"/v1/webhooks/{segment(id)}/redeliver"
     return change("POST", path, views.Done, idempotency_key, RedeliverBody(after))
 
@@ -298,7 +299,7 @@ def market_history() -> Request[figures.MarketHistory]:
 
 
 def preview(commands: Iterable[OperatorCommand]) -> Request[figures.PreviewDone]:
-    """What commands of the operator would do if they were carried out now, in this order. Nothing
+    """The effects of the operator's commands if they were carried out now, in this order. Nothing
     changes, so there is no idempotency key."""
     body = msgspec.json.encode(figures.Preview(tuple(commands)))
     return Request("POST", "/v1/preview", decoder(figures.PreviewDone), body=body)
@@ -420,7 +421,7 @@ def issue_key(
 ) -> Request[views.Key]:
     """Issue a key to a tenant, or to the operator. By default it has every scope of its holder.
 
-    Only the first answer holds the `secret`. It is None if that answer was lost on its way, or if
+    Only the first answer holds the `secret`. It is None if that answer was lost, or if
     `idempotency_key` repeats an earlier call."""
     if scopes is None:
         scopes = ("read", "operate") if tenant is None else ("read", "trade")

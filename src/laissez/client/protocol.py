@@ -5,7 +5,7 @@ again in order and with the same ids; the server repeats its first answer to tho
 are numbered: a number seen before is ignored, and a gap means that a new connection must resume. So
 every command is carried out at most once, and every event is delivered once and in order.
 
-Feed it frames and take frames from it: any history can be tried in a test.
+Frames go in and come out, so a test can play any history.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import secrets
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Final, Protocol, get_args
 
 import msgspec
@@ -54,16 +55,14 @@ class Waiter(Protocol):
     def set_exception(self, exception: Any, /) -> None: ...
 
 
+@dataclass(slots=True)
 class _Pending:
     """A message that awaits its answer, encoded once however often it is sent."""
 
-    __slots__ = ("content", "is_question", "waiter", "was_sent")
-
-    def __init__(self, content: bytes, is_question: bool, waiter: Waiter) -> None:
-        self.content = content
-        self.is_question = is_question
-        self.waiter = waiter
-        self.was_sent = False
+    content: bytes
+    is_question: bool
+    waiter: Waiter
+    was_sent: bool = False
 
 
 class SessionProtocol:
@@ -120,7 +119,7 @@ class SessionProtocol:
         return bool(self._unsent) and self._window() > 0
 
     def _window(self) -> int:
-        """How many more messages may be in flight. None may once the server said it is closing."""
+        """The number of messages that may still be sent; 0 once the server is closing."""
         in_flight = len(self._pending) - len(self._unsent)
         return 0 if self._is_closing else self._in_flight_max - in_flight
 

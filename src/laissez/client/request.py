@@ -10,7 +10,7 @@ import functools
 import re
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from typing import Final, TypeAlias, TypeVar
@@ -54,9 +54,6 @@ class Request(Answerable[T]):
         if self.idempotency_key is not None:
             headers["Idempotency-Key"] = self.idempotency_key
         return headers
-
-    def next_page(self, cursor: str | None) -> Request[T]:
-        return replace(self, params={**self.params, "cursor": cursor or ""})
 
 
 def get(path: str, kind: type[T], **params: str | None) -> Request[T]:

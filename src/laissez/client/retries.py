@@ -43,8 +43,8 @@ _PROBLEM: Final = msgspec.json.Decoder(Problem)
 
 
 def backoff_s(attempts: int, error: LaissezError) -> float:
-    """The delay after so many failed attempts: exponential, with jitter, and longer than the
-    server's `retry_after`."""
+    """The delay after `attempts` failures: exponential, with jitter, and longer than the server's
+    `retry_after`."""
     longest: float = min(DELAY_MAX_S, DELAY_FIRST_S * 2 ** min(attempts, 16))
     return _retry_after_s(error) + random.uniform(longest / 2, longest)
 

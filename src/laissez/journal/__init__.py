@@ -22,13 +22,12 @@ from laissez.journal.errors import (
     JournalMissing,
     SnapshotUnusable,
 )
-from laissez.journal.format import Base, Entry, Filed, Group, Tail
+from laissez.journal.format import Entry, Filed, Group, Position, Tail
 from laissez.journal.reader import Reader
 from laissez.journal.recovery import Machine, Recovered, recover
 from laissez.journal.store import Journal
 
 __all__ = [
-    "Base",
     "CommitQueue",
     "Diverged",
     "Document",
@@ -46,6 +45,7 @@ __all__ = [
     "JournalLocked",
     "JournalMissing",
     "Machine",
+    "Position",
     "Reader",
     "Recovered",
     "SnapshotUnusable",

@@ -31,7 +31,7 @@ from laissez.journal.format import (
     INSERT_DOCUMENT,
     INSERT_GROUP,
     SEQ_MAX,
-    Base,
+    Position,
     archives,
     connect,
     make_tables,
@@ -42,7 +42,7 @@ from laissez.journal.segment import Segment
 ARCHIVE_BYTES_MAX = 256 << 20  # of entries; a long history becomes several archives
 
 
-def make(folder: Path, before_us: int, bytes_max: int = ARCHIVE_BYTES_MAX) -> Base | None:
+def make(folder: Path, before_us: int, bytes_max: int = ARCHIVE_BYTES_MAX) -> Position | None:
     """Archive groups whose entries are all older than `before_us`. Returns how far the live file
     may be cut, or None if there is nothing to move."""
     with Reader(folder) as live:
@@ -65,23 +65,23 @@ def make(folder: Path, before_us: int, bytes_max: int = ARCHIVE_BYTES_MAX) -> Ba
     return end
 
 
-def unfinished(folder: Path, base: Base) -> bool:
+def unfinished(folder: Path, base: Position) -> bool:
     """Whether an archive and the live file share groups, so that a cut must be resumed."""
     return _newest_beyond(folder, base) is not None
 
 
-def _newest_beyond(folder: Path, base: Base) -> Path | None:
+def _newest_beyond(folder: Path, base: Position) -> Path | None:
     for path in archives(folder)[-1:]:
         with closing(Segment(path)) as newest:
             return path if newest.tail().last > base.seq else None
     return None
 
 
-def _checked(path: Path, live: Reader) -> Base:
+def _checked(path: Path, live: Reader) -> Position:
     """The end of an archive whose groups are still in the live file; both must hold the same."""
     with closing(Segment(path)) as archive:
         last, head, _ = archive.tail()
-        end = Base(last, head)
+        end = Position(last, head)
         archive.check_file()
         _check_whole(archive, archive.base(), end)
     if archive.start != live.start or live.chain_at(last) != head:
@@ -92,15 +92,15 @@ def _checked(path: Path, live: Reader) -> Base:
     return end
 
 
-def _check_whole(segment: Segment, base: Base, end: Base) -> None:
+def _check_whole(segment: Segment, base: Position, end: Position) -> None:
     found = base
     for group in segment.groups(base.seq + 1, SEQ_MAX):
-        found = Base(group.last, group.chain)
+        found = Position(group.last, group.chain)
     if (segment.base(), found) != (base, end):
         raise JournalDamaged(f"entries {base.seq + 1} to {end.seq}", "their archive lacks some")
 
 
-def _copy(live: Reader, path: Path, before_us: int, bytes_max: int) -> Base:
+def _copy(live: Reader, path: Path, before_us: int, bytes_max: int) -> Position:
     """Copy the movable groups into a new file; returns where they end."""
     base, limit = live.base(), _movable(live)
     remove(path)
@@ -118,7 +118,7 @@ def _copy(live: Reader, path: Path, before_us: int, bytes_max: int) -> Base:
                 break
             target.execute(INSERT_GROUP, (group.first, group.count, group.chain, group.packed))
             target.executemany(INSERT_DOCUMENT, group.documents)
-            end = Base(group.last, group.chain)
+            end = Position(group.last, group.chain)
         target.execute("COMMIT")
     return end
 

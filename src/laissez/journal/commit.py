@@ -15,7 +15,7 @@ from typing import Self
 
 from laissez.exchange.events import Document
 from laissez.journal.errors import JournalFailed
-from laissez.journal.format import Base, Entry
+from laissez.journal.format import Entry, Position
 from laissez.journal.store import Journal
 
 __all__ = ["ENTRIES_PER_GROUP_MAX", "CommitQueue", "GroupCommit"]
@@ -43,7 +43,7 @@ class CommitQueue:
         self._last = journal.last
         self.last_at = journal.last_at  # of the last entry queued
         self._waiting: list[tuple[Entry, Sequence[Document]]] = []
-        self._cut: Base | None = None  # the end of a cut under way
+        self._cut: Position | None = None  # the end of a cut under way
         self._asleep = True
         self._closing = False
 
@@ -75,7 +75,7 @@ class CommitQueue:
     def cutting(self) -> bool:
         return self._cut is not None
 
-    def cut(self, until: Base) -> None:
+    def cut(self, until: Position) -> None:
         """Cut archived groups up to `until` off the live file, piece by piece between commits.
         `close` does not wait for the cut; the next start resumes it."""
         self._cut = until

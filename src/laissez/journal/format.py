@@ -14,7 +14,7 @@ import sqlite3
 from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 from urllib.parse import quote
 
 import msgspec
@@ -102,14 +102,18 @@ class Group(msgspec.Struct, frozen=True, dict=True):
         return f"entries {self.first} to {self.last}"
 
 
-class Base(NamedTuple):
-    """Where a file begins: the entry before its first one, and the link there."""
+class Position(NamedTuple):
+    """An entry and the link of the chain there. A file's base is the entry before its first."""
 
     seq: int
     link: bytes
 
     def packed(self) -> bytes:
         return _number(self.seq) + self.link
+
+    @classmethod
+    def unpacked(cls, packed: bytes) -> Self:
+        return cls(int.from_bytes(packed[:8], "big"), packed[8:])
 
 
 class Tail(NamedTuple):
@@ -154,7 +158,7 @@ def archives(folder: Path) -> list[Path]:
 
 
 def make_tables(
-    connection: sqlite3.Connection, genesis: bytes, identity: bytes, created: bytes, base: Base
+    connection: sqlite3.Connection, genesis: bytes, identity: bytes, created: bytes, base: Position
 ) -> None:
     """Lay out a new file, in one transaction."""
     meta = {

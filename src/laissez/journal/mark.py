@@ -13,20 +13,14 @@ from __future__ import annotations
 import hashlib
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
 
 from laissez.journal.disk import map_file, read_or_empty, write_atomically
 from laissez.journal.errors import JournalDamaged
-from laissez.journal.format import LINK_BYTES
+from laissez.journal.format import LINK_BYTES, Position
 
 MARK = "journal.mark"
 _CHECK_BYTES = 24
 _SLOT_BYTES = 8 + LINK_BYTES + _CHECK_BYTES
-
-
-class Mark(NamedTuple):
-    seq: int
-    link: bytes
 
 
 class MarkFile:
@@ -37,7 +31,7 @@ class MarkFile:
         data = read_or_empty(path)
         marks = _marks(data)
         if len(data) != 2 * _SLOT_BYTES or marks == [None, None]:
-            write_atomically(path, 2 * _slot(seq, link))
+            write_atomically(path, 2 * _slot(Position(seq, link)))
         self._map = map_file(path)
         # the older slot is written first
         self._turn = marks.index(min(marks, key=lambda mark: mark.seq if mark else -1))
@@ -45,7 +39,7 @@ class MarkFile:
 
     def write(self, seq: int, link: bytes) -> None:
         begin = self._turn * _SLOT_BYTES
-        self._map[begin : begin + _SLOT_BYTES] = _slot(seq, link)
+        self._map[begin : begin + _SLOT_BYTES] = _slot(Position(seq, link))
         self._turn = 1 - self._turn
 
     def close(self) -> None:
@@ -54,7 +48,7 @@ class MarkFile:
         self._map.close()
 
 
-def read(folder: Path) -> Mark | None:
+def read(folder: Path) -> Position | None:
     """The newest mark, or None if none was ever made."""
     path = folder / MARK
     data = read_or_empty(path)
@@ -68,15 +62,15 @@ def read(folder: Path) -> Mark | None:
     return max(marks, default=None)
 
 
-def _marks(data: bytes) -> list[Mark | None]:
+def _marks(data: bytes) -> list[Position | None]:
     return [_mark(data[begin : begin + _SLOT_BYTES]) for begin in (0, _SLOT_BYTES)]
 
 
-def _mark(slot: bytes) -> Mark | None:
-    mark = Mark(int.from_bytes(slot[:8], "big"), slot[8 : 8 + LINK_BYTES])
-    return mark if slot == _slot(*mark) else None
+def _mark(slot: bytes) -> Position | None:
+    mark = Position.unpacked(slot[: 8 + LINK_BYTES])
+    return mark if slot == _slot(mark) else None
 
 
-def _slot(seq: int, link: bytes) -> bytes:
-    noted = seq.to_bytes(8, "big") + link
-    return noted + hashlib.sha256(noted).digest()[:_CHECK_BYTES]
+def _slot(mark: Position) -> bytes:
+    packed = mark.packed()
+    return packed + hashlib.sha256(packed).digest()[:_CHECK_BYTES]

@@ -17,10 +17,10 @@ from laissez.journal.format import (
     ARCHIVES,
     DATABASE,
     SEQ_MAX,
-    Base,
     Entry,
     Filed,
     Group,
+    Position,
     Tail,
     archives,
 )
@@ -61,7 +61,7 @@ class Reader:
 
     # Entries
 
-    def base(self) -> Base:
+    def base(self) -> Position:
         """Where the oldest file begins."""
         return min(segment.base() for segment in self._segments())
 

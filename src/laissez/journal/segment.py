@@ -31,9 +31,9 @@ from laissez.journal.format import (
     LINK_BYTES,
     SCHEMA,
     SEQ_MAX,
-    Base,
     Filed,
     Group,
+    Position,
     Tail,
     connect,
     group_link,
@@ -95,15 +95,15 @@ class Segment:
 
     # Entries
 
-    def base(self) -> Base:
+    def base(self) -> Position:
         """Where this file begins. Read each time: a running server moves the base."""
         [(packed,)] = self._query("SELECT (SELECT value FROM meta WHERE key = 'base')")
         return self._base(packed)
 
-    def _base(self, packed: object) -> Base:
+    def _base(self, packed: object) -> Position:
         if type(packed) is not bytes or len(packed) != 8 + LINK_BYTES:
             raise self._bad_header("where its entries begin is missing")
-        base = Base(int.from_bytes(packed[:8], "big"), packed[8:])
+        base = Position.unpacked(packed)
         if base.seq > SEQ_MAX or (base.seq == 0 and base.link != self.start):
             raise self._bad_header("where its entries begin is not what was written")
         return base

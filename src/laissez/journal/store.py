@@ -43,9 +43,9 @@ from laissez.journal.format import (
     DATABASE,
     INSERT_DOCUMENT,
     INSERT_GROUP,
-    Base,
     Entry,
     Filed,
+    Position,
     archives,
     connect,
     group_link,
@@ -152,7 +152,7 @@ class Journal:
         assert self._mark is not None
         self._mark.write(self.last, link)
 
-    def cut(self, until: Base) -> bool:
+    def cut(self, until: Position) -> bool:
         """Delete one piece of the archived groups up to `until`; returns whether the cut is
         complete. The base moves in the same transaction, so a crash leaves no gap in the chain."""
         with self._writing() as connection:
@@ -193,7 +193,7 @@ class Journal:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _next_base(self, connection: sqlite3.Connection, until: Base) -> Base:
+    def _next_base(self, connection: sqlite3.Connection, until: Position) -> Position:
         """The base after one more piece of a cut."""
         rows = connection.execute(
             "SELECT first, count, chain, length(entries) FROM groups WHERE first <= ? ORDER BY"
@@ -206,7 +206,7 @@ class Journal:
             size += length
             if size > CUT_BYTES and base != self.base:
                 break
-            base = Base(first + count - 1, link)
+            base = Position(first + count - 1, link)
         assert base.seq < self.last, "a cut leaves a group"
         assert base.seq <= until.seq and (base.seq < until.seq or base == until), (
             "a cut ends where an archive ends"
@@ -328,7 +328,7 @@ def _make_database(folder: Path, genesis: bytes, identity: bytes, created: bytes
     for left in ("", "-journal", "-wal", "-shm"):
         remove(folder / f"{DATABASE}.new{left}")
     create(path)
-    base = Base(0, start_link(genesis, identity, created))
+    base = Position(0, start_link(genesis, identity, created))
     with closing(connect(path, "rw")) as connection:
         make_tables(connection, genesis, identity, created, base)
         wal.turn_on(connection)

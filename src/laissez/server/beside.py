@@ -96,7 +96,7 @@ class Beside:
         return await asyncio.shield(loop.run_in_executor(self._thread, self.transact, work))
 
     def transact(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Run `work` in one durable transaction. On `BesideFailed` nothing was changed."""
+        """Run `work` in one durable transaction, or raise `BesideFailed`."""
         with self._lock:
             try:
                 if self._connection is None:

@@ -33,7 +33,15 @@ from laissez.exchange.commands import (
 )
 from laissez.exchange.events import Applied
 from laissez.exchange.exchange import Exchange
-from laissez.journal import Base, CommitQueue, Entry, GroupCommit, Journal, JournalFailed, Reader
+from laissez.journal import (
+    CommitQueue,
+    Entry,
+    GroupCommit,
+    Journal,
+    JournalFailed,
+    Position,
+    Reader,
+)
 from laissez.market.commands import AdvanceTime
 from laissez.server.admission import Admission, failed
 from laissez.server.audit.refusals import Refusals
@@ -302,7 +310,7 @@ class Gateway:
         """A reader for long reads in another thread. It also reads archives."""
         return self._journal.reader(archived=True)
 
-    def cut(self, until: Base) -> None:
+    def cut(self, until: Position) -> None:
         """Delete the entries up to there, which an archive holds."""
         if self.failure is None:
             self._commit.cut(until)

@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
-from laissez.journal import Base, Journal, JournalError, archive, snapshots
+from laissez.journal import Journal, JournalError, Position, archive, snapshots
 from laissez.server.forked import Copy, CopyFailed
 from laissez.server.gateway import Gateway
 from laissez.server.settings import Journal as JournalSettings
@@ -143,10 +143,10 @@ class Snapshotter:
 # -- archives
 
 # Archives what is older than a time; returns how far the live file may be cut.
-MakeArchive: TypeAlias = Callable[[Path, int], Awaitable[Base | None]]
+MakeArchive: TypeAlias = Callable[[Path, int], Awaitable[Position | None]]
 
 
-async def in_child(folder: Path, before_us: int) -> Base | None:
+async def in_child(folder: Path, before_us: int) -> Position | None:
     """In a process of its own: copying in a thread would keep the loop from the interpreter."""
     child = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "laissez.journal.archive", str(folder), str(before_us)),
@@ -163,7 +163,7 @@ async def in_child(folder: Path, before_us: int) -> Base | None:
     if child.returncode:
         raise JournalError(mistakes.decode(errors="replace").strip())
     seq, _, link = said.decode().strip().partition(" ")
-    return Base(int(seq), bytes.fromhex(link)) if seq else None
+    return Position(int(seq), bytes.fromhex(link)) if seq else None
 
 
 class Archiver:
