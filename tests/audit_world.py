@@ -13,7 +13,7 @@ from laissez.market import Market, Topology
 from laissez.market.commands import SetFloor
 from laissez.server.audit import digests as days
 from laissez.server.audit import log
-from laissez.server.audit.log import Digest, End, day_of, read, rows, start
+from laissez.server.audit.log import Digest, End, day_of, decode_line, rows, start
 from laissez.server.audit.refusals import DAY_US, Line
 from laissez.server.beside import FILE, Beside, reading
 from laissez.server.data_folder import Replaying
@@ -88,11 +88,11 @@ def stored(folder: Path, table: str) -> dict[int, bytes]:
 
 
 def lines(folder: Path) -> list[Line]:
-    return [read(line, Line, None) for line in stored(folder, "refusals").values()]
+    return [decode_line(line, Line, None) for line in stored(folder, "refusals").values()]
 
 
 def digests(folder: Path) -> list[Digest]:
-    return [read(line, Digest, None) for line in stored(folder, "digests").values()]
+    return [decode_line(line, Digest, None) for line in stored(folder, "digests").values()]
 
 
 Rows = dict[int, bytes]

@@ -14,7 +14,7 @@ from audit_world import lines, stored
 from laissez.server.audit.log import CUT, LOST, start
 from laissez.server.audit.refusals import DAY_US, Line, Refusals
 from laissez.server.audit.verify import verify
-from laissez.server.audit.view import Acted, Wanted, acted
+from laissez.server.audit.view import Filter, Record, records
 from laissez.server.audit.writer import AuditWriter
 from laissez.server.auth import Principal
 from laissez.server.beside import FILE
@@ -221,7 +221,7 @@ def test_who_signed_in_and_out_is_logged_with_the_address_and_is_no_refusal(tmp_
         assert {(key, "127.0.0.1")} == {
             (line.key, line.address) for line in lines(folder)
         } and 0 == world.gateway.refusals.noted
-        assert [] == list(acted(folder, Wanted(refused_only=True)))
+        assert [] == list(records(folder, Filter(refused_only=True)))
 
     folder = tmp_path / "data"
     with_service(folder, story)
@@ -236,7 +236,7 @@ def test_the_view_shows_what_was_done_and_refused_in_the_order_of_time(tmp_path:
         await world.ask("bob", "GET", "/v1/tenants")
         await world.ask("bob", "DELETE", f"/v1/orders/{no_order('bob')}", key="k")
         await keeper_of(world).write()
-        found = list(acted(folder, Wanted()))
+        found = list(records(folder, Filter()))
         assert [one.at for one in found] == sorted(one.at for one in found)
         assert [
             ("place_order", "done", "ann"),
@@ -245,19 +245,19 @@ def test_the_view_shows_what_was_done_and_refused_in_the_order_of_time(tmp_path:
         ] == [(one.operation, one.outcome, one.holder) for one in found[-3:]]
         assert ("order.placed", "lease.started") == found[-3].events and "k" == found[-1].id
 
-        def of(wanted: Wanted) -> list[Acted]:
-            return list(acted(folder, wanted))
+        def of(wanted: Filter) -> list[Record]:
+            return list(records(folder, wanted))
 
         assert (
             found[-2:]
-            == of(Wanted(tenant="bob", refused_only=True))
-            == of(Wanted(key=found[-1].key))
+            == of(Filter(tenant="bob", refused_only=True))
+            == of(Filter(key=found[-1].key))
         )
-        assert found[-1:] == of(Wanted(code="not_your_order"))
+        assert found[-1:] == of(Filter(code="not_your_order"))
         now = world.gateway.clock.now()
-        assert [] == of(Wanted(since=now)) and found == of(Wanted(until=now))
+        assert [] == of(Filter(since=now)) and found == of(Filter(until=now))
         assert {"create_tenant", "issue_key"} == {
-            one.operation for one in of(Wanted(tenant="bob")) if one.about == "bob"
+            one.operation for one in of(Filter(tenant="bob")) if one.about == "bob"
         }
 
     folder = tmp_path / "data"

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from audit_world import BEGAN, DAYS, append, change, lines, made, noted
 from audit_world import remove as remove_lines
 from laissez.cli.audit import app
-from laissez.server.audit.log import REMOVED, written
+from laissez.server.audit.log import REMOVED, encode_line
 from laissez.server.audit.refusals import DAY_US, Line
 from laissez.server.audit.verify import Verdict, verify
 from laissez.units import format_time
@@ -110,7 +110,7 @@ def test_a_line_whose_time_is_none_tells_of_no_removal(folder: Path) -> None:
     remove(folder, day=93, keep_days=90)
     before, last = lines(folder)[-2:]
     date = last.at[:10]
-    forged, _ = written(
+    forged, _ = encode_line(
         Line(14, f"{date}T99:00:00.000000Z", REMOVED, until=LAST, keep_days=90), before.chain
     )
     change(folder, "refusals", lambda rows: {**rows, 14: forged})

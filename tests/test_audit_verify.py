@@ -42,7 +42,7 @@ from laissez.journal import Entry, Reader, snapshots
 from laissez.journal.backup import backup
 from laissez.journal.format import group_link, pack
 from laissez.market.commands import Alternative, PlaceOrder, SetFloor
-from laissez.server.audit.log import REMOVED, copy, day_of, read, start, written
+from laissez.server.audit.log import REMOVED, copy, day_of, decode_line, encode_line, start
 from laissez.server.audit.refusals import DAY_US, Line
 from laissez.server.audit.verify import KeptUnreadable, verify
 from laissez.server.audit.writer import AuditWriter
@@ -137,10 +137,10 @@ def test_a_line_that_was_recomputed_with_all_that_follow_is_found_by_the_digest_
     folder: Path,
 ) -> None:
     def forged(rows: Rows) -> Rows:
-        before = read(rows[3], Line, None).chain
+        before = decode_line(rows[3], Line, None).chain
         for n in (4, 5, 6):
-            line = read(rows[n].replace(b"ann", b"bob"), Line, None)
-            rows[n], before = written(line, before)
+            line = decode_line(rows[n].replace(b"ann", b"bob"), Line, None)
+            rows[n], before = encode_line(line, before)
         return rows
 
     change(folder, "refusals", forged)
@@ -352,7 +352,7 @@ def test_a_digest_that_says_what_cannot_be_is_told(
     folder: Path, forged: dict[str, str | int], found: str
 ) -> None:
     made_up = msgspec.structs.replace(digests(folder)[0], **forged)
-    line, _ = written(made_up, start(identity_of(folder)))
+    line, _ = encode_line(made_up, start(identity_of(folder)))
     change(folder, "digests", lambda rows: {1: line})
     assert problems(folder)[0].startswith(f"digests, {found}")
 

@@ -195,7 +195,7 @@ def test_what_is_kept_of_a_webhook_that_is_gone_is_removed_at_the_next_start(
     tmp_path: Path,
 ) -> None:
     beside = Beside(tmp_path / FILE, ORIGIN)
-    asyncio.run(Cursors(beside).bury("whk_x", Cursor(1, 1, 1), [letter(1)]))
+    asyncio.run(Cursors(beside).add_letters("whk_x", Cursor(1, 1, 1), [letter(1)]))
     asyncio.run(Cursors(beside).save({"whk_y": Cursor(1, 1, 1)}))
     assert {"whk_y"} == Cursors(beside).load(["whk_y"]).keys()
     assert {"whk_y"} == Cursors(beside).load(["whk_x", "whk_y"]).keys()
@@ -268,13 +268,13 @@ def test_so_many_dead_letters_are_kept_and_the_oldest_are_dropped_and_counted(
     async def story() -> None:
         cursors, most = Cursors(Beside(tmp_path / FILE, ORIGIN)), DEAD_LETTERS_MAX
         cursor = Cursor(1, 1, 0)
-        cursor = await cursors.bury("whk_x", cursor, [whole(n) for n in range(1, most + 1)])
+        cursor = await cursors.add_letters("whk_x", cursor, [whole(n) for n in range(1, most + 1)])
         assert (most, 0) == (cursor.letters, cursor.dropped)
-        cursor = await cursors.bury("whk_x", cursor, [whole(most + 1)])
+        cursor = await cursors.add_letters("whk_x", cursor, [whole(most + 1)])
         assert (most, 1) == (cursor.letters, cursor.dropped)
         assert 2 == (await cursors.letters("whk_x"))[0].n
         # once more, after a crash
-        cursor = await cursors.bury("whk_x", cursor, [whole(most + 1), whole(most + 2)])
+        cursor = await cursors.add_letters("whk_x", cursor, [whole(most + 1), whole(most + 2)])
         kept = await cursors.letters("whk_x")
         assert [*range(3, most + 3)] == [one.n for one in kept]
         assert {"whk_x": cursor} == cursors.load(["whk_x"])
@@ -287,7 +287,7 @@ def test_a_page_of_dead_letters_costs_as_much_as_all_of_them(tmp_path: Path) -> 
         made = await hooks.create()
         endpoint = hooks.running._endpoints.of(hooks.world.gateway.exchange.webhooks.live["ann", 1])
         hooks.running._endpoints.all[made["id"]] = endpoint
-        endpoint.cursor = await hooks.running._cursors.bury(
+        endpoint.cursor = await hooks.running._cursors.add_letters(
             made["id"], endpoint.cursor, [letter(n) for n in range(1, 201)]
         )
         before = hooks.world.gateway.admission.question_limit("ann").remaining
@@ -307,11 +307,11 @@ def test_a_range_that_left_the_history_does_not_take_the_place_of_whole_letters(
 ) -> None:
     async def story() -> None:
         cursors, cursor = Cursors(Beside(tmp_path / FILE, ORIGIN)), Cursor(1, 1, 0)
-        await cursors.bury("whk_x", cursor, [whole(3), whole(5)])
+        await cursors.add_letters("whk_x", cursor, [whole(3), whole(5)])
         # after a crash, once more
-        await cursors.bury("whk_x", cursor, [DeadLetter(2, 5, None, GONE, AT)])
+        await cursors.add_letters("whk_x", cursor, [DeadLetter(2, 5, None, GONE, AT)])
         assert [whole(3), whole(5)] == await cursors.letters("whk_x")
-        await cursors.bury("whk_x", cursor, [DeadLetter(2, 9, None, GONE, AT)])
+        await cursors.add_letters("whk_x", cursor, [DeadLetter(2, 9, None, GONE, AT)])
         kept = await cursors.letters("whk_x")
         assert [(3, 3), (5, 5), (6, 9)] == [(one.n, one.last) for one in kept]
 
@@ -345,7 +345,7 @@ def test_a_deleted_webhook_leaves_nothing_though_its_letters_are_being_written(
 ) -> None:
     async def story() -> None:
         cursors = Cursors(Beside(tmp_path / FILE, ORIGIN))
-        writing = asyncio.create_task(cursors.bury("whk_x", Cursor(1, 1, 1), [letter(1)]))
+        writing = asyncio.create_task(cursors.add_letters("whk_x", Cursor(1, 1, 1), [letter(1)]))
         await asyncio.sleep(0)
         writing.cancel()
         await cursors.forget(["whk_x"])

@@ -19,7 +19,7 @@ from laissez.cli.tables import Column, show, show_json
 from laissez.journal import Reader
 from laissez.server.audit.log import rows
 from laissez.server.audit.verify import verify as verify_folder
-from laissez.server.audit.view import Acted, Wanted, acted
+from laissez.server.audit.view import Filter, Record, records
 from laissez.server.beside import FILE, reading
 from laissez.server.settings import read_settings
 from laissez.units import parse_time
@@ -101,7 +101,7 @@ def verify(
         raise typer.Exit(EXIT_FAILED)
 
 
-ACTED: list[Column[Acted]] = [
+RECORD_COLUMNS: list[Column[Record]] = [
     Column("AT", lambda one: one.at),
     Column("WHO", lambda one: one.holder),
     Column("KEY", lambda one: one.key or (f"{one.claimed}?" if one.claimed else "")),
@@ -137,7 +137,7 @@ def log_command(
 ) -> None:
     """Show who did what and with which outcome: what was carried out; and what was refused, and
     from where."""
-    wanted = Wanted(
+    wanted = Filter(
         0 if since is None else parse_time(since),
         None if until is None else parse_time(until),
         tenant,
@@ -148,12 +148,12 @@ def log_command(
     with progress() as bar:
         task = bar.add_task("entries", total=None)
         found = deque(
-            acted(
+            records(
                 folder_of(data), wanted, lambda done, of: bar.update(task, completed=done, total=of)
             ),
             maxlen=limit,
         )
-    show(list(found), ACTED, output, "nothing that matches")
+    show(list(found), RECORD_COLUMNS, output, "nothing that matches")
 
 
 @app.command()

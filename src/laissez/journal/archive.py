@@ -47,7 +47,7 @@ def make(folder: Path, before_us: int, bytes_max: int = ARCHIVE_BYTES_MAX) -> Po
     may be cut, or None if there is nothing to move."""
     with Reader(folder) as live:
         if done := _newest_beyond(folder, live.base()):
-            return _checked(done, live)
+            return _checked_end(done, live)
         base = live.base()
         path = folder / ARCHIVES / f"{base.seq + 1:016}.journal"
         fresh = path.with_name(f"{path.name}.new")
@@ -77,7 +77,7 @@ def _newest_beyond(folder: Path, base: Position) -> Path | None:
     return None
 
 
-def _checked(path: Path, live: Reader) -> Position:
+def _checked_end(path: Path, live: Reader) -> Position:
     """The end of an archive whose groups are still in the live file; both must hold the same."""
     with closing(Segment(path)) as archive:
         last, head, _ = archive.tail()

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from laissez.journal import snapshots
 from laissez.journal.disk import copy_file, create, fsync, make_folder, remove, rename
-from laissez.journal.errors import JournalExists, SnapshotUnusable, failing_as
+from laissez.journal.errors import JournalExists, SnapshotUnusable, disk_errors_as
 from laissez.journal.format import ARCHIVES, DATABASE, archives
 from laissez.journal.reader import Reader
 
@@ -32,7 +32,7 @@ def backup(
     if path.exists():
         raise JournalExists(f"{path} exists. A backup is made into a folder of its own.")
     fresh = path.with_name(f"{DATABASE}.new")
-    with failing_as(
+    with disk_errors_as(
         f"a backup cannot be made in {target}", "Make room, mend the disk, or name another folder."
     ):
         with Reader(folder) as reader:

@@ -65,7 +65,7 @@ class SnapshotUnusable(JournalError):
 
 
 @contextmanager
-def failing_as(problem: str, advice: str) -> Iterator[None]:
+def disk_errors_as(problem: str, advice: str) -> Iterator[None]:
     """Turn an error of the disk or of SQLite into a JournalError that says what to do."""
     try:
         yield

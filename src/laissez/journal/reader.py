@@ -83,7 +83,7 @@ class Reader:
         first = max(first, 1)
         before: Group | None = None
         while first <= last:
-            segment = self._beginning_before(first)
+            segment = self._segment_with(first)
             # Two files may hold the same groups, and must then agree on them.
             if before and segment.chain_at(before.last) not in (None, before.chain):
                 raise JournalForeign(
@@ -182,7 +182,7 @@ class Reader:
         answers = map(ask, reversed(self._archives.values()))
         return next((answer for answer in answers if answer is not None), None)
 
-    def _beginning_before(self, seq: int) -> Segment:
+    def _segment_with(self, seq: int) -> Segment:
         """The oldest segment that holds the entry, or the live one if the entry does not exist
         yet."""
         if self._live.base().seq < seq and not self._archives:

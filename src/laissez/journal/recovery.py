@@ -55,7 +55,9 @@ def recover(
         found = _from_snapshot(journal, live, restore, warnings)
     machine, seq = found or (begin(journal.genesis), 0)
     with journal.reader(archived=found is None) as reader:
-        for group in _up_to(journal, reader, reader.base() if found else Position(0, reader.start)):
+        for group in _groups_after(
+            journal, reader, reader.base() if found else Position(0, reader.start)
+        ):
             if group.last > seq:
                 replay(machine, group, after=seq)
             if on_progress:
@@ -88,7 +90,7 @@ def _compare(seq: int, at: int, stored: dict[str, bytes], made: tuple[Document, 
             raise Diverged(seq, at, f"document {name!r}", there, now)
 
 
-def _up_to(journal: Journal, reader: Reader, base: Position) -> Iterator[Group]:
+def _groups_after(journal: Journal, reader: Reader, base: Position) -> Iterator[Group]:
     """All groups after the base. They must end where the journal ended when it was opened."""
     last, head = base
     for group in reader.groups(last + 1, journal.last):

@@ -22,7 +22,7 @@ from laissez.journal.errors import (
     JournalForeign,
     JournalFormat,
     JournalMissing,
-    failing_as,
+    disk_errors_as,
 )
 from laissez.journal.format import (
     APPLICATION_ID,
@@ -51,7 +51,7 @@ _BACKWARDS = (
 )
 
 # Errors of the environment, such as busy, permissions or memory. They say nothing about the data.
-_CIRCUMSTANCES = frozenset(
+_ENVIRONMENT_ERRORS = frozenset(
     {
         sqlite3.SQLITE_BUSY,
         sqlite3.SQLITE_CANTOPEN,
@@ -81,7 +81,7 @@ class Segment:
                 f"{path} is not a journal: it has {size} bytes. Put back a backup, keeping this"
                 " folder."
             )
-        with self._damage_named():
+        with self._errors_named():
             self._connection = connect(path, "ro")
         try:
             self._check_kind()
@@ -218,7 +218,7 @@ class Segment:
         it can be read from read-only media."""
         # SQLite does not say which of the two files failed
         with (
-            failing_as(
+            disk_errors_as(
                 f"{self._path} could not be copied to {path}",
                 "Is there room, and is the journal sound? Verify it.",
             ),
@@ -335,16 +335,16 @@ class Segment:
             )
 
     def _query(self, sql: str, values: tuple[object, ...] = ()) -> list[tuple[Any, ...]]:
-        with self._damage_named():
+        with self._errors_named():
             return self._connection.execute(sql, values).fetchall()
 
     @contextmanager
-    def _damage_named(self) -> Iterator[None]:
+    def _errors_named(self) -> Iterator[None]:
         try:
             yield
         # SQLite's message may quote damaged text that cannot be decoded
         except (sqlite3.Error, UnicodeDecodeError) as error:
-            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _CIRCUMSTANCES:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _ENVIRONMENT_ERRORS:
                 raise JournalError(
                     f"{self._path} could not be read: {error}. Its folder must be readable and"
                     " writable."

@@ -38,7 +38,7 @@ from typing import Self
 from laissez.exchange.events import Document
 from laissez.journal import wal
 from laissez.journal.disk import create, fsync, make_folder, remove, rename, sync_parents
-from laissez.journal.errors import JournalExists, JournalFailed, failing_as
+from laissez.journal.errors import JournalExists, JournalFailed, disk_errors_as
 from laissez.journal.format import (
     DATABASE,
     INSERT_DOCUMENT,
@@ -91,7 +91,7 @@ class Journal:
         `created_us` can be given to make the same journal again."""
         identity = identity or secrets.token_bytes(16)
         created_us = time.time_ns() // 1000 if created_us is None else created_us
-        with failing_as(
+        with disk_errors_as(
             f"a journal cannot be made in {folder}",
             "Make room, mend the disk, or name another folder.",
         ):
@@ -108,11 +108,11 @@ class Journal:
         between."""
         _sync_name(folder)
         if (folder / wal.COPY).exists():
-            _put_log_back(folder)
+            _restore_log(folder)
         with Reader(folder) as reader:
             lock = Lock(folder)
             try:
-                with _failing_to_open(folder):
+                with _open_errors_named(folder):
                     return cls(folder, lock, reader)
             except BaseException:
                 lock.close()
@@ -122,7 +122,7 @@ class Journal:
         """Open the file for writing, after all checks. Every entry in it is durable on return."""
         if self._connection:
             return self._connection
-        with _failing_to_open(self.folder):
+        with _open_errors_named(self.folder):
             if self._synced < self.last:
                 wal.copy_log(self.folder)
             connection = wal.open_for_writing(self.folder)
@@ -250,8 +250,8 @@ class Journal:
         )
 
 
-def _failing_to_open(folder: Path) -> AbstractContextManager[None]:
-    return failing_as(
+def _open_errors_named(folder: Path) -> AbstractContextManager[None]:
+    return disk_errors_as(
         f"{folder / DATABASE} cannot be opened for writing", "Its folder must be writable."
     )
 
@@ -261,19 +261,19 @@ def _sync_name(folder: Path) -> None:
     log as soon as the file is opened. If the log alone survived a power failure, it would look like
     the remains of a lost journal."""
     if (folder / DATABASE).exists():
-        with failing_as(
+        with disk_errors_as(
             f"{folder} cannot be kept on the disk",
             "Mend the disk, or put the folder on another one.",
         ):
             fsync(folder)
 
 
-def _put_log_back(folder: Path) -> None:
+def _restore_log(folder: Path) -> None:
     with (
         closing(Lock(folder)),
-        failing_as(f"{folder / wal.LOG} cannot be written", "Make room, or mend the disk."),
+        disk_errors_as(f"{folder / wal.LOG} cannot be written", "Make room, or mend the disk."),
     ):
-        wal.put_back(folder)
+        wal.restore_log(folder)
 
 
 def _store(

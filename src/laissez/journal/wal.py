@@ -80,7 +80,7 @@ def copy_log(folder: Path) -> None:
         remove(folder / f"{COPY}.new")
 
 
-def put_back(folder: Path) -> None:
+def restore_log(folder: Path) -> None:
     """Restore the log if a checkpoint was interrupted. Repeating the checkpoint is harmless."""
     stored = read_or_empty(folder / COPY)
     check, log = stored[:_CHECK_BYTES], stored[_CHECK_BYTES:]

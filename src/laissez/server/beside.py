@@ -30,7 +30,7 @@ FILE = "beside.db"  # in the data folder
 APPLICATION_ID = 0x4C5A4253  # "LZBS", in the header of the file
 FORMAT = 2  # `user_version` in the header: raised when the tables change
 SUM_BYTES = 16
-MAY_PASS = {
+TEMPORARY_ERRORS = {
     sqlite3.SQLITE_PERM,
     sqlite3.SQLITE_BUSY,
     sqlite3.SQLITE_NOMEM,
@@ -138,7 +138,7 @@ class Beside:
             return _open(self._path, self.identity, checks=True)
         except (sqlite3.DatabaseError, Damaged) as error:
             path = self._path
-            if path is None or _may_pass(error):
+            if path is None or _is_temporary(error):
                 raise
             aside = _set_aside(path)
             self.set_aside = aside.name
@@ -178,8 +178,8 @@ def reading(path: Path, identity: bytes) -> Iterator[sqlite3.Connection]:
     """A consistent view of the file, even while a server writes it; empty if there is no file.
     Raises `BesideFailed`, also for SQLite errors inside the block."""
     try:
-        is_there = path.exists()
-        with closing(connect(path, "ro") if is_there else _open(None, identity)) as connection:
+        exists = path.exists()
+        with closing(connect(path, "ro") if exists else _open(None, identity)) as connection:
             check_origin(connection, identity)
             connection.execute("BEGIN")
             yield connection
@@ -237,9 +237,9 @@ def check_origin(connection: sqlite3.Connection, identity: bytes) -> None:
         raise Damaged("it belongs to another journal")
 
 
-def _may_pass(error: Exception) -> bool:
+def _is_temporary(error: Exception) -> bool:
     """Whether the error may be temporary, such as a full disk or a lock, and not damage."""
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF in MAY_PASS
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in TEMPORARY_ERRORS
 
 
 def _set_aside(path: Path) -> Path:

@@ -93,7 +93,7 @@ class Beside:
             if delivered > before.delivered and self._draw.random() < 0.5:
                 at = format_time(market.journal.last_at)
                 letter = DeadLetter(delivered, delivered, None, "not delivered in time", at)
-                cursor = await cursors.bury(id, cursor, [letter])
+                cursor = await cursors.add_letters(id, cursor, [letter])
                 self.kept.letters[id] = await cursors.letters(id)
             self.kept.cursors[id] = cursor
         await cursors.save(self.kept.cursors)

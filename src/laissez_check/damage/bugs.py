@@ -93,7 +93,9 @@ def seal_not_checked() -> list[Patch]:
 
 def digest_not_checked() -> list[Patch]:
     """One that can be read is taken for what was written."""
-    return [(digests, "read", lambda stored, kind, before: log.read(stored, kind, None))]
+    return [
+        (digests, "decode_line", lambda stored, kind, before: log.decode_line(stored, kind, None))
+    ]
 
 
 def any_line_goes_on() -> list[Patch]:

@@ -15,7 +15,16 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from laissez.journal import Reader
-from laissez.server.audit.log import Broken, Digest, End, day_of, follow, read, rows, written
+from laissez.server.audit.log import (
+    Broken,
+    Digest,
+    End,
+    day_of,
+    decode_line,
+    encode_line,
+    follow,
+    rows,
+)
 from laissez.server.audit.refusals import Line
 from laissez.server.data_folder import last_entry
 
@@ -41,8 +50,8 @@ def read_digests(connection: sqlite3.Connection, beginning: str) -> list[StoredD
     for n, stored in rows(connection, "digests"):
         digest, broken = None, ""
         try:
-            digest = read(stored, Digest, None)
-            read(stored, Digest, before)
+            digest = decode_line(stored, Digest, None)
+            decode_line(stored, Digest, before)
         except Broken as error:
             broken = str(error)
         follows = not broken and before is not None
@@ -93,7 +102,7 @@ def add_missing(
     }
     while (date := _next_day(reader, latest, sorted(ends))) is not None and date < today:
         unchained = _digest(reader, latest, date, ends.get(date), tail)
-        stored, chain = written(unchained, latest.chain)
+        stored, chain = encode_line(unchained, latest.chain)
         connection.execute("INSERT INTO digests VALUES (NULL, ?)", (stored,))
         latest = replace(unchained, chain=chain)
         made.append(latest)

@@ -76,14 +76,14 @@ def link(before: str, text: bytes) -> str:
     return hashlib.sha256(before.encode() + text).hexdigest()
 
 
-def written(line: L, before: str) -> tuple[bytes, str]:
+def encode_line(line: L, before: str) -> tuple[bytes, str]:
     """The line as stored, and its chain."""
     text = msgspec.json.encode(replace(line, chain="")).removesuffix(b"}")
     chain = link(before, text)
     return b"".join((text, MARK, chain.encode(), END)), chain
 
 
-def read(stored: bytes | None, kind: type[L], before: str | None) -> L:
+def decode_line(stored: bytes | None, kind: type[L], before: str | None) -> L:
     """Decode a stored line, and check its chain unless `before` is None."""
     text, mark, rest = (stored or b"").rpartition(MARK)
     if not mark or len(rest) != HASH_LENGTH + len(END) or not rest.endswith(END):
@@ -141,9 +141,9 @@ def follow(connection: sqlite3.Connection, end: End) -> Iterator[Found]:
     for n, stored in rows(connection, "refusals", end.n):
         line, broken = None, ""
         try:
-            line = read(stored, Line, None)
+            line = decode_line(stored, Line, None)
             _check_order(n, line, end)
-            read(stored, Line, end.chain or None)
+            decode_line(stored, Line, end.chain or None)
         except Broken as error:
             broken = str(error)
         yield Found(n, line, broken)
@@ -178,7 +178,7 @@ def append(connection: sqlite3.Connection, end: End, lines: Iterable[Line]) -> E
     n, chain, at = end
     for line in lines:
         n, at = n + 1, max(at, line.at_us)
-        stored, chain = written(replace(line, n=n, at=format_time(at)), chain)
+        stored, chain = encode_line(replace(line, n=n, at=format_time(at)), chain)
         connection.execute("INSERT INTO refusals VALUES (?, ?)", (n, stored))
     return End(n, chain, at)
 

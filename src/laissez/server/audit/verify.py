@@ -28,9 +28,9 @@ from laissez.server.audit.log import (
     Broken,
     Digest,
     End,
+    decode_line,
     first_kept,
     follow,
-    read,
     rows,
     start,
 )
@@ -151,7 +151,7 @@ class _Check:
         chain = start(self._reader.identity)
         for n, stored in rows(connection, "digests"):
             try:
-                digest = read(stored, Digest, chain)
+                digest = decode_line(stored, Digest, chain)
             except Broken as broken:
                 self.verdict.report(f"digests, line {n}", str(broken))
                 return
@@ -262,7 +262,7 @@ class _Check:
 
     def _compare_kept(self, stored: bytes, where: str) -> None:
         try:
-            digest = read(stored, Digest, None)
+            digest = decode_line(stored, Digest, None)
         except Broken as broken:
             self.verdict.report(where, str(broken))
             return

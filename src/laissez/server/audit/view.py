@@ -15,7 +15,7 @@ from laissez.exchange.events import CODES
 from laissez.exchange.names import Names
 from laissez.journal import Entry, Reader
 from laissez.market import Market
-from laissez.server.audit.log import Broken, read, rows
+from laissez.server.audit.log import Broken, decode_line, rows
 from laissez.server.audit.refusals import DONE, Line
 from laissez.server.beside import FILE, reading
 from laissez.units import format_time
@@ -26,7 +26,7 @@ from laissez.wire.texts import code_of, command_name
 ABOUT: dict[type, str] = {CreateTenant: "name", SetCaps: "tenant", IssueKey: "holder"}
 
 
-class Acted(msgspec.Struct, frozen=True, omit_defaults=True):
+class Record(msgspec.Struct, frozen=True, omit_defaults=True):
     """One request. Either `entry`, its number in the journal, or `line`, that in the log, is
     set."""
 
@@ -46,7 +46,7 @@ class Acted(msgspec.Struct, frozen=True, omit_defaults=True):
     events: tuple[str, ...] = ()
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class Filter(msgspec.Struct, frozen=True):
     since: int = 0
     until: int | None = None
     tenant: str | None = None
@@ -54,31 +54,30 @@ class Wanted(msgspec.Struct, frozen=True):
     code: str | None = None
     refused_only: bool = False
 
-    def has(self, acted: Acted) -> bool:
-        if self.refused_only and acted.outcome == DONE:
+    def matches(self, record: Record) -> bool:
+        if self.refused_only and record.outcome == DONE:
             return False
         return (
-            self.tenant in (None, acted.holder, acted.about or acted.holder)
-            and self.key in (None, acted.key, acted.claimed or acted.key)
-            and self.code in (None, acted.outcome)
+            self.tenant in (None, record.holder, record.about or record.holder)
+            and self.key in (None, record.key, record.claimed or record.key)
+            and self.code in (None, record.outcome)
         )
 
 
-def acted(
-    data: Path, wanted: Wanted, on_progress: Callable[[int, int], None] | None = None
-) -> Iterator[Acted]:
+def records(
+    data: Path, wanted: Filter, on_progress: Callable[[int, int], None] | None = None
+) -> Iterator[Record]:
     """The requests that match, oldest first."""
     with Reader.of(data) as reader, reading(data / FILE, reader.identity) as beside:
         entries = _entries(reader, wanted, on_progress)
         lines = _lines(beside, wanted)
-        yield from (
-            one for one in heapq.merge(entries, lines, key=lambda one: one.at) if wanted.has(one)
-        )
+        merged = heapq.merge(entries, lines, key=lambda record: record.at)
+        yield from filter(wanted.matches, merged)
 
 
 def _entries(
-    reader: Reader, wanted: Wanted, on_progress: Callable[[int, int], None] | None
-) -> Iterator[Acted]:
+    reader: Reader, wanted: Filter, on_progress: Callable[[int, int], None] | None
+) -> Iterator[Record]:
     """The matching entries. All earlier entries are read too, since entries refer to names by
     number."""
     codec = Codec(Names(Market.restore(reader.genesis).topology.nodes))
@@ -94,11 +93,11 @@ def _entries(
             on_progress(group.last, last)
 
 
-def _of_entry(codec: Codec, seq: int, entry: Entry) -> Acted:
+def _of_entry(codec: Codec, seq: int, entry: Entry) -> Record:
     request = codec.unpack_request(entry.request)
     applied = codec.unpack_outcome(entry.at, entry.outcome)
     about = ABOUT.get(type(request.command))
-    return Acted(
+    return Record(
         format_time(entry.at),
         DONE if applied.refusal is None else code_of(applied.refusal),
         command_name(request.command),
@@ -111,18 +110,18 @@ def _of_entry(codec: Codec, seq: int, entry: Entry) -> Acted:
     )
 
 
-def _lines(beside: sqlite3.Connection, wanted: Wanted) -> Iterator[Acted]:
+def _lines(beside: sqlite3.Connection, wanted: Filter) -> Iterator[Record]:
     for _, stored in rows(beside, "refusals"):
         try:
-            line = read(stored, Line, None)
+            line = decode_line(stored, Line, None)
         except Broken:
             continue  # `verify` reports it
         if line.at_us >= wanted.since and (wanted.until is None or line.at_us < wanted.until):
             yield _of_line(line)
 
 
-def _of_line(line: Line) -> Acted:
-    return Acted(
+def _of_line(line: Line) -> Record:
+    return Record(
         line.at,
         line.code,
         line.operation,

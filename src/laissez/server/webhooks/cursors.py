@@ -53,14 +53,14 @@ class Cursors:
     async def letters(self, id: str) -> list[DeadLetter]:
         return await self._beside.run(lambda connection: list(self._letters(connection, id)))
 
-    async def bury(self, id: str, cursor: Cursor, letters: Sequence[DeadLetter]) -> Cursor:
+    async def add_letters(self, id: str, cursor: Cursor, letters: Sequence[DeadLetter]) -> Cursor:
         """Store dead letters and the cursor that passes them. A letter replaces an older one of the
         same event; a range of lost events does not."""
-        return await self._beside.run(lambda c: self._bury(c, id, cursor, letters))
+        return await self._beside.run(lambda c: self._add_letters(c, id, cursor, letters))
 
-    async def revive(self, id: str, cursor: Cursor, after: int) -> Cursor:
+    async def delete_letters(self, id: str, cursor: Cursor, after: int) -> Cursor:
         """Delete the letters of events after `after`, which are sent again."""
-        return await self._beside.run(lambda c: self._revive(c, id, cursor, after))
+        return await self._beside.run(lambda c: self._delete_letters(c, id, cursor, after))
 
     async def forget(self, ids: Iterable[str]) -> None:
         await self._beside.run(lambda connection: _forget(connection, ids))
@@ -101,7 +101,7 @@ class Cursors:
                     extra={"webhook": id, "event": n, "reason": str(error)},
                 )
 
-    def _bury(
+    def _add_letters(
         self, connection: sqlite3.Connection, id: str, cursor: Cursor, letters: Sequence[DeadLetter]
     ) -> Cursor:
         rows = [
@@ -118,7 +118,7 @@ class Cursors:
         )
         return self._counted(connection, id, replace(cursor, dropped=cursor.dropped + over))
 
-    def _revive(
+    def _delete_letters(
         self, connection: sqlite3.Connection, id: str, cursor: Cursor, after: int
     ) -> Cursor:
         connection.execute("DELETE FROM dead_letters WHERE webhook = ? AND n > ?", (id, after))

@@ -100,7 +100,7 @@ class Deliverer:
             gone = self._gateway.event_log.gone_until(holder, latest)
             if cursor.delivered < gone:
                 letter = DeadLetter(cursor.delivered + 1, gone, None, GONE, self._now())
-                await self._bury(endpoint, [letter], gone)
+                await self._add_letters(endpoint, [letter], gone)
                 continue
             # repeat a failed delivery with the same events
             left = cursor.through - cursor.delivered
@@ -145,18 +145,20 @@ class Deliverer:
             if due:
                 why = f"not delivered in time; at last: {endpoint.last_error}"
                 letters = [DeadLetter(one.n, one.n, one, why, self._now()) for one in due]
-                await self._bury(endpoint, letters, batch.through if is_all else due[-1].n)
+                await self._add_letters(endpoint, letters, batch.through if is_all else due[-1].n)
                 not_before = now + GIVE_UP_EVERY_US
             if not is_all:
                 endpoint.dies_at = max(self._dies_at(endpoint, batch.events[len(due)]), not_before)
                 return
         endpoint.succeeded()
 
-    async def _bury(self, endpoint: Endpoint, letters: list[DeadLetter], through: int) -> None:
+    async def _add_letters(
+        self, endpoint: Endpoint, letters: list[DeadLetter], through: int
+    ) -> None:
         cursor = endpoint.cursor
         rest = cursor.through if cursor.through > through else 0
         passed = replace(cursor, delivered=through, through=rest)
-        endpoint.cursor = await self._cursors.bury(endpoint.id, passed, letters)
+        endpoint.cursor = await self._cursors.add_letters(endpoint.id, passed, letters)
         self.tally.given_up += sum(1 + one.last - one.n for one in letters)
         log.warning(
             "a webhook's events were given up",

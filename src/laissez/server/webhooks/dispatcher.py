@@ -135,7 +135,7 @@ class Webhooks:
     async def run(self) -> None:
         if not self._settings.enabled:
             return
-        if self._gateway.exchange.webhooks.live and not self._key.is_there:
+        if self._gateway.exchange.webhooks.live and not self._key.exists:
             log.error(
                 "the key that signs webhooks is gone: receivers turn deliveries away until each"
                 " secret is rotated"

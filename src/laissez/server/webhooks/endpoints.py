@@ -123,7 +123,7 @@ class Endpoints:
                 endpoint = Endpoint(record, self._cursor(record, before.get(id)), served=turn)
                 self.all[id] = endpoint
                 self.unsaved.add(id)
-                await self._revive_letters(endpoint)
+                await self._delete_resent_letters(endpoint)
         self._loaded, self._is_lost = {}, False
 
     async def save(self, now: bool = False) -> None:
@@ -177,11 +177,11 @@ class Endpoints:
             )
         return found
 
-    async def _revive_letters(self, endpoint: Endpoint) -> None:
+    async def _delete_resent_letters(self, endpoint: Endpoint) -> None:
         """Delete the dead letters of events that a restarted webhook gets again. Letters of events
         no longer in the history stay."""
         cursor, record = endpoint.cursor, endpoint.record
         if cursor.letters and cursor.delivered == record.after:
             after = max(cursor.delivered, self._gone_until(record.holder))
             with suppress(BesideFailed):
-                endpoint.cursor = await self._cursors.revive(endpoint.id, cursor, after)
+                endpoint.cursor = await self._cursors.delete_letters(endpoint.id, cursor, after)

@@ -61,7 +61,7 @@ class SigningKey:
         }
 
     @property
-    def is_there(self) -> bool:
+    def exists(self) -> bool:
         return bool(self._key) or self._path is None or self._path.exists()
 
     def load(self) -> None:
