@@ -462,8 +462,8 @@ def test_a_refusal_for_a_fee_does_not_depend_on_prices_outside_the_pricing_domai
         world.budget("ann", 100_000, Action.RELINQUISH)
         answers.append(world.place("ann", "b", 6 * DOLLAR).refusal)
     why = (
-        "withdrawing this order too soon could cost up to 0.100000 dollars, which is all that it"
-        " bids for as long as it must stand, and 0.100000 of"
+        "withdrawing this order too soon could cost up to 0.100000 dollars, its full bid for"
+        " as long as it must stand, and 0.100000 of"
     )
     assert answers[0] is not None and f"{why} your budget are left" == explain(answers[0], "ann")
     assert answers[0] == answers[1] == answers[2]

@@ -39,7 +39,10 @@ EXPECTED: dict[AnyReason, tuple[str, tuple[int, ...], str, str]] = {
         "a/b",
         (),
         "tenant_invalid",
-        "'a/b' is no tenant's name: expected 1 to 200 printable characters, and not 'operator'",
+        (
+            "'a/b' is not a valid tenant name: expected 1 to 200 printable characters, and not"
+            " 'operator'"
+        ),
     ),
     Reason.NOT_YOUR_ORDER: ("17", (), "not_your_order", "you have no open order 'ord_h5gv4yoo17'"),
     Reason.ALREADY_FILLED: (
@@ -85,7 +88,7 @@ EXPECTED: dict[AnyReason, tuple[str, tuple[int, ...], str, str]] = {
         "ann",
         (100000, 100000),
         "too_many_tenants",
-        "there is no room for ann: the market knows 100000 tenants and may know 100000",
+        "there is no room for ann: the market has 100000 tenants and may have 100000",
     ),
     Reason.CONTROLS_INVALID: (
         "hold",
@@ -146,8 +149,8 @@ EXPECTED: dict[AnyReason, tuple[str, tuple[int, ...], str, str]] = {
         (1500000, 900000),
         "budget_spent",
         (
-            "withdrawing this order too soon could cost up to 1.500000 dollars, which is all"
-            " that it bids for as long as it must stand, and 0.900000 of your budget are left"
+            "withdrawing this order too soon could cost up to 1.500000 dollars, its full bid"
+            " for as long as it must stand, and 0.900000 of your budget are left"
         ),
     ),
     Denial.RATE_CAP: (
@@ -194,8 +197,8 @@ EXPECTED: dict[AnyReason, tuple[str, tuple[int, ...], str, str]] = {
         (),
         "tenant_invalid",
         (
-            "'a/b' is no tenant's name: expected 1 to 200 printable characters without '/',"
-            " and not 'operator', '.' or '..'"
+            "'a/b' is not a valid tenant name: expected 1 to 200 printable characters without"
+            " '/', and not 'operator', '.' or '..'"
         ),
     ),
     Denial.TENANT_EXISTS: ("ann", (), "conflict", "there is a tenant 'ann' already"),
@@ -222,7 +225,7 @@ EXPECTED: dict[AnyReason, tuple[str, tuple[int, ...], str, str]] = {
         "ann",
         (8,),
         "too_many_keys",
-        "ann has keys of 8 names, and may not have more",
+        "ann has keys with 8 names and may not have more",
     ),
     Denial.KEY_UNKNOWN: ("key_1", (), "not_found", "there is no live key 'key_1'"),
     Denial.LAST_OPERATOR_KEY: (
@@ -238,7 +241,7 @@ EXPECTED: dict[AnyReason, tuple[str, tuple[int, ...], str, str]] = {
         "you have 8 webhooks and may not have more: delete one first",
     ),
     Denial.WEBHOOK_UNKNOWN: ("", (4,), "not_found", "you have no webhook 'whk_h5gv4yoo4'"),
-    Denial.WEBHOOK_SECRET_FRESH: ("", (), "conflict", "its secret was made at this very instant"),
+    Denial.WEBHOOK_SECRET_FRESH: ("", (), "conflict", "the secret was made at this very instant"),
     Denial.EVENT_NUMBER_INVALID: (
         "after",
         (99, 17),
@@ -255,7 +258,7 @@ EXPECTED: dict[AnyReason, tuple[str, tuple[int, ...], str, str]] = {
         "team-463665",
         (),
         "tenant_invalid",
-        "'team-463665' cannot be told from another holder in ids: expected a name that can",
+        "the ids of 'team-463665' would look like those of another holder: expected another name",
     ),
 }
 

@@ -226,7 +226,7 @@ class Codec:
         if name == "action":
             return int, Action
         if name == "caps":
-            return _pack_caps, _unpack_caps
+            return msgspec.structs.astuple, lambda packed: Caps(*packed)
         if name in ("types", "scopes"):
             return None, _unpack_tuple
         return None, None
@@ -309,21 +309,6 @@ def _pack_band(band: Band | None) -> tuple[int, int] | None:
 
 def _unpack_band(packed: Sequence[int] | None) -> Band | None:
     return None if packed is None else Band(*packed)
-
-
-def _pack_caps(caps: Caps) -> tuple[int | None, ...]:
-    return (
-        caps.open_orders,
-        caps.commands_per_second,
-        caps.commands_burst,
-        caps.sessions,
-        caps.rate,
-        caps.worst_rate,
-    )
-
-
-def _unpack_caps(packed: Sequence[int | None]) -> Caps:
-    return Caps(*packed)
 
 
 def _unpack_tuple(packed: Sequence[Any] | None) -> tuple[Any, ...] | None:

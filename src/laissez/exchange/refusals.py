@@ -43,11 +43,14 @@ class Denial(StrEnum):
     TENANT_TAG_TAKEN = "tenant_tag_taken"
 
 
+AnyReason: TypeAlias = Reason | Denial
+
+
 class Refusal(msgspec.Struct, frozen=True, gc=False):
     """A refused request changed nothing. The numbers of the market's refusals are the value found
     and the bound it violated."""
 
-    reason: Reason | Denial
+    reason: AnyReason
     subject: str = ""
     numbers: tuple[int | None, ...] = ()
 
@@ -55,12 +58,11 @@ class Refusal(msgspec.Struct, frozen=True, gc=False):
 class Refused(Exception):
     """Raised and caught inside the exchange, before anything is changed."""
 
-    def __init__(self, reason: Reason | Denial, subject: str = "", *numbers: int | None) -> None:
+    def __init__(self, reason: AnyReason, subject: str = "", *numbers: int | None) -> None:
         super().__init__(reason)
         self.refusal = Refusal(reason, subject, numbers)
 
 
-AnyReason: TypeAlias = Reason | Denial
 # The journal stores these numbers: add new reasons at the end of either list.
 REASONS: dict[int, AnyReason] = {
     **dict(enumerate(Reason)),

@@ -31,22 +31,20 @@ NAME_MAX = DEPTH_MAX * (NODE_NAME_MAX + 1)
 
 ACTIONS = {action.name.lower(): action for action in Action}
 
-price = parse_price
-
 
 def unreadable(error: Exception) -> str:
     """Explain a decoding error, adding what was expected where msgspec does not say."""
     words = str(error)
     if words == "Input data was truncated":
-        return f"expected more of it, found its end ({words[:1].lower()}{words[1:]})"
+        return f"expected more data, found the end ({words[:1].lower()}{words[1:]})"
     if words.startswith("Invalid value "):
-        return f"{words}: expected one of those that /docs lists"
+        return f"{words}: expected one of the values that /docs lists"
     return words
 
 
 def read_price(text: str, field: str) -> int:
     try:
-        return price(text)
+        return parse_price(text)
     except MoneyError as error:
         raise ProblemError(Code.BAD_REQUEST, f"{field}: {error}") from None
 
@@ -143,10 +141,10 @@ def read_alternatives(asked: tuple[wire.Alternative, ...]) -> tuple[to_market.Al
     for index, one in enumerate(asked):
         read_name(one.scope, "scope")
         try:
-            limit = price(one.limit)
+            limit = parse_price(one.limit)
             alternatives.append(
                 to_market.Alternative(
-                    one.scope, limit if one.bid is None else price(one.bid), limit
+                    one.scope, limit if one.bid is None else parse_price(one.bid), limit
                 )
             )
         except MoneyError as error:

@@ -273,34 +273,14 @@ def render_for(applied: Applied, viewers: Container[str]) -> dict[str, list[wire
         shown: wire.Event | None = None
         if tenant is not None and tenant in viewers:
             shown = render(event)
-            _add(seen, tenant, wire.Numbered(applied.numbers[place], shown))
+            seen.setdefault(tenant, []).append(wire.Numbered(applied.numbers[place], shown))
         if OPERATOR in viewers:
             shown = render(event) if shown is None else shown
-            _add(seen, OPERATOR, wire.Numbered(applied.first + place, shown, tenant))
+            numbered = wire.Numbered(applied.first + place, shown, tenant)
+            seen.setdefault(OPERATOR, []).append(numbered)
     return seen
-
-
-def _add(seen: dict[str, list[wire.Numbered]], viewer: str, one: wire.Numbered) -> None:
-    listed = seen.get(viewer)
-    if listed is None:
-        seen[viewer] = [one]
-    else:
-        listed.append(one)
 
 
 def rendered(applied: Applied, viewer: str) -> tuple[wire.Numbered, ...]:
     """The events of an outcome that a viewer may see."""
-    if viewer == OPERATOR:
-        return tuple(
-            [
-                wire.Numbered(applied.first + place, render(event), applied.tenants[place])
-                for place, event in enumerate(applied.events)
-            ]
-        )
-    return tuple(
-        [
-            wire.Numbered(applied.numbers[place], render(applied.events[place]))
-            for place, tenant in enumerate(applied.tenants)
-            if tenant == viewer
-        ]
-    )
+    return tuple(render_for(applied, (viewer,)).get(viewer, ()))

@@ -61,7 +61,7 @@ _TEMPLATES: dict[AnyReason, str] = {
         " and ids, and text for names"
     ),
     Reason.TENANT_INVALID: (
-        "{subject!r} is no tenant's name: expected 1 to 200 printable characters, and not"
+        "{subject!r} is not a valid tenant name: expected 1 to 200 printable characters, and not"
         " 'operator'"
     ),
     Reason.ALREADY_FILLED: "too late: this order was filled, and you were given {subject}",
@@ -75,7 +75,7 @@ _TEMPLATES: dict[AnyReason, str] = {
     Reason.LIMIT_BELOW_BID: "at {subject} the limit, {price0} $/h, is below the bid, {price1} $/h",
     Reason.TOO_MANY_ORDERS: "{subject} has {0} open orders and may have {1}",
     Reason.TOO_MANY_TENANTS: (
-        "there is no room for {subject}: the market knows {0} tenants and may know {1}"
+        "there is no room for {subject}: the market has {0} tenants and may have {1}"
     ),
     Reason.CONTROLS_INVALID: (
         "{subject} is out of range: found {0}, expected a fraction from 0 or a duration from 1 us,"
@@ -107,8 +107,8 @@ _TEMPLATES: dict[AnyReason, str] = {
         " or remove it"
     ),
     Denial.FEES_ABOVE_BUDGET: (
-        "withdrawing this order too soon could cost up to {amount0} dollars, which is all that it"
-        " bids for as long as it must stand, and {amount1} of your budget are left"
+        "withdrawing this order too soon could cost up to {amount0} dollars, its full bid for as"
+        " long as it must stand, and {amount1} of your budget are left"
     ),
     Denial.RATE_CAP: (
         "rate: you are charged, with your open orders at their limits, {price0} dollars per hour,"
@@ -122,21 +122,21 @@ _TEMPLATES: dict[AnyReason, str] = {
     Denial.SPENDING_CAP_INVALID: f"{{subject}}: expected {EXPECTED_RATE}, found {{price0}}",
     Denial.CAP_INVALID: "{subject}: expected 0 to {1}, found {0}",
     Denial.TENANT_NAME_INVALID: (
-        "{subject!r} is no tenant's name: expected 1 to 200 printable characters without '/', and"
-        " not 'operator', '.' or '..'"
+        "{subject!r} is not a valid tenant name: expected 1 to 200 printable characters without"
+        " '/', and not 'operator', '.' or '..'"
     ),
     Denial.TENANT_TAG_TAKEN: (
-        "{subject!r} cannot be told from another holder in ids: expected a name that can"
+        "the ids of {subject!r} would look like those of another holder: expected another name"
     ),
     Denial.TENANT_EXISTS: "there is a tenant {subject!r} already",
     Denial.TENANT_UNKNOWN: "there is no tenant {subject!r}",
     Denial.KEY_NAME_INVALID: "name: expected 1 to {0} printable characters, found {subject!r}",
     Denial.TOO_MANY_KEYS: "there are {0} live keys named {subject!r}: revoke one first",
-    Denial.TOO_MANY_KEY_NAMES: "{subject} has keys of {0} names, and may not have more",
+    Denial.TOO_MANY_KEY_NAMES: "{subject} has keys with {0} names and may not have more",
     Denial.KEY_UNKNOWN: "there is no live key {subject!r}",
     Denial.LAST_OPERATOR_KEY: "{subject} is the operator's last key: issue another one first",
     Denial.TOO_MANY_WEBHOOKS: "you have {0} webhooks and may not have more: delete one first",
-    Denial.WEBHOOK_SECRET_FRESH: "its secret was made at this very instant",
+    Denial.WEBHOOK_SECRET_FRESH: "the secret was made at this very instant",
     Denial.EVENT_NUMBER_INVALID: (
         "{subject}: expected the number of an event from 0 to {1}, your latest, found {0}"
     ),
