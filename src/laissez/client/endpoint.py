@@ -20,8 +20,7 @@ import httpx
 from laissez.client.errors import UsageError
 
 URL_DEFAULT: Final = "http://127.0.0.1:8340"
-_LOOPBACK_IPV4: Final = ipaddress.IPv4Network("127.0.0.0/8")
-_LOOPBACK_IPV6: Final = ipaddress.IPv6Address("::1")
+_LOOPBACK: Final = (ipaddress.IPv4Network("127.0.0.0/8"), ipaddress.IPv6Network("::1"))
 _KEY: Final = re.compile(r"[!-~]+")  # what an HTTP header can hold
 
 
@@ -109,5 +108,5 @@ def _is_loopback(host: str) -> bool:
     except ValueError:
         return False
     # Not `is_loopback`: whether ::ffff:127.0.0.1 is one depends on the version of Python.
-    plain = (address.ipv4_mapped or address) if address.version == 6 else address
-    return plain == _LOOPBACK_IPV6 if plain.version == 6 else plain in _LOOPBACK_IPV4
+    plain = getattr(address, "ipv4_mapped", None) or address
+    return any(plain in network for network in _LOOPBACK)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import replace
 from typing import Any, Self, TypeVar
 
@@ -94,9 +94,20 @@ class _RestApi:
     health = Method(operations.health)
     ready = Method(operations.ready)
 
+    _connect: Callable[..., Any]  # httpx's client class
+
     def __init__(
-        self, url: str | None, key: str | None, timeout: float, retries: int, insecure: bool
+        self,
+        url: str | None = None,
+        key: str | None = None,
+        *,
+        timeout: float = 10.0,
+        retries: int = 4,
+        insecure: bool = False,
+        transport: httpx.BaseTransport | httpx.AsyncBaseTransport | None = None,
     ) -> None:
+        """`url` and `key` default to the environment. `timeout` is in seconds for each attempt;
+        `insecure` allows a key to be sent over plain http."""
         if retries < 0 or timeout <= 0:
             raise UsageError(
                 f"expected retries of 0 or more and a timeout above 0, found {retries} and"
@@ -104,20 +115,17 @@ class _RestApi:
             )
         self._endpoint = find_endpoint(url, key, insecure)
         self._retries = retries
-        self._timeout = timeout
+        self._http = self._connect(
+            base_url=self._endpoint.url,
+            headers={"User-Agent": USER_AGENT, **self._endpoint.headers},
+            timeout=timeout,
+            # A proxy is only for remote servers: through one, a local key would leave the machine.
+            trust_env=not self._endpoint.is_local,
+            transport=transport,
+        )
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._endpoint.url!r})"
-
-    def _options(self) -> dict[str, Any]:
-        """Arguments of httpx's clients. A proxy is only for remote servers: through one, a key for
-        this machine would leave it."""
-        return {
-            "base_url": self._endpoint.url,
-            "headers": {"User-Agent": USER_AGENT, **self._endpoint.headers},
-            "timeout": self._timeout,
-            "trust_env": not self._endpoint.is_local,
-        }
 
 
 def _arguments(request: Request[Any]) -> dict[str, Any]:
@@ -144,20 +152,8 @@ class Client(_RestApi, Blocking):
     """A client that waits for its answers. Use it in a `with` block, or `close()` it. Threads may
     share it."""
 
-    def __init__(
-        self,
-        url: str | None = None,
-        key: str | None = None,
-        *,
-        timeout: float = 10.0,
-        retries: int = 4,
-        insecure: bool = False,
-        transport: httpx.BaseTransport | None = None,
-    ) -> None:
-        """`url` and `key` default to the environment. `timeout` is in seconds for each attempt;
-        `insecure` allows a key to be sent over plain http."""
-        super().__init__(url, key, timeout, retries, insecure)
-        self._http = httpx.Client(**self._options(), transport=transport)
+    _connect = httpx.Client
+    _http: httpx.Client
 
     def follow(
         self, after: int | None = None, *, reconnect_timeout_s: float = 60.0
@@ -212,18 +208,8 @@ class AsyncClient(_RestApi, Asynchronous):
     """The same for asyncio: methods are awaited, lists and `follow` are async iterators. Use it in
     an `async with` block, or `await close()`."""
 
-    def __init__(
-        self,
-        url: str | None = None,
-        key: str | None = None,
-        *,
-        timeout: float = 10.0,
-        retries: int = 4,
-        insecure: bool = False,
-        transport: httpx.AsyncBaseTransport | None = None,
-    ) -> None:
-        super().__init__(url, key, timeout, retries, insecure)
-        self._http = httpx.AsyncClient(**self._options(), transport=transport)
+    _connect = httpx.AsyncClient
+    _http: httpx.AsyncClient
 
     async def follow(
         self, after: int | None = None, *, reconnect_timeout_s: float = 60.0

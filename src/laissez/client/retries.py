@@ -69,8 +69,8 @@ def response_error(status: int, headers: Mapping[str, str], body: bytes) -> ApiE
     return api_error(problem.code, problem.detail, status, problem.retry_after or retry_after)
 
 
-def unreachable(server: str, error: Exception) -> ConnectionFailed:
-    return ConnectionFailed(f"no answer from {server}: {str(error) or type(error).__name__}")
+def unreachable(server: str, error: Exception, wanted: str = "answer") -> ConnectionFailed:
+    return ConnectionFailed(f"no {wanted} from {server}: {str(error) or type(error).__name__}")
 
 
 class Retries(Generic[T]):
@@ -93,7 +93,7 @@ class Retries(Generic[T]):
         ):
             self.answer = self._decode(outcome)
             return None
-        error = _error(outcome)
+        error = outcome_error(outcome, "answer")
         if self._request.idempotency_key is not None and _may_have_happened(outcome, error):
             self._may_have_happened = True
         self._attempts += 1
@@ -122,10 +122,10 @@ class Retries(Generic[T]):
         return OutcomeUnknown(key, f"{self._request.method} {self._request.path}: {error}")
 
 
-def _error(outcome: httpx.Response | httpx.RequestError) -> LaissezError:
+def outcome_error(outcome: httpx.Response | httpx.RequestError, wanted: str) -> LaissezError:
     if isinstance(outcome, httpx.Response):
         return response_error(outcome.status_code, outcome.headers, outcome.content)
-    return unreachable(outcome.request.url.netloc.decode("ascii"), outcome)
+    return unreachable(outcome.request.url.netloc.decode("ascii"), outcome, wanted)
 
 
 def _may_have_happened(outcome: httpx.Response | httpx.RequestError, error: LaissezError) -> bool:

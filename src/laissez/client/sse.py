@@ -14,7 +14,7 @@ import httpx
 import msgspec
 
 from laissez.client.errors import ConnectionFailed, LaissezError, UnexpectedAnswer
-from laissez.client.retries import Reconnection, response_error
+from laissez.client.retries import Reconnection, outcome_error
 from laissez.wire.events import Notice, Numbered
 from laissez.wire.limits import DEAD_AFTER_S, OUTBOUND_BYTES_MAX
 
@@ -113,10 +113,7 @@ class EventStream:
 
 
 def _stream_error(outcome: httpx.Response | httpx.RequestError) -> LaissezError:
-    if not isinstance(outcome, httpx.Response):
-        why = str(outcome) or type(outcome).__name__
-    elif outcome.is_success:
-        why = "the stream ended"
-    else:
-        return response_error(outcome.status_code, outcome.headers, outcome.content)
-    return ConnectionFailed(f"no events from {outcome.request.url.netloc.decode('ascii')}: {why}")
+    if not isinstance(outcome, httpx.Response) or not outcome.is_success:
+        return outcome_error(outcome, "events")
+    server = outcome.request.url.netloc.decode("ascii")
+    return ConnectionFailed(f"no events from {server}: the stream ended")
