@@ -18,8 +18,6 @@ from laissez.journal.errors import JournalFailed
 from laissez.journal.format import Entry, Position
 from laissez.journal.store import Journal
 
-__all__ = ["ENTRIES_PER_GROUP_MAX", "CommitQueue", "GroupCommit"]
-
 # bounds the latency of the first entries of a backlog
 ENTRIES_PER_GROUP_MAX = 4_096
 

@@ -22,7 +22,7 @@ import msgspec
 from laissez.journal.errors import JournalDamaged
 
 DATABASE = "journal.db"
-ARCHIVES = "archive"  # the folder of the archives, named 0001.journal and so on
+ARCHIVES = "archive"  # the folder of the archives, each named by its first entry
 APPLICATION_ID = 0x4C5A4A4C  # "LZJL", in the header of the SQLite file
 FORMAT = 1  # `user_version` in the header: raised when the tables below change
 MAGIC = b"laissez journal\n"
