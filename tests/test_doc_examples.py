@@ -14,6 +14,8 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from doc_shell import Example, Shell, examples, matches
+from laissez.exchange.keys import KEY_NAMES_MAX, KEYS_LIVE_MAX
+from laissez.exchange.webhooks import WEBHOOKS_MAX
 from laissez.market.reasons import EndReason
 from laissez.server import exports
 from laissez.server.http.operation import Operation
@@ -119,6 +121,11 @@ def test_every_problem_is_in_the_table_with_its_status() -> None:
 
 def test_every_limit_is_in_the_table_with_its_default() -> None:
     bounds = {name.lower(): value for name, value in vars(limits).items() if name.isupper()}
+    bounds |= {
+        "keys_live_max": KEYS_LIVE_MAX,
+        "key_names_max": KEY_NAMES_MAX,
+        "webhooks_max": WEBHOOKS_MAX,
+    }
     bounds |= msgspec.structs.asdict(Limits())
     shown = {
         row[0].strip(" *").strip("`"): float(row[1].replace(",", "")) for row in rows(API, "Limits")
