@@ -201,17 +201,3 @@ def test_every_setting_that_is_named_is_one() -> None:
     named = re.findall(r"`(?:server|data|journal|limits)\.(\w+)", API + RUNNING)
     assert {"metrics_open", "log_format"} <= set(named)
     assert [] == [name for name in named if not re.search(rf"^{name} = ", settings, re.MULTILINE)]
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_every_link_leads_somewhere(page: str) -> None:
-    for path, _, place in (
-        link.partition("#") for link in re.findall(r"\]\(([^)]+)\)", PAGES[page])
-    ):
-        target = ROOT / "docs" / path if path else ROOT / "docs" / f"{page}.md"
-        headings = {
-            re.sub(r"[^a-z -]", "", line.lstrip("# ").lower()).replace(" ", "-")
-            for line in target.read_text().splitlines()
-            if line[:1] == "#"
-        }
-        assert not place or place in headings, f"{path}#{place}"

@@ -1,4 +1,4 @@
-"""What the specification and the promises name is there."""
+"""What the specification and the promises name is there, and every link leads somewhere."""
 
 from __future__ import annotations
 
@@ -12,6 +12,10 @@ from laissez.cli import app
 
 ROOT = Path(__file__).parent.parent
 SPECIFICATION = (ROOT / "docs" / "market.md").read_text()
+PAGES = {
+    path.relative_to(ROOT): path.read_text()
+    for path in sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+}
 TEST_FILES = sorted(path for path in (ROOT / "tests").glob("test_*.py"))
 
 
@@ -40,3 +44,27 @@ def test_every_command_and_page_that_the_promises_name_is_there() -> None:
         for path in re.findall(r"\]\(([\w./-]+)(?:#[\w-]+)?\)", promises)
         if not (ROOT / path).exists()
     ]
+
+
+def anchors(page: str) -> set[str]:
+    """What a link may name behind `#`: the headings as GitHub spells them."""
+    headings = re.findall(r"^#+ (.*)$", page, re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", one.lower()).replace(" ", "-") for one in headings}
+
+
+def leads_nowhere(page: Path, link: str) -> bool:
+    path, _, anchor = link.partition("#")
+    target = ROOT / page.parent / path if path else ROOT / page
+    return not target.exists() or bool(anchor and anchor not in anchors(target.read_text()))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    links = re.findall(r"\]\(((?!https?:)[^)\s]+)\)", PAGES[page])
+    assert [] == [link for link in links if leads_nowhere(page, link)]
+
+
+def test_the_index_lists_every_page() -> None:
+    index = PAGES[Path("docs/index.md")]
+    names = (path.relative_to("docs") for path in PAGES if path.parts[0] == "docs")
+    assert ["index.md"] == [str(name) for name in names if f"]({name})" not in index]

@@ -1,4 +1,4 @@
-"""Every snippet of the README runs, and prints what the README shows.
+"""Every snippet of the README and of the pages that go on from it runs, and prints what they show.
 
 Commands that take minutes are only parsed, with all their options: the checks and benchmarks behind
 them have tests of their own.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,21 +25,30 @@ pytestmark = [pytest.mark.once, pytest.mark.xdist_group("readme")]
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
+GETTING_STARTED = (ROOT / "docs" / "getting-started.md").read_text()
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
+BENCHMARKS = (ROOT / "docs" / "benchmarks.md").read_text()
+OTHERS = [
+    (ROOT / "docs" / f"{name}.md").read_text()
+    for name in ("evaluation", "reliability", "simulator")
+]
+WITH_COMMANDS = "\n".join([README, GETTING_STARTED, BENCHMARKS, *OTHERS])
 LAISSEZ = re.compile(r"^(?:\.venv/bin/)?laissez ")
 ENDLESS = ("laissez events -f",)  # runs until Ctrl-C
-LONG = re.compile(r"laissez (check (?!integration)|bench|paper|sim (run|compare)|tenant run)")
+LONG = re.compile(r"laissez (check|bench|paper|sim (run|compare)|tenant run)")
 
 
 def commands() -> list[str]:
-    """Every line of the README's shell snippets that is for `laissez`, as typed in a clone."""
-    snippets = re.findall(r"```sh\n(.*?)```", README, re.DOTALL)
+    """Every line of the shell snippets that is for `laissez`, as typed in a clone, once."""
+    snippets = re.findall(r"```sh\n(.*?)```", WITH_COMMANDS, re.DOTALL)
     lines = [line.partition("  #")[0].strip() for text in snippets for line in text.splitlines()]
     assert all(re.match(r"make |export |(\.venv/bin/)?laissez ", line) for line in lines), lines
-    return [LAISSEZ.sub("laissez ", line) for line in lines if LAISSEZ.match(line)]
+    return list(dict.fromkeys(LAISSEZ.sub("laissez ", one) for one in lines if LAISSEZ.match(one)))
 
 
 def programs() -> list[Example]:
-    return [example for example in examples(README) if example.kind == "python"]
+    found = [*examples(README), *examples(GETTING_STARTED)]
+    return [example for example in found if example.kind == "python"]
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +57,7 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
     opened = Shell(tmp_path_factory.mktemp("readme"))
     try:
         opened.serve("laissez up --data laissez-sample")
-        for line in re.findall(r"^export .*$", README, re.MULTILINE):
+        for line in re.findall(r"^export .*$", WITH_COMMANDS, re.MULTILINE):
             assert (0, "") == opened.type(line)
         opened.type(f"export LAISSEZ_URL={USUAL}")
         yield opened
@@ -97,19 +107,50 @@ def test_a_command_that_is_not_understood_is_noticed() -> None:
     assert 2 == CliRunner().invoke(app, ["check", "market", "--historys", "3"]).exit_code
 
 
-def test_every_file_the_readme_names_is_there() -> None:
-    named = re.findall(r"`((?:src|docs|tests)/?[\w./-]*)`|\]\(([\w./-]+)\)", README)
-    assert [] == [path for pair in named for path in pair if path and not (ROOT / path).exists()]
+def test_every_command_in_the_readme_s_table_exists() -> None:
+    named = re.findall(r"^\|[^|]*\| `laissez ([a-z]+)` \|", README, re.MULTILINE)
+    assert len(named) >= 8
+    assert [] == [one for one in named if CliRunner().invoke(app, [one, "--help"]).exit_code]
 
 
-def test_the_readme_gives_a_figure_for_every_operation() -> None:
+# -- files, figures and requirements
+
+
+def test_every_file_that_is_named_is_there() -> None:
+    named = re.findall(r"`((?:src|docs|tests)/[\w./-]*)`", README + CONTRIBUTING)
+    assert len(named) >= 20
+    assert [] == [path for path in named if not (ROOT / path).exists()]
+
+
+def test_the_benchmarks_give_a_figure_for_every_operation() -> None:
     assert [] == [
         operation
         for operation in OPERATIONS
-        if not re.search(rf"^\| {operation} \|.*\d", README, re.MULTILINE)
+        if not re.search(rf"^\| {operation} \|.*\d", BENCHMARKS, re.MULTILINE)
     ]
 
 
-def test_every_target_the_readme_names_is_in_the_makefile() -> None:
+def test_the_readme_quotes_figures_of_the_benchmarks() -> None:
+    rows = re.findall(r"^\| .* \| (.*) \| (\d{4}-\d\d-\d\d) \|$", README, re.MULTILINE)
+    assert len(rows) >= 3
+    quoted = [figure for measured, on in rows for figure in (*measured.split(", "), on)]
+    numbers = [re.sub(r"^p99 |/s$", "", figure) for figure in quoted]
+    assert [] == [number for number in numbers if number not in BENCHMARKS]
+
+
+def test_the_readme_is_short_enough_to_be_read() -> None:
+    assert len(README.split()) < 1000
+
+
+def test_the_readme_names_the_supported_pythons() -> None:
+    classifiers = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["classifiers"]
+    supported = re.findall(r"Python :: (3\.\d+)", "\n".join(classifiers))
+    for page in (README, GETTING_STARTED):
+        assert f"Python {', '.join(supported[:-1])} or {supported[-1]}" in page
+
+
+def test_every_target_that_is_named_is_in_the_makefile() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    assert {"run", "test", "build"} <= set(re.findall(r"\bmake ([a-z-]+)", README)) <= targets
+    make = re.compile(r"(?:^|`)make ([a-z-]+)", re.MULTILINE)
+    assert {"run", "test", "build"} <= set(make.findall(README))
+    assert set(make.findall(WITH_COMMANDS)) <= targets
