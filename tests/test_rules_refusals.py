@@ -454,7 +454,7 @@ def test_a_hundred_thousand_tenants_are_known_and_one_more_refused(
     refused = market.apply(place("one more", "h 1"), 0)[0]
     assert Refused(0, "one more", Reason.TOO_MANY_TENANTS, "one more", most, most) == refused
     assert (
-        f"there is no room for one more: the market knows {most} tenants and may know {most}"
+        f"there is no room for one more: the market has {most} tenants and may have {most}"
         == explain(refused)
     )
     assert [OrderPlaced(0, "7", 2, (at_price("h", 1),), False)] == market.apply(

@@ -114,10 +114,13 @@ class Codec:
         code, holder, key, id, digest, of_session, *values = _decode(packed)
         who = self._unpack_holder(holder)
         kind = COMMANDS[code]
-        fields = self._unpack_fields(self._commands[code], values)
-        if kind in _OF_TENANT:
-            fields["tenant"] = who
-        return Request(who, self._unpack_key(key), id, digest, kind(**fields), of_session)
+        fields = [
+            value if unpack is None else unpack(value)
+            for unpack, value in zip(self._commands[code].unpack, values, strict=True)
+        ]
+        # The tenant of a command is its first field.
+        command = kind(who, *fields) if kind in _OF_TENANT else kind(*fields)
+        return Request(who, self._unpack_key(key), id, digest, command, of_session)
 
     def who_and_id(self, packed: bytes) -> tuple[str, str]:
         """The holder that made a request, and its idempotency key."""
