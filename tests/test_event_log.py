@@ -127,14 +127,6 @@ def test_a_number_that_no_event_has_is_refused(n: int) -> None:
         told_some().after("ann", n)
 
 
-def test_what_happened_after_an_entry_is_counted() -> None:
-    some = told_some()
-    assert [(3, 2, 6), (1, 2, 4), (1, 1, 3), (1, 1, 3), (0, 0, 0)] == [
-        tuple(some.history.happened_after(holder, seq) for holder in ("ann", "bob", OPERATOR))
-        for seq in range(5)
-    ]
-
-
 @pytest.mark.parametrize("events_max", [1, 2, 3, 4, 5, 6, 7, 100])
 def test_reading_backwards_gives_what_was_kept_live(events_max: int) -> None:
     live = told_some(events_max)

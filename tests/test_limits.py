@@ -291,7 +291,7 @@ def test_bytes_that_wait_for_a_session_that_does_not_read(tmp_path: Path) -> Non
             (session,) = live.sessions._open
             session._connection.writable.clear()
             await live.world.place("ann", "h100", "1")
-            waiting = sum(map(len, session._queue))
+            waiting = sum(len(message) for message, _ in session._queue)
             for bytes_max, kept in ((waiting, True), (waiting - 1, False)):
                 gateway.limits = msgspec.structs.replace(
                     gateway.limits, outbound_bytes_max=bytes_max

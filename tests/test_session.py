@@ -587,3 +587,19 @@ def test_a_refusal_that_ends_a_hold_first_is_told_after_it(tmp_path: Path) -> No
             assert refused == await ann.ask(**place("2", "z100", "1"))
 
     with_live(tmp_path / "data", tale)
+
+
+def test_a_refused_question_lets_time_pass_for_the_commands_behind_it(tmp_path: Path) -> None:
+    async def tale(live: Live) -> None:
+        async with live.peer("ann") as ann, live.peer("bob") as bob:
+            await live.world.ask("operator", "PUT", "/v1/controls/a100", {"hold_s": 1})
+            await ann.ask(**place("1", "a100", "2"))
+            await bob.ask(**place("1", "a100", "3"))
+            live.world.passing.pass_us(2_000_000)
+            # The question ends the hold, later than the frame began.
+            await ann.say({"type": "quote", "id": "q", "scope": "nope"}, place("2", "h100", "1"))
+            assert "refused" == (await ann.until("refused"))["type"]
+            assert "order.placed" == (await ann.until("reply"))["events"][0]["event"]["type"]
+            assert live.world.gateway.failure is None
+
+    with_live(tmp_path / "data", tale)

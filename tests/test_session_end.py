@@ -21,7 +21,7 @@ from laissez.server.auth import authenticate
 from laissez.server.gateway import Gateway
 from laissez.server.maintenance import cancel_orphans, last_done
 from laissez.server.websocket.connection import Connection
-from laissez.server.websocket.session import Session
+from laissez.server.websocket.session import MESSAGES_PER_FRAME, Session
 from laissez.wire.decoding import read_alternatives
 from laissez.wire.frames import FRAME_CODECS
 from laissez.wire.problems import Problem
@@ -280,3 +280,65 @@ def test_a_session_forgets_its_orders_that_were_cancelled_elsewhere(
             assert {3} == session._placed
 
     with_live(tmp_path / "data", tale)
+
+
+def test_a_session_whose_key_is_revoked_resumes_before_what_happened_after_that(
+    tmp_path: Path,
+) -> None:
+    async def tale(live: Live) -> None:
+        gateway = live.world.gateway
+        secret = live.world.new_secret("ann", "read", "trade")
+        id = (await live.world.ask(secret, "GET", "/v1/me")).json()["key"]
+        async with live.peer(secret) as revoked:
+            with held_up(gateway):  # all of it becomes durable together
+                gateway.enter("ann", SERVICE, "", order("ann"))
+                sent = gateway.latest("ann")
+                gateway.enter(OPERATOR, SERVICE, "", RevokeKey(id))
+                gateway.enter("ann", SERVICE, "", order("ann"))
+            _, heard = await revoked.end()
+            assert sent < gateway.latest("ann")
+            assert sent == heard[-1]["n"] == heard[-2]["told"]["n"]
+
+    with_live(tmp_path / "data", tale)
+
+
+def test_a_repeated_reply_that_waits_does_not_move_the_resume_number_back(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        session, wire = session_of(world, "ann", Hello())
+        await session.greet(Hello())
+        for id in ("one", "two", "one"):
+            message = msgspec.json.encode(place(id, "h100", "1"))
+            session.receive(message)
+            await world.gateway.all_durable()
+            wire.is_full = id == "two"
+        session.end(4408, "slow_consumer")
+        assert world.gateway.latest("ann") == wire.said[-1]["n"]
+        session.leave()
+
+    with_service(tmp_path / "data", story)
+
+
+def test_a_peer_that_was_reading_may_be_sent_more_than_the_bounds_at_once(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        session, wire = session_of(world, "ann", Hello())
+        await session.greet(Hello())
+        write = wire.write
+
+        def fill(payload: bytes, text: bool) -> None:
+            write(payload, text)
+            wire.is_full = True
+
+        wire.write = fill  # type: ignore[method-assign]
+        most = world.gateway.limits.outbound_messages_max
+        for _ in range(MESSAGES_PER_FRAME + most + 1):
+            session.deliver(b"{}")
+        session.flush()
+        assert wire.is_full and session.ended is None
+        session.deliver(b"{}")
+        session.flush()
+        assert (4408, "slow_consumer") == session.ended
+        session.leave()
+
+    with_service(
+        tmp_path / "data", story, msgspec.structs.replace(GENEROUS, outbound_messages_max=3)
+    )

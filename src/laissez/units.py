@@ -114,7 +114,6 @@ def _format_second(second: int) -> str:
     return (_EPOCH + timedelta(seconds=second)).isoformat()[:19]
 
 
-@lru_cache(64)  # all that happens in one frame happens at one time
 @lru_cache(64)  # the commands of a frame share one time
 def format_time(us: int) -> str:
     return f"{_format_second(us // SECOND_US)}.{_six_digits(us % SECOND_US)}Z"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable, Sequence
-from itertools import islice, takewhile
+from itertools import islice
 from typing import TypeVar
 
 import msgspec
@@ -106,20 +106,6 @@ class EventLog:
         """The number of a holder's last event that is no longer kept; 0 if all are."""
         return latest - (
             self._count if holder == OPERATOR else len(self._by_tenant.get(holder, ()))
-        )
-
-    def happened_after(self, holder: str, seq: int) -> int:
-        """How many of a holder's events lie in entries after `seq`."""
-        if holder != OPERATOR:
-            return sum(
-                1
-                for _ in takewhile(
-                    lambda entry: entry > seq, reversed(self._by_tenant.get(holder, ()))
-                )
-            )
-        return sum(
-            len(place.tenants)
-            for place in takewhile(lambda place: place.seq > seq, reversed(self._places))
         )
 
     def __len__(self) -> int:

@@ -348,10 +348,6 @@ class Gateway:
         """The number of a holder's latest event."""
         return self.exchange.latest(holder)
 
-    def latest_durable(self, holder: str) -> int:
-        """The number of a holder's latest durable event."""
-        return self.latest(holder) - self.event_log.happened_after(holder, self.durable)
-
     @property
     def last_at(self) -> int:
         """The time of the last entry, durable or not. Entry times never fall."""

@@ -26,7 +26,6 @@ class FrameCodec:
     text: bool  # frames are text, not binary
     encode: Callable[[Any], bytes]
     _decode: Callable[[bytes], Any]
-    _decode_any: Callable[[bytes], Any]
     _decode_ids: Callable[[bytes], Any]
     _reject_duplicate_keys: Callable[[bytes, object], None]
 
@@ -59,14 +58,6 @@ class FrameCodec:
             return None
         return [one.id for one in read] if type(read) is list else [read.id]
 
-    def before_first_event(self, messages: list[bytes]) -> int | None:
-        """The number just before the first event in encoded messages; None if they hold none."""
-        for message in messages:
-            said = self._decode_any(message)
-            for told in said.get("events", ()) or filter(None, [said.get("told")]):
-                return int(told["n"]) - 1
-        return None
-
     def join(self, messages: list[bytes]) -> bytes:
         """The payload of one frame with all messages."""
         raise NotImplementedError
@@ -79,7 +70,6 @@ class JsonFrames(FrameCodec):
     def __init__(self) -> None:
         self.encode = msgspec.json.Encoder().encode
         self._decode = msgspec.json.Decoder(Frame).decode
-        self._decode_any = msgspec.json.decode
         self._decode_ids = msgspec.json.Decoder(_MessageId | list[_MessageId]).decode
         self._reject_duplicate_keys = duplicate_keys.check_json
 
@@ -94,7 +84,6 @@ class MsgpackFrames(FrameCodec):
     def __init__(self) -> None:
         self.encode = msgspec.msgpack.Encoder().encode
         self._decode = msgspec.msgpack.Decoder(Frame).decode
-        self._decode_any = msgspec.msgpack.decode
         self._decode_ids = msgspec.msgpack.Decoder(_MessageId | list[_MessageId]).decode
         self._reject_duplicate_keys = duplicate_keys.check_packed
 

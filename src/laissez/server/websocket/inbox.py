@@ -38,11 +38,12 @@ class Frame:
         session = self._inbox.session
         if self._is_done or session.is_deaf:
             return self._done()
-        # If this meets a bug, the rest is not tried again.
-        messages, self._messages = self._messages, []
-        if messages is None:
-            messages = session.read(self._payload)
-        self._messages = session.hear(messages, may_go_on)
+        try:
+            messages = session.read(self._payload) if self._messages is None else self._messages
+            self._messages = session.hear(messages, may_go_on)
+        except BaseException:  # a bug: the rest is not tried again
+            self._done()
+            raise
         return not self._messages and self._done()
 
     def turn_away(self) -> int:

@@ -64,12 +64,13 @@ class Session:
         self._connection = connection
         # the orders to cancel at the end, if it asked for that
         self._placed: set[int] | None = set() if hello.cancel_on_disconnect else None
-        self._held_back: list[bytes] | None = []  # messages until it has caught up
-        self._queue: list[bytes] = []
+        # messages, each with the number of its last event or 0; held back until it has caught up
+        self._held_back: list[tuple[bytes, int]] | None = []
+        self._queue: list[tuple[bytes, int]] = []
         self._missed = 0  # messages at the front of the queue from before the session began
         self._loop = asyncio.get_running_loop()
         self._flush_soon = False
-        self._began_after = 0  # the number of the last event before this session's stream
+        self._sent = 0  # the number of the last event that was written
         self._is_ignored = False
         self._unpaid = 0  # answers that no rate limit covers
         self._admitted = 0  # commands of the frame under way that are admitted and not applied yet
@@ -115,13 +116,14 @@ class Session:
             try:
                 if read is None:
                     self._answer(message)
-                    at = gateway.clock.now()
                 else:
                     self._carry_out(message, read, at)
             except ProblemError as problem:
                 self._unpaid += 1
                 operation = f"session.{message.__struct_config__.tag}"
                 gateway.when_durable(self.deliver, self._refused(message.id, problem, operation))
+            if read is None:  # a question lets time pass, also if it is refused
+                at = gateway.clock.now()
             heard += 1
             if not heard % HEARD_AT_ONCE and not may_go_on():
                 break
@@ -257,7 +259,7 @@ class Session:
         reconnect together. Events that happen while the last page is read are held back."""
         gateway, holder, limits = self._gateway, self._principal.holder, self._gateway.limits
         latest = gateway.latest(holder)
-        n = self._began_after = latest if hello.resume_after is None else hello.resume_after
+        n = self._sent = latest if hello.resume_after is None else hello.resume_after
         welcome = sent.Welcome(
             id=hello.id,
             holder=holder,
@@ -279,22 +281,22 @@ class Session:
 
         async def send(page: list[Numbered]) -> bool:
             self._connection.write(self._form.join(self._events(page)), self._form.text)
-            self._began_after = page[-1].n
+            self._sent = page[-1].n
             await self._until_read()
             return self._is_there
 
         n = await catch_up(gateway, self, self._principal, n, send)
         gateway.follow(holder, self)
         try:
-            messages = self._events(await gateway.events_after(holder, n)) if self._is_there else []
+            missed = await gateway.events_after(holder, n) if self._is_there else []
         except BaseException:
             gateway.unfollow(holder, self)
             raise
-        self._missed = len(messages)
-        messages += self._held_back or []
-        self._held_back = None
-        for message in messages:
-            self.deliver(message)
+        held_back, self._held_back = self._held_back or [], None
+        self._missed = len(missed)
+        self.tell(missed)
+        for message, last in held_back:
+            self.deliver(message, last)
         self._connection.attach(self)
 
     def _events(self, missed: list[Numbered]) -> list[bytes]:
@@ -314,7 +316,8 @@ class Session:
 
     def reply(self, id: str, applied: Applied, events: Sequence[Numbered]) -> None:
         if applied.refusal is None:
-            self.deliver(self._form.encode(sent.Reply(id=id, events=tuple(events))))
+            n = events[-1].n if events else 0
+            self.deliver(self._form.encode(sent.Reply(id=id, events=tuple(events))), n)
             return
         # A refusal has no room for events. There are some if holds were over and ended first.
         self.tell(events)
@@ -328,7 +331,7 @@ class Session:
 
     def tell(self, events: Sequence[Numbered]) -> None:
         for one in events:
-            self.deliver(self._form.encode(sent.EventSent(told=one)))
+            self.deliver(self._form.encode(sent.EventSent(told=one)), one.n)
 
     def notify(self, notice: Notice) -> None:
         self.deliver(self._form.encode(sent.NoticeSent(notice=notice)))
@@ -339,13 +342,13 @@ class Session:
             self._form.encode(sent.Heartbeat(n=self._gateway.latest(self._principal.holder))),
         )
 
-    def deliver(self, message: bytes) -> None:
-        """Queue a message. It is written once all that becomes durable together is there, so that
-        it leaves in one frame."""
+    def deliver(self, message: bytes, n: int = 0) -> None:
+        """Queue a message; `n` is the number of its last event. It is written once all that becomes
+        durable together is there, so that it leaves in one frame."""
         if self._held_back is not None:
-            self._held_back.append(message)
+            self._held_back.append((message, n))
         elif self.ended is None:
-            self._queue.append(message)
+            self._queue.append((message, n))
             if not self._flush_soon:
                 self._flush_soon = True
                 self._gateway.writes.send_soon(self.flush)
@@ -356,22 +359,26 @@ class Session:
         waiting = self._queue[self._missed :]
         return (
             len(waiting) > limits.outbound_messages_max
-            or sum(map(len, waiting)) > limits.outbound_bytes_max
+            or sum(len(message) for message, _ in waiting) > limits.outbound_bytes_max
         )
 
     def flush(self) -> None:
         """Write what waits. If the peer does not read, it keeps waiting, within bounds."""
         self._flush_soon = False
-        self._write_queue()
-        if self._queue and self.ended is None and self._is_too_slow():
+        # A peer that was reading until now may be sent more than the bounds at once.
+        if self._connection.is_full and self.ended is None and self._is_too_slow():
             self.end(sent.CLOSE_SLOW, "slow_consumer")
+        self._write_queue()
 
     def _write_queue(self) -> None:
         while self._queue and not self._connection.is_full and self.ended is None:
             piece = self._queue[:MESSAGES_PER_FRAME]
             del self._queue[:MESSAGES_PER_FRAME]
             self._missed = max(0, self._missed - len(piece))
-            self._connection.write(self._form.join(piece), self._form.text)
+            # A repeated reply has events of earlier numbers.
+            self._sent = max(self._sent, *[n for _, n in piece])
+            payload = self._form.join([message for message, _ in piece])
+            self._connection.write(payload, self._form.text)
 
     def ignore(self) -> None:
         self._is_ignored = True
@@ -382,17 +389,10 @@ class Session:
         if self.ended is None:
             self._write_queue()
             self.ended = code, reason
-            closing = sent.Closing(reason=reason, n=self._resumes_after())
+            closing = sent.Closing(reason=reason, n=self._sent)
             self._queue = []
             self._connection.write(self._form.encode(closing), self._form.text)
             self.over.set()
-
-    def _resumes_after(self) -> int:
-        """The number of the last event that was sent."""
-        if self._held_back is not None:
-            return self._began_after
-        n = self._form.before_first_event(self._queue)
-        return self._gateway.latest_durable(self._principal.holder) if n is None else n
 
     # -- the end
 
