@@ -126,7 +126,13 @@ def extensions() -> list[Extension]:
         # No configuration file: how strictly we check our code must not decide whether it compiles.
         return cast(
             "list[Extension]",
-            mypycify(["--config-file=", *COMPILED], opt_level="3", group_name=LIBRARY),
+            mypycify(
+                # A cache of its own: `make test` checks types at the same time, and SQLite, in
+                # which mypy keeps its cache, lets only one of them write.
+                ["--config-file=", "--cache-dir=build/mypyc-cache", *COMPILED],
+                opt_level="3",
+                group_name=LIBRARY,
+            ),
         )
     except ImportError as error:
         give_up(f"mypyc (package mypy) is missing: {error}")
