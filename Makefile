@@ -3,7 +3,7 @@
 
 VENV := .venv
 BIN := $(VENV)/bin
-PACKAGES := $(addprefix src/laissez/,market exchange wire)
+PACKAGES := $(addprefix src/laissez/,market exchange wire server server/websocket)
 SAMPLE := laissez-sample
 LOCKS := requirements
 TOOLING := build/tooling
@@ -57,16 +57,16 @@ lint: $(TOOLS) ## ruff and mypy
 
 test-interpreted: $(TOOLS) ## tests of the market on its Python sources; every branch of it must be reached
 	@echo "== tests, market interpreted"
-	@LAISSEZ_MARKET=interpreted $(BIN)/pytest -q $(PARALLEL) -m 'not once' --cov=laissez.market --cov-report=term
+	@LAISSEZ_MARKET=interpreted $(BIN)/pytest -q $(PARALLEL) -m 'not once or sources' --cov=laissez.market --cov-report=term
 
 test-compiled: build ## all tests, on the compiled market
 	@if [ -e $(BUILT) ]; then \
 		echo "== tests, market compiled"; \
-		LAISSEZ_MARKET=compiled $(BIN)/pytest -q $(PARALLEL); \
+		LAISSEZ_MARKET=compiled $(BIN)/pytest -q $(PARALLEL) -m 'not sources'; \
 	else \
 		echo "no C compiler: what would run on the compiled market runs interpreted"; \
 		LAISSEZ_MARKET=interpreted LAISSEZ_HISTORIES=2000 $(BIN)/pytest -q $(PARALLEL) tests/test_histories.py; \
-		LAISSEZ_MARKET=interpreted $(BIN)/pytest -q $(PARALLEL) -m once; \
+		LAISSEZ_MARKET=interpreted $(BIN)/pytest -q $(PARALLEL) -m 'once and not sources'; \
 	fi
 
 # Some tests ask a real Prometheus, those of the console drive a real Chromium. They are installed where that can be done, without being started as a
@@ -92,8 +92,8 @@ build: $(BUILT) ## compile the market in place, if there is a C compiler
 
 # Whoever installs needs none of these tools: they have an environment of their own, and are locked like everything else.
 lock: $(TOOLING) ## lock the newest versions that pyproject.toml allows, with their hashes
-	@echo 'setuptools>=77.0.3' | $(COMPILE) pyproject.toml - --output-file $(LOCKS)/run.lock
-	@$(COMPILE) pyproject.toml --extra sim --extra test --constraint $(LOCKS)/run.lock --output-file $(LOCKS)/develop.lock
+	@echo 'setuptools>=77.0.3' | $(COMPILE) pyproject.toml - --extra server --output-file $(LOCKS)/run.lock
+	@$(COMPILE) pyproject.toml --extra server --extra sim --extra test --constraint $(LOCKS)/run.lock --output-file $(LOCKS)/develop.lock
 	@printf 'mypy\n' | $(COMPILE) - --constraint $(LOCKS)/develop.lock --output-file $(LOCKS)/build.lock
 	@printf 'pip-audit\nuv\n' | $(COMPILE) - --output-file $(LOCKS)/tools.lock
 

@@ -27,10 +27,20 @@ PACKAGE = Path("src", "laissez")
 INTERPRETED = ("__init__", "answers", "commands", "events", "reasons", "snapshot", "spec")
 # of what is around the market, that which every command passes through
 AROUND = (
+    "exchange/accounts",
     "exchange/caps",
     "exchange/codec",
     "exchange/exchange",
     "exchange/names",
+    "server/event_log",
+    "server/gateway",
+    "server/admission",
+    "server/counts",
+    "server/rate_limits",
+    "server/fair_queue",
+    "server/websocket/connection",
+    "server/websocket/session",
+    "wire/frames",
     "units",
     "wire/decoding",
     "wire/ids",

@@ -88,11 +88,11 @@ def stored(folder: Path, table: str) -> dict[int, bytes]:
 
 
 def lines(folder: Path) -> list[Line]:
-    return [decode_line(line, Line, None) for line in stored(folder, "refusals").values()]
+    return [decode_line(line, Line) for line in stored(folder, "refusals").values()]
 
 
 def digests(folder: Path) -> list[Digest]:
-    return [decode_line(line, Digest, None) for line in stored(folder, "digests").values()]
+    return [decode_line(line, Digest) for line in stored(folder, "digests").values()]
 
 
 Rows = dict[int, bytes]

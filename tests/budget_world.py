@@ -105,7 +105,7 @@ def times(applied: Applied) -> list[int]:
 
 
 def code(applied: Applied) -> str | None:
-    return None if applied.refusal is None else code_of(applied.refusal)
+    return None if applied.refusal is None else code_of(applied.refusal.reason)
 
 
 def detail(applied: Applied, who: str) -> str:

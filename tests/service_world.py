@@ -1,6 +1,5 @@
 """A small service to test against: a gateway on a folder of its own, the operator and two tenants
-with
-keys, and the REST API in front of it.
+with keys, and the REST API in front of it.
 
 `with_service(tmp_path, story)` runs the story, an async function that gets a `World`, in an event
 loop of its own.
@@ -10,30 +9,36 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
 
 from laissez.exchange.commands import OPERATOR, SERVICE, Caps, CreateTenant, IssueKey
+from laissez.journal import GroupCommit
 from laissez.market import Topology
 from laissez.market.commands import CloseBooks
 from laissez.server import catch_up
-from laissez.server.auth import new_key
+from laissez.server.auth import Principal, new_key
 from laissez.server.beside import FILE, Beside
 from laissez.server.clock import Clock
 from laissez.server.data_folder import create, open_folder
 from laissez.server.gateway import Gateway
-from laissez.server.http import events as http_events
 from laissez.server.http.app import App, make_app
 from laissez.server.rate_limits import StreamQuota
 from laissez.server.settings import Limits, Server, Settings
 from laissez.server.signins import SignIns
 from laissez.server.websocket import sessions
+from laissez.server.websocket.session import Session
+from laissez.wire.frames import FRAME_CODECS
 from laissez.wire.ids import order_id, tag_of
-from laissez_check.in_process import InProcess
+from laissez.wire.requests import Hello
+from laissez.wire.session import JSON
+from laissez_check.in_process import InProcess, Wire
 
 HOUR_US = 3_600_000_000
 LEAVES = [
@@ -63,10 +68,58 @@ class Replaced:
         return getattr(self._real, name)
 
 
+class HeldCommit(GroupCommit):
+    """Stores as usual. While it is held, the gateway does not hear of it."""
+
+    is_held = False
+
+    def _report(self) -> None:
+        if self.is_held:
+            self.durable = self._journal.last
+        else:
+            super()._report()
+
+
+@contextmanager
+def held_up(gateway: Gateway) -> Iterator[None]:
+    """The journal stores, and the gateway does not hear of it until the block ends."""
+    commit = gateway._commit
+    assert isinstance(commit, HeldCommit)
+    commit.is_held = True
+    try:
+        yield
+    finally:
+        commit.is_held = False
+        gateway._release(commit.durable)
+
+
 def no_order(who: str) -> str:
     """The id of an order that `who` never placed: the market refuses it, and the journal has that.
     Text that is no id of the caller's is refused before the journal."""
     return order_id(tag_of(who), 999)
+
+
+class Written(Wire):
+    """A session's connection that keeps the messages written to it."""
+
+    def __init__(self) -> None:
+        super().__init__(self._keep)
+        self.said: list[Any] = []
+
+    def _keep(self, payload: bytes) -> None:
+        read = msgspec.json.decode(payload)
+        self.said += read if isinstance(read, list) else [read]
+
+    def close(self, code: int, reason: str) -> None:
+        self.closed = code, reason
+
+
+def session_on(
+    wire: Wire, gateway: Gateway, principal: Principal, hello: Hello | None = None
+) -> Session:
+    return Session(
+        gateway, principal, FRAME_CODECS[JSON], hello or Hello(), wire, on_left=lambda _: None
+    )
 
 
 class Passing:
@@ -143,20 +196,20 @@ class World:
             "",
             IssueKey(holder, made.id, made.digest, scopes, name or f"k{next(self._keys)}"),
         )
-        assert issued.applied.refusal is None, issued.applied.refusal
+        assert issued.refusal is None, issued.refusal
         return made.secret
 
     def close_books(self, before: int | None = None) -> int:
         """Close the books until `before`, or now; says until when."""
         before = self.gateway.clock.now() if before is None else before
         closed = self.gateway.enter(OPERATOR, SERVICE, "", CloseBooks(before))
-        assert closed.applied.refusal is None
+        assert closed.refusal is None
         return before
 
 
 def with_pages_of(monkeypatch: pytest.MonkeyPatch, events: int) -> None:
     """Who has missed more than this catches up page by page."""
-    for module in (catch_up, sessions, http_events):
+    for module in (catch_up, sessions):
         monkeypatch.setattr(module, "PAGE", events)
 
 
@@ -199,7 +252,7 @@ async def _run(
         clock,
         settings.limits,
         opened.event_log,
-        opened.idempotency_keys,
+        HeldCommit,
     )
     places = StreamQuota()
     beside = Beside(folder / FILE, gateway.identity)

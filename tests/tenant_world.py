@@ -13,7 +13,7 @@ from typing import Any
 
 from laissez.market import AdvanceTime, Command, Event, Market, Refused, Topology
 from laissez.tenants import Application, EconAdapter, Held, Leaves, Resting, TenantView, Wish
-from laissez.units import split_charge
+from laissez.units import micro_dollars
 
 MINUTE = 60_000_000
 HOUR = 60 * MINUTE
@@ -49,7 +49,7 @@ class World:
             for one in self.market.orders(adapter.tenant)
         )
         bare = TenantView(
-            self.now, leases, orders, spent=split_charge(self.market.bill(adapter.tenant).total)[0]
+            self.now, leases, orders, spent=micro_dollars(self.market.bill(adapter.tenant).total)
         )
         quotes = {
             scope: self.market.quote(adapter.tenant, scope) for scope in adapter.watches(bare)

@@ -22,7 +22,7 @@ from laissez.exchange.exchange import Exchange
 from laissez.exchange.refusals import Denial
 from laissez.market import Market, OrderPlaced
 from laissez.market.reasons import Reason
-from laissez.server import figures
+from laissez.server import spending
 from laissez.server.event_log import EventLog
 from laissez.server.http.operations import OPERATIONS as SERVED
 from laissez.server.webhooks.delivery import Batch, Deliverer
@@ -174,6 +174,7 @@ def alter_outcomes(
     )
 
 
+@pytest.mark.sources
 def test_ids_that_count_over_all_tenants_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     def over_all(exchange: Exchange, applied: Applied) -> Applied:
         placed = sum(exchange.market.counts(name).orders_placed for name in exchange.accounts)
@@ -188,12 +189,13 @@ def test_ids_that_count_over_all_tenants_are_noticed(monkeypatch: pytest.MonkeyP
     assert failure is not None and "again: laissez check access --pairs 1 --seed " in failure
 
 
+@pytest.mark.sources
 def test_what_others_make_the_service_forget_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Events that are too old used to go only when somebody, anybody, caused another one."""
     add, forget = EventLog.add, EventLog.forget
 
-    def add_and_forget(self: EventLog, at: int, seq: int, outcome: Any) -> None:
-        add(self, at, seq, outcome)
+    def add_and_forget(self: EventLog, at: int, *more: Any) -> None:
+        add(self, at, *more)
         forget(self, at)
 
     monkeypatch.setattr(EventLog, "forget", lambda self, now: None)
@@ -208,14 +210,13 @@ def test_a_session_that_tells_of_the_whole_is_noticed(monkeypatch: pytest.Monkey
     assert first == second and any(b'"welcome"' in line and b'"again"' in line for line in first)
 
     def beat(self: Session) -> None:
-        self._gateway.when_durable(
-            self.deliver, self._form.encode(Heartbeat(n=self._gateway.durable))
-        )
+        self._gateway.when_durable(self.deliver, Heartbeat(n=self._gateway.durable))
 
     monkeypatch.setattr(Session, "beat", beat)
     assert "heartbeat" in str(interference.compare(*interference.transcripts(draw_pair(61))))
 
 
+@pytest.mark.sources
 def test_a_refusal_that_tells_of_others_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     def told(exchange: Exchange, applied: Applied) -> Applied:
         refusal = applied.refusal
@@ -228,6 +229,7 @@ def test_a_refusal_that_tells_of_others_is_noticed(monkeypatch: pytest.MonkeyPat
     assert "you have no open order" in str(interference.run(3, seed=61).failure)
 
 
+@pytest.mark.sources
 def test_a_cap_that_counts_what_others_have_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     def of_all(market: Market, account: Account, at: int) -> caps.Spending:
         return caps.spending(market, account, at)._replace(rate=len(market.orders()))
@@ -240,7 +242,7 @@ def test_a_cap_that_counts_what_others_have_is_noticed(monkeypatch: pytest.Monke
         return replace(applied, refusal=replace(refusal, numbers=(others, *refusal.numbers[1:])))
 
     with monkeypatch.context() as shown:
-        shown.setattr(figures, "spending_per_hour", of_all)
+        shown.setattr(spending, "spending_per_hour", of_all)
         assert "/v1/caps)" in str(interference.run(3, seed=61).failure)
     # in words that refuse, then
     alter_outcomes(monkeypatch, told)

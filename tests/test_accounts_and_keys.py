@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from laissez.exchange import keys
-from laissez.exchange.accounts import KeyRecord
 from laissez.exchange.commands import (
     OPERATOR,
     SERVICE,
@@ -24,7 +23,7 @@ from laissez.exchange.commands import (
     SetCaps,
 )
 from laissez.exchange.exchange import Exchange
-from laissez.exchange.keys import KEY_NAMES_MAX, KEYS_LIVE_MAX
+from laissez.exchange.keys import KEY_NAMES_MAX, KEYS_LIVE_MAX, KeyRecord
 from laissez.journal import Journal
 from laissez.market import Market, Topology
 from laissez.server.auth import authenticate, new_key
@@ -50,7 +49,7 @@ class Office:
         before = self.exchange.snapshot()
         refused = self.exchange.apply(self.at, Request(OPERATOR, SERVICE, "", b"", command)).refusal
         assert refused is None or before == self.exchange.snapshot()
-        return None if refused is None else code_of(refused)
+        return None if refused is None else code_of(refused.reason)
 
     def issue(
         self, name: str = "default", holder: str = "ann", scopes: tuple[str, ...] = ("read",)

@@ -35,9 +35,8 @@ from audit_world import (
 )
 from laissez.cli.audit import app
 from laissez.cli.journal import app as journal_app
-from laissez.exchange.accounts import KeyRecord
 from laissez.exchange.commands import OPERATOR, SERVICE, Request
-from laissez.exchange.keys import OPERATOR_SCOPES
+from laissez.exchange.keys import OPERATOR_SCOPES, KeyRecord
 from laissez.journal import Entry, Reader, snapshots
 from laissez.journal.backup import backup
 from laissez.journal.format import group_link, pack
@@ -48,8 +47,8 @@ from laissez.server.audit.verify import KeptUnreadable, verify
 from laissez.server.audit.writer import AuditWriter
 from laissez.server.beside import FILE
 from laissez.server.data_folder import Replaying
+from laissez.server.logs import JsonLines
 from laissez.server.maintenance import cancel_orphans, last_done
-from laissez.server.serve import JsonLines
 from laissez.server.settings import Audit
 from service_world import World, with_service
 
@@ -137,9 +136,9 @@ def test_a_line_that_was_recomputed_with_all_that_follow_is_found_by_the_digest_
     folder: Path,
 ) -> None:
     def forged(rows: Rows) -> Rows:
-        before = decode_line(rows[3], Line, None).chain
+        before = decode_line(rows[3], Line).chain
         for n in (4, 5, 6):
-            line = decode_line(rows[n].replace(b"ann", b"bob"), Line, None)
+            line = decode_line(rows[n].replace(b"ann", b"bob"), Line)
             rows[n], before = encode_line(line, before)
         return rows
 

@@ -32,7 +32,7 @@ FULL = Reading(
     50,
     3,
     SETTINGS.limits.history_events_max - 2,
-    SETTINGS.limits.idempotency_keys_max,
+    SETTINGS.limits.history_commands_max,
     SETTINGS.books.close_after_commands,
 )
 STEADY = Quarter(100_000, 2.0, 9.0, 0, 10.0)
@@ -122,7 +122,7 @@ def remembering(megabytes: list[float], short: Reading, full: int) -> list[Readi
 
 @pytest.mark.parametrize(
     "short",
-    [FULL._replace(events=900_000), FULL._replace(ids=900_000), FULL._replace(entries=900_000)],
+    [FULL._replace(events=900_000), FULL._replace(keys=900_000), FULL._replace(entries=900_000)],
 )
 def test_memory_is_judged_once_as_much_is_remembered_as_may_be(short: Reading) -> None:
     """It grows until then; and one reading or two say nothing."""
@@ -149,7 +149,7 @@ def test_thirty_minutes_at_the_usual_rate_are_long_enough_for_memory_to_be_judge
     commands = 30 * 60 * 3_000 * 4 / 5
     needed = max(
         SETTINGS.limits.history_events_max,
-        SETTINGS.limits.idempotency_keys_max,
+        SETTINGS.limits.history_commands_max,
         SETTINGS.books.close_after_commands,
     )
     assert READINGS * (1 - needed / commands) >= FULL_READINGS_LEAST

@@ -50,7 +50,7 @@ def rows(drawn: Drawn) -> list[Row]:
         Row(
             seq,
             step.at,
-            *outcomes.read(step.at, step.outcome),
+            *outcomes.read(step.at, step.request, step.outcome),
             [(one.name, one.body) for one in step.documents],
         )
         for seq, step in enumerate(drawn.steps, 1)
@@ -227,11 +227,21 @@ def test_charges_that_are_added_up_are_those_of_every_instant(
 # -- bills that are wrong
 
 
+def read_statement(body: bytes) -> list[Any]:
+    since, until, _ = bill_audit.HEAD.unpack_from(body)
+    return [since, until, msgspec.msgpack.decode(body[bill_audit.HEAD.size :])]
+
+
+def written(statement: list[Any]) -> bytes:
+    since, until, lines = statement
+    return bill_audit.HEAD.pack(since, until, len(lines)) + msgspec.msgpack.encode(lines)
+
+
 def first_statement(taken: list[Row], kind: str = "lease") -> tuple[int, int]:
     """Where the first one with such a line is: the row, and which of its documents."""
     for place, row in enumerate(taken):
         for index, (_, body) in enumerate(row.documents):
-            if any(line[0] == kind for line in msgspec.msgpack.decode(body)[2]):
+            if any(line[0] == kind for line in read_statement(body)[2]):
                 return place, index
     raise AssertionError(f"no statement with a {kind}")
 
@@ -242,11 +252,11 @@ def altered(
     """The rows with one statement changed, whose it is, and the line of that kind as it was."""
     place, index = first_statement(taken, kind)
     name, body = taken[place].documents[index]
-    statement = msgspec.msgpack.decode(body)
+    statement = read_statement(body)
     line = next(list(line) for line in statement[2] if line[0] == kind)
     change(statement)
     documents = list(taken[place].documents)
-    documents[index] = name, msgspec.msgpack.encode(statement)
+    documents[index] = name, written(statement)
     return (
         [*taken[:place], taken[place]._replace(documents=documents), *taken[place + 1 :]],
         name.partition("/")[2],
@@ -393,7 +403,9 @@ def test_nodes_are_numbered_as_the_topology_does() -> None:
 def test_a_kind_of_event_that_is_not_known_is_told() -> None:
     taken = rows(draw(BILLED))
     later = Outcomes(draw(BILLED).genesis)
-    _, (rebate,) = later.read(taken[-1].at, msgspec.msgpack.encode([1, [[99, 0, 0, "rebate"]]]))
+    _, (rebate,) = later.read(
+        taken[-1].at, b"", msgspec.msgpack.encode([1, [[99, 0, 0, "rebate"]]])
+    )
     changed = taken[-1]._replace(events=[*taken[-1].events, rebate])
     report = report_of(draw(BILLED), [*taken[:-1], changed])
     assert ({"event 99": 1}, [], False) == (report.unknown, report.findings, report.ok)
@@ -444,11 +456,11 @@ def test_the_command_fails_and_names_a_statement_that_was_changed_on_the_disk(
         name, seq, body = file.execute(
             "SELECT name, seq, body FROM documents ORDER BY seq LIMIT 1"
         ).fetchone()
-        since, until, lines = msgspec.msgpack.decode(body)
+        since, until, lines = read_statement(body)
         lines[0][5] = str(int(lines[0][5]) - 1)
         file.execute(
             "UPDATE documents SET body = ? WHERE name = ? AND seq = ?",
-            (msgspec.msgpack.encode([since, until, lines]), name, seq),
+            (written([since, until, lines]), name, seq),
         )
     done = CliRunner().invoke(app, ["audit", "bills", "--data", str(folder), "-o", "json"])
     wrong, broken = json.loads(done.stdout)["findings"]

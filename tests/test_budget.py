@@ -11,8 +11,7 @@ import msgspec
 import pytest
 
 from exchange_histories import draw, requests_of, with_fees
-from laissez.exchange.accounts import BudgetRecord
-from laissez.exchange.budgets import AMOUNT_MAX, Meter, ends_at
+from laissez.exchange.budgets import AMOUNT_MAX, BudgetRecord, Meter, ends_at
 from laissez.exchange.commands import (
     OPERATOR,
     SERVICE,

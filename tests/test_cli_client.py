@@ -326,7 +326,7 @@ def test_a_command_sends_what_it_says(
             [views.Controls("h100", events.Band("0.1", 3600), None, 900, None)],
             "h100 0.1/3600s 900"),
         ("resources list h100", "/v1/resources",
-            [views.Resource("h100/gpu0", False, None, "2", "2", None)],
+            [views.Resource("h100/gpu0", False, None, "2", None, "2")],
             "h100/gpu0 offline - 2.00 2.00"),
         ("topology h100", "/v1/topology", [views.Node("h100", "type", 1024, ("h100/rack1",))],
             "h100 type 1,024 1"),

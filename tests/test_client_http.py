@@ -30,7 +30,7 @@ from laissez.client import (
     UnexpectedAnswer,
     retries,
 )
-from laissez.client.sse import EventParser
+from laissez.client.sse import EventStream
 from laissez.wire.events import Numbered, OrderCancelled, RateChanged
 from laissez.wire.problems import STATUS, Problem
 from laissez.wire.views import LeaseDone, Page, Quote
@@ -299,18 +299,18 @@ def test_events_are_parsed_from_chunks_of_any_size(size: int) -> None:
         + sse_message(6)
         + b"id: 7\ndata: cut"
     )
-    parser = EventParser()
+    parser = EventStream()
     read = [
         one for at in range(0, len(stream), size) for one in parser.feed(stream[at : at + size])
     ]
     assert [cancelled(5), NOTICE, cancelled(6)] == read
     assert 6 == parser.last
-    parser.restart()
+    parser.request()
     assert [cancelled(7)] == list(parser.feed(sse_message(7)))
 
 
 def test_an_id_without_data_moves_the_number_to_resume_after() -> None:
-    parser = EventParser()
+    parser = EventStream()
     assert [] == list(parser.feed(b"id: 17\n\n"))
     assert 17 == parser.last
 

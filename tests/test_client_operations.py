@@ -17,8 +17,10 @@ from laissez.client import (
     Client,
     UsageError,
     alternative,
-    operations,
 )
+from laissez.client.methods import Blocking
+from laissez.client.operations import Operations
+from laissez.client.operator_operations import OperatorOperations
 from laissez.client.request import Request, price_text
 from laissez.wire.inframaps import InfraMapsReport
 from laissez.wire.requests import CancelOrder, Caps, SetFloor
@@ -26,6 +28,18 @@ from laissez.wire.requests import CancelOrder, Caps, SetFloor
 pytestmark = pytest.mark.once
 
 HOOK = "https://hooks.example.com/x"
+
+
+class Unsent(Operations, OperatorOperations, Blocking):
+    """A client that returns its requests instead of sending them."""
+
+    def request(self, request: Request[Any]) -> Request[Any]:
+        return request
+
+    _paginate = request
+
+
+operations: Any = Unsent()
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import concurrent.futures
 import contextlib
 import logging
 import threading
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from http import HTTPStatus
 from typing import Any, assert_type
 
@@ -427,28 +425,57 @@ def test_events_are_read_in_one_thread_while_another_sends(url: str) -> None:
     assert [numbered(n) for n in range(1, 6)] == seen
 
 
-def test_a_reader_does_not_hang_when_the_session_ends(
+def test_work_that_never_ends_is_cancelled_when_the_session_closes(url: str) -> None:
+    raised: list[LaissezError] = []
+    started = threading.Event()
+
+    async def endless() -> None:
+        started.set()
+        await asyncio.Event().wait()
+
+    def run() -> None:
+        try:
+            session._run(endless())
+        except LaissezError as error:
+            raised.append(error)
+
+    with Session(url, KEY) as session:
+        waiting = threading.Thread(target=run, daemon=True)
+        waiting.start()
+        started.wait()
+    waiting.join(10)
+    assert [SessionClosed] == [type(error) for error in raised]
+
+
+def test_closing_waits_for_work_that_another_thread_is_about_to_start(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The loop has stopped, so work given to it now never starts."""
+    starting, start = threading.Event(), asyncio.run_coroutine_threadsafe
 
-    def unheard(
-        work: Coroutine[Any, Any, Any], loop: asyncio.AbstractEventLoop
-    ) -> concurrent.futures.Future[Any]:
-        work.close()
-        return concurrent.futures.Future()
+    def start_late(work: Any, loop: asyncio.AbstractEventLoop) -> Any:
+        if threading.current_thread() is reader:
+            starting.set()
+            assert session._thread is not None
+            session._thread.join(0.1)  # ends if the loop stops meanwhile
+        return start(work, loop)
 
-    seen: list[list[object]] = []
+    seen: list[object] = []
     with Session(url, KEY) as session:
         session.relinquish("lse_a1")
-        monkeypatch.setattr(asyncio, "run_coroutine_threadsafe", unheard)
-        reader = threading.Thread(target=lambda: seen.append(list(session.events())), daemon=True)
+        monkeypatch.setattr(asyncio, "run_coroutine_threadsafe", start_late)
+        reader = threading.Thread(target=lambda: seen.extend(session.events()), daemon=True)
         reader.start()
-        while not session._waiting:
-            time.sleep(0.001)
-        monkeypatch.undo()
+        starting.wait()
     reader.join(10)
-    assert [[numbered(1)]] == seen  # received before the end, so not lost
+    assert [numbered(1)] == seen  # received before the end, so not lost
+
+
+def test_a_blocking_session_must_be_opened_before_use(url: str) -> None:
+    session = Session(url, KEY)
+    with pytest.raises(UsageError, match="not open"):
+        session.relinquish("lse_a1")
+    with pytest.raises(UsageError, match="not open"):
+        next(session.events())
 
 
 def test_a_blocking_session_that_cannot_open_leaves_no_thread() -> None:

@@ -28,6 +28,7 @@ BYTES_MAX = 120  # of an entry, on average
 PATHS = ("h100", "h100/east", "h100/east/1")
 CAPS = Caps(5, 6, 7, 8, 9_000_000, 2**62)
 ALTERNATIVES = (Alternative("h100", 3, 9), at_price("h100/east", 5), Alternative("moon", 0, 2**62))
+ASKED = Request("ann", SERVICE, "", b"", market.AmendOrder("ann", 1, ALTERNATIVES))
 BAND = Band(250_000, 60_000_000)
 COMMANDS_OF_ALL_KINDS: tuple[Command, ...] = (
     market.PlaceOrder("ann", ALTERNATIVES),
@@ -96,8 +97,9 @@ EVENTS_OF_ALL_KINDS: tuple[Event, ...] = (
 
 def known() -> Names:
     names = Names(PATHS)
-    names.holders += ["ann", "bob"]
-    names.keys += ["key_1", "key_2"]
+    for holder, key in (("ann", "key_1"), ("bob", "key_2")):
+        names.holders.add(holder)
+        names.keys.add(key)
     return names
 
 
@@ -129,16 +131,16 @@ def test_a_request_is_read_as_it_was_written(command: Command, of_session: bool)
             request = msgspec.structs.replace(request, who=OPERATOR)
         packed = codec.pack_request(request)
         assert request == Codec(known()).unpack_request(packed)
-        assert (request.who, id) == codec.who_and_id(packed)
 
 
 @pytest.mark.parametrize("event", EVENTS_OF_ALL_KINDS, ids=lambda one: type(one).__name__)
 def test_an_outcome_is_read_as_it_was_written(event: Event) -> None:
     outcome = applied(event, event)
     codec = Codec(known())
-    packed = codec.pack_outcome(AT, outcome)
-    assert outcome == Codec(known()).unpack_outcome(AT, packed)
-    assert (900, (tenant_of(event),) * 2) == codec.tenants_in(packed)
+    packed = codec.pack_outcome(AT, ASKED, outcome)
+    assert outcome == Codec(known()).unpack_outcome(AT, ASKED, packed)
+    request = codec.pack_request(msgspec.structs.replace(ASKED, id="x"))
+    assert ("ann", "x", 900, (tenant_of(event),) * 2) == codec.indexed(request, packed)
 
 
 @pytest.mark.parametrize("reason", REASONS.values())
@@ -148,7 +150,7 @@ def test_a_refusal_is_read_as_it_was_written(reason: Any, subject: str) -> None:
         for happened in ((), EVENTS_OF_ALL_KINDS[:3]):
             outcome = applied(*happened, refusal=Refusal(reason, subject, numbers))
             codec = Codec(known())
-            found = codec.unpack_outcome(AT, codec.pack_outcome(AT, outcome))
+            found = codec.unpack_outcome(AT, ASKED, codec.pack_outcome(AT, ASKED, outcome))
             assert outcome == found
             assert found.refusal is not None and type(reason) is type(found.refusal.reason)
 
@@ -160,10 +162,11 @@ def test_random_histories_are_read_as_they_were_written(seed: int) -> None:
     codec = Codec(exchange.names)
     for step, (at, request, outcome) in zip(drawn.steps, requests_of(drawn), strict=True):
         exchange.apply(at, request)
-        found = codec.unpack_outcome(at, step.outcome)
+        found = codec.unpack_outcome(at, request, step.outcome)
         assert msgspec.structs.replace(outcome, documents=()) == found
-        assert (outcome.first, tuple(map(tenant_of, outcome.events))) == codec.tenants_in(
-            step.outcome
+        tenants = tuple(map(tenant_of, outcome.events))
+        assert (request.who, request.id, outcome.first, tenants) == codec.indexed(
+            step.request, step.outcome
         )
 
 
@@ -187,8 +190,9 @@ def test_a_name_becomes_a_number_when_the_exchange_comes_to_know_it() -> None:
     codec = Codec(names)
     request = Request("eve", "key_7", "", b"", market.CancelOrder("eve", 1))
     assert ["eve", "key_7"] == msgspec.msgpack.decode(codec.pack_request(request))[1:3]
-    names.holders += ["dan", "eve"]
-    names.keys.append("key_7")
+    names.holders.add("dan")
+    names.holders.add("eve")
+    names.keys.add("key_7")
     packed = codec.pack_request(request)
     assert [4, 3] == msgspec.msgpack.decode(packed)[1:3]
     assert request == codec.unpack_request(packed)
@@ -210,11 +214,11 @@ def test_a_reader_without_an_exchange_learns_names_from_what_was_accepted() -> N
     for at, command in enumerate(said, 1):
         request = Request(OPERATOR, SERVICE, "", b"", command)
         packed = writer.pack_request(request)
-        outcome = writer.pack_outcome(at, exchange.apply(at, request))
+        outcome = writer.pack_outcome(at, request, exchange.apply(at, request))
         assert request == reader.unpack_request(packed)
         reader.learn(packed, outcome)
-    assert [OPERATOR, "ann", "bob"] == names.holders == exchange.names.holders
-    assert [SERVICE, "key_b"] == names.keys == exchange.names.keys
+    assert [OPERATOR, "ann", "bob"] == names.holders.names == exchange.names.holders.names
+    assert [SERVICE, "key_b"] == names.keys.names == exchange.names.keys.names
 
 
 # -- bounds
@@ -227,13 +231,13 @@ def test_numbers_too_large_for_64_bits_are_refused(number: int) -> None:
         with pytest.raises(OverflowError):
             codec.pack_request(Request("ann", SERVICE, "", b"", command))
     with pytest.raises(OverflowError):
-        codec.pack_outcome(AT, applied(market_events.OrderCancelled(AT, "ann", number)))
+        codec.pack_outcome(AT, ASKED, applied(market_events.OrderCancelled(AT, "ann", number)))
 
 
 @pytest.mark.parametrize("damaged", [b"", b"\xc1", b"\x80", b"\x93\x00\x00", b"\x90"])
 def test_bytes_that_are_no_entry_raise_an_error(damaged: bytes) -> None:
     codec = Codec(known())
-    for read in (codec.unpack_request, codec.who_and_id, codec.tenants_in):
+    for read in (codec.unpack_request, lambda packed: codec.unpack_outcome(AT, ASKED, packed)):
         with pytest.raises((msgspec.MsgspecError, ValueError, IndexError)):
             read(damaged)
 
@@ -276,5 +280,7 @@ def test_an_entry_of_ordinary_trading_takes_few_bytes() -> None:
             said = market.SetLimit(tenant, rng.choice(leases).lease, limit)
         request = Request(tenant, f"key_{place:026}", f"c-{number:06}", rng.randbytes(8), said)
         outcome = exchange.apply(at, request)
-        sizes.append(len(codec.pack_request(request)) + len(codec.pack_outcome(at, outcome)))
+        sizes.append(
+            len(codec.pack_request(request)) + len(codec.pack_outcome(at, request, outcome))
+        )
     assert sum(sizes) <= BYTES_MAX * len(sizes), sum(sizes) / len(sizes)

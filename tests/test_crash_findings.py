@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -11,11 +10,8 @@ import pytest
 from laissez.server import first_start
 from laissez.server.auth import Principal
 from laissez.server.settings import Data, Settings
-from laissez.server.websocket.session import Session
-from laissez.wire.frames import FRAME_CODECS
 from laissez.wire.requests import Hello
-from laissez.wire.session import JSON
-from service_world import World, with_service
+from service_world import World, Written, session_on, with_service
 
 pytestmark = pytest.mark.once
 
@@ -40,30 +36,14 @@ def test_instances_near_a_lease_that_the_books_have_forgotten_are_answered_as_th
     with_service(tmp_path / "data", story)
 
 
-class Wire:
-    """In place of a connection: keeps what is written."""
-
-    is_full = is_gone = False
-
-    def __init__(self) -> None:
-        self.written: list[Any] = []
-
-    def attach(self, session: Session) -> None:
-        pass
-
-    def write(self, payload: bytes, text: bool) -> None:
-        found = msgspec.json.decode(payload)
-        self.written += found if isinstance(found, list) else [found]
-
-
 def test_whoever_is_refused_is_told_first_what_the_passing_of_time_did(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         await world.ask("operator", "PUT", "/v1/controls/a100", {"hold_s": 60})
         await world.place("ann", "a100", "5")
         order = (await world.place("bob", "a100", "9"))["id"]
-        wire = Wire()
+        wire = Written()
         bob = Principal("bob", "", frozenset({"read", "trade"}))
-        session = Session(world.gateway, bob, FRAME_CODECS[JSON], Hello(), wire)  # type: ignore[arg-type]
+        session = session_on(wire, world.gateway, bob)
         await session.greet(Hello())
         world.passing.pass_us(61_000_000)
         # The hold is over before the second command: the order is filled first, and so it cannot be
@@ -73,13 +53,13 @@ def test_whoever_is_refused_is_told_first_what_the_passing_of_time_did(tmp_path:
         await world.gateway.all_durable()
         session.flush()
         assert [("welcome", None), ("pong", "1"), ("event", None), ("refused", "2")] == [
-            (one["type"], one.get("id")) for one in wire.written
+            (one["type"], one.get("id")) for one in wire.said
         ]
         assert (2, "lease.started") == (
-            wire.written[2]["told"]["n"],
-            wire.written[2]["told"]["event"]["type"],
+            wire.said[2]["told"]["n"],
+            wire.said[2]["told"]["event"]["type"],
         )
-        session.leave()
+        session.lost()
 
     with_service(tmp_path / "data", story)
 

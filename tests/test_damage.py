@@ -30,7 +30,7 @@ SEEDS = {
     "mark_not_checked": 0,
     "chain_not_checked": 0,
     "documents_not_compared": 280,
-    "snapshot_not_checked": 140,
+    "snapshot_not_checked": 500,
     "snapshot_of_any_journal": 0,
     "not_synced": 20,
     "goes_on_after_a_failure": 40,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+import struct
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -139,6 +140,8 @@ class Stranger:
         for event_code, n, before, *event_values in rows:
             event, *event_names = self.events[event_code]
             fields = self.fields(event, event_names, event_values)
+            if fields.get("alternatives", ()) is None:
+                fields["alternatives"] = found["command"][1]["alternatives"]
             found["events"].append((event, n, at - before, fields))
         found["refusal"] = None
         if refused:
@@ -166,7 +169,7 @@ class Stranger:
         if name == "action":
             return self.actions[value][0]
         if name == "alternatives":
-            return [
+            return value and [
                 {
                     "scope": self.name(self.nodes, scope),
                     "bid": limit if bid is None else bid,
@@ -213,7 +216,8 @@ def builtins(struct: Any) -> dict[str, Any]:
 
 def as_the_codec_reads(codec: Codec, at: int, request: bytes, outcome: bytes) -> dict[str, Any]:
     codec.learn(request, outcome)
-    asked, applied = codec.unpack_request(request), codec.unpack_outcome(at, outcome)
+    asked = codec.unpack_request(request)
+    applied = codec.unpack_outcome(at, asked, outcome)
     command = builtins(asked.command)
     if type(asked.command) in OF_TENANT:
         del command["tenant"]
@@ -296,8 +300,9 @@ def test_a_reader_that_knows_only_the_page_agrees_with_the_codec(tmp_path: Path)
     database.close()
     assert {"lease_started", "lease_ended", "budget_set", "key_revoked", "webhook_created"} <= told
     assert [name for name, _ in documents] == ["statement/ann"]
-    since, until, lines = msgspec.msgpack.decode(documents[0][1])
-    assert since < until
+    since, until, count = struct.unpack_from(">QQI", documents[0][1])
+    lines = msgspec.msgpack.decode(documents[0][1][20:])
+    assert since < until and count == len(lines)
     assert {kind for kind, *_ in lines} <= {"lease", "fee"}
     assert all(int(charge) > 0 for *_, charge in lines)
 

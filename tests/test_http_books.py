@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from laissez.client import operations
 from laissez.server.http import market
 from laissez.units import format_time
+from laissez.wire.books import NodeBook, RateHistory
 from service_world import HOUR_US, World, with_service
 
 pytestmark = pytest.mark.once
@@ -24,7 +24,7 @@ async def book(world: World, node: str) -> dict[str, Any]:
     answer = await world.ask("operator", "GET", f"/v1/books/{node}")
     assert 200 == answer.status_code, answer.text
     found: dict[str, Any] = answer.json()
-    assert answer.content == msgspec.json.encode(operations.book(node).decode(answer.content))
+    assert answer.content == msgspec.json.encode(msgspec.json.decode(answer.content, type=NodeBook))
     return found
 
 
@@ -152,7 +152,9 @@ async def rates(world: World, node: str, query: str = "") -> dict[str, Any]:
     answer = await world.ask("operator", "GET", f"/v1/rates/{node}{query}")
     assert 200 == answer.status_code, answer.text
     found: dict[str, Any] = answer.json()
-    assert answer.content == msgspec.json.encode(operations.rates(node).decode(answer.content))
+    assert answer.content == msgspec.json.encode(
+        msgspec.json.decode(answer.content, type=RateHistory)
+    )
     assert (
         found["segments"][-1]["end"] == found["until"]
         and found["segments"][0]["start"] == found["since"]

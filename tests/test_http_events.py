@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from laissez.client.sse import EventParser
+from laissez.client.sse import EventStream as ClientStream
 from laissez.exchange.commands import OPERATOR, SERVICE, RevokeKey
 from laissez.server import admission
 from laissez.server.auth import authenticate
 from laissez.server.event_reader import EventReader
 from laissez.server.http.events import EventStream
-from laissez.server.maintenance import notify_rates
+from laissez.server.rates import notify_rates
 from laissez.server.settings import Limits
 from service_world import GENEROUS, World, with_pages_of, with_service
 from stream_reader import SOON_S, StreamReader
@@ -196,6 +196,7 @@ def test_a_stream_misses_and_repeats_nothing_while_it_catches_up(
     with_service(tmp_path / "data", story)
 
 
+@pytest.mark.sources
 def test_catching_up_waits_for_what_it_costs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -278,7 +279,7 @@ def test_a_stream_that_begins_now_says_first_what_to_resume_after(tmp_path: Path
             while "id: " not in stream.text:
                 await asyncio.sleep(0)
         await stream.leave()
-        following = EventParser()
+        following = ClientStream()
         assert [] == list(following.feed(stream.text.encode()))
         assert 2 == following.last
         await world.place("ann", "h100", "1")  # while nobody listens

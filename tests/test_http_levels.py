@@ -12,14 +12,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from laissez.client import operations
 from laissez.exchange.commands import OPERATOR, SERVICE, RevokeKey
-from laissez.server import levels
+from laissez.market.commands import CancelOrder
+from laissez.server import background, levels
 from laissez.server.http import events
 from laissez.server.settings import Limits
 from laissez.wire.books import Levels
 from laissez.wire.problems import Code, ProblemError
-from service_world import GENEROUS, LEAVES, TOPOLOGY, Replaced, World, with_service
+from service_world import GENEROUS, LEAVES, TOPOLOGY, Replaced, World, held_up, with_service
 from stream_reader import SOON_S, StreamReader
 
 pytestmark = pytest.mark.once
@@ -70,7 +70,7 @@ async def asked(world: World) -> dict[str, Any]:
     answer = await world.ask("operator", "GET", "/v1/levels")
     assert 200 == answer.status_code
     found: dict[str, Any] = answer.json()
-    assert answer.content == msgspec.json.encode(operations.levels().decode(answer.content))
+    assert answer.content == msgspec.json.encode(msgspec.json.decode(answer.content, type=Levels))
     return found
 
 
@@ -163,8 +163,9 @@ def test_a_hold_that_ends_by_itself_shows(tmp_path: Path) -> None:
 def test_what_changed_leads_from_the_first_state_to_what_a_fresh_question_is_answered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    # so that there are several parts, and commands in between
-    monkeypatch.setattr(levels, "LEAVES_PER_TURN", 2)
+    # so that a look takes several pieces, with commands in between
+    monkeypatch.setattr(levels, "LEAVES_PER_PIECE", 2)
+    monkeypatch.setattr(background, "WORK_US", 0)
 
     async def story(world: World) -> None:
         draw = Random(seed)
@@ -206,6 +207,7 @@ async def one_command(world: World, draw: Random) -> None:
             await world.ask(tenant, "DELETE", f"/v1/leases/{lease['id']}")
 
 
+@pytest.mark.sources
 def test_all_who_follow_share_one_look_and_nobody_looks_when_nothing_happened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -244,23 +246,18 @@ def test_all_who_follow_share_one_look_and_nobody_looks_when_nothing_happened(
     with_service(tmp_path / "data", story)
 
 
-def test_nothing_is_shown_before_it_is_durable(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_shown_before_it_is_durable(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         stream = Watching(world)
         await stream.until(1)
-        let_out = world.gateway._let_out
-        held: list[int] = []
-        monkeypatch.setattr(world.gateway, "_let_out", held.append)
-        placing = asyncio.create_task(world.place("bob", "a100", "4.5"))
-        async with asyncio.timeout(SOON_S):
-            while not held:
-                await asyncio.sleep(QUICK_S)
-        await asyncio.sleep(4 * QUICK_S)
-        assert 1 == len(stream.messages)
-        monkeypatch.undo()
-        let_out(held[-1])
+        before = world.gateway.position
+        with held_up(world.gateway):
+            placing = asyncio.create_task(world.place("bob", "a100", "4.5"))
+            async with asyncio.timeout(SOON_S):
+                while world.gateway._commit.durable == before:
+                    await asyncio.sleep(QUICK_S)
+            await asyncio.sleep(4 * QUICK_S)
+            assert 1 == len(stream.messages)
         await placing
         assert [[A100, True, "bob", "0", "4.5", "0"]] == (await stream.until(2))["rows"]
         await stream.leave()
@@ -293,11 +290,17 @@ def test_a_key_that_is_revoked_while_a_stream_opens_sees_nothing(tmp_path: Path)
     async def story(world: World) -> None:
         secret = world.new_secret("operator", "read")
         key = (await world.ask(secret, "GET", "/v1/me")).json()["key"]
-        stream = Watching(world, secret)
-        async with asyncio.timeout(SOON_S):
-            while not len(world.places):
-                await asyncio.sleep(0)
-        world.gateway.enter(OPERATOR, SERVICE, "", RevokeKey(key))
+        with held_up(world.gateway):
+            world.gateway.enter("ann", SERVICE, "", CancelOrder("ann", 9))  # to be stored first
+            stream = Watching(world, secret)
+            async with asyncio.timeout(SOON_S):
+                while not len(world.places):
+                    await asyncio.sleep(0)
+            world.gateway.enter(OPERATOR, SERVICE, "", RevokeKey(key))
+            # Both become durable at once: until then the key is in force.
+            async with asyncio.timeout(SOON_S):
+                while world.gateway._commit.durable < world.gateway.position:
+                    await asyncio.sleep(QUICK_S)
         assert ": closing key_revoked\n\n" == await stream.over()
 
     with_service(tmp_path / "data", story)

@@ -61,6 +61,7 @@ def test_a_client_that_waits_for_100_continue_gets_it_only_if_its_body_is_wanted
         more = b"Expect: 100-continue\r\nContent-Length: %d\r\n"
         wanted, refused = Wire(world), Wire(world)
         wanted.send(posted(world, more % len(ORDER)))
+        await wanted.until(b"\r\n\r\n")
         assert b"HTTP/1.1 100 Continue\r\n\r\n" == wanted.heard
         wanted.send(ORDER)
         await wanted.until(b"HTTP/1.1 201 Created\r\n")

@@ -50,7 +50,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "laissez.units": ("laissez.market.commands",),
     "laissez.config": ("laissez.market.commands", "laissez.units"),
     "laissez.market": (),
-    "laissez.exchange": ("laissez.market",),
+    "laissez.exchange": ("laissez.market", "laissez.units"),
     "laissez.journal": ("laissez.exchange.events",),
     "laissez.wire": ("laissez.exchange", "laissez.market", "laissez.units"),
     "laissez.server": (

@@ -15,7 +15,7 @@ from laissez.live.memory import MemoryFault, MemoryFile
 from laissez.live.scripts import Scripts
 from laissez.live.task_memory import TaskMemory
 from laissez.live.task_runner import NoSuchPlace, NotAlone, TaskRunner
-from laissez.server.maintenance import notify_rates
+from laissez.server.rates import notify_rates
 from laissez.tenants.templates.task import read_task
 from live_world import Live, eventually, with_live
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from laissez.journal import snapshots
 from laissez.journal.verify import verify
 from laissez.market.commands import CancelOrder
 from laissez.server import background, maintenance, retention
+from laissez.server.background import every
 from laissez.server.data_folder import Replaying, open_folder
 from laissez.server.maintenance import Bookkeeper, end_holds
 from laissez.server.retention import Snapshotter
@@ -40,17 +42,16 @@ GENEROUS = Limits(commands_burst=100_000, commands_per_second=100_000)
 
 
 def test_a_hold_ends_by_itself_and_everybody_concerned_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr(maintenance, "HOLDS_EVERY_S", 0.001)
-
     async def tale(live: Live) -> None:
         world = live.world
         await world.ask("operator", "PUT", "/v1/controls/a100", {"hold_s": 60})
         async with live.peer("ann") as ann, live.peer("bob") as bob:
             held = (await ann.ask(**place("1", "a100", "1")))["events"][1]["event"]["hold_until"]
             await bob.ask(**place("1", "a100", "2"))
-            ending = asyncio.create_task(end_holds(world.gateway))
+            end = partial(end_holds, world.gateway)
+            ending = asyncio.create_task(every(0.001, world.gateway, end))
             position = world.gateway.position
             world.passing.pass_us(59_000_000)
             await asyncio.sleep(0.01)
@@ -193,11 +194,10 @@ def test_books_of_a_market_without_tenants_stay_open(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story)
 
 
-def test_the_keeper_closes_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(maintenance, "BOOKS_EVERY_S", 0.001)
-
+def test_the_keeper_closes_by_itself(tmp_path: Path) -> None:
     async def story(world: World) -> None:
-        keeping = asyncio.create_task(Bookkeeper(world.gateway, Books(keep_hours=1)).run())
+        keeper = Bookkeeper(world.gateway, Books(keep_hours=1))
+        keeping = asyncio.create_task(every(0.001, world.gateway, keeper.close))
         world.passing.pass_us(4 * HOUR_US)
         await eventually(lambda: closed_until(world) > world.gateway.clock.now() - 2 * HOUR_US)
         keeping.cancel()

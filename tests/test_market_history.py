@@ -11,7 +11,9 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from laissez.market.reasons import EndReason
-from laissez.server import figures as server_figures
+from laissez.server import samples as server_samples
+from laissez.server.background import every
+from laissez.server.samples import SAMPLE_EVERY_S
 from service_world import HOUR_US, LEAVES, World, with_service
 
 pytestmark = pytest.mark.once
@@ -80,7 +82,7 @@ def test_a_sample_shows_the_market_and_counts_since_the_one_before(tmp_path: Pat
 def test_the_oldest_sample_goes_when_there_are_enough(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server_figures, "SAMPLES_MAX", 3)
+    monkeypatch.setattr(server_samples, "SAMPLES_MAX", 3)
 
     async def story(world: World) -> None:
         for _ in range(5):
@@ -106,7 +108,9 @@ def test_one_is_taken_at_the_start_and_then_every_so_often(
 
     async def story(world: World) -> None:
         monkeypatch.setattr(asyncio, "sleep", sleep)
-        running = asyncio.create_task(world.app.site.samples.run())
+        running = asyncio.create_task(
+            every(SAMPLE_EVERY_S, world.gateway, world.app.site.samples.take)
+        )
         counts = []
         for number in range(1, 4):
             while len(slept) < number:

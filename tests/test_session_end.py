@@ -5,30 +5,30 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
-from websockets.exceptions import InvalidStatus
 
 from laissez.exchange.commands import OPERATOR, SERVICE, Request, RevokeKey
 from laissez.journal import JournalFailed
 from laissez.market.commands import CancelOrder, PlaceOrder
 from laissez.server.auth import authenticate
-from laissez.server.gateway import Gateway
 from laissez.server.maintenance import cancel_orphans, last_done
-from laissez.server.websocket.connection import Connection
 from laissez.server.websocket.session import MESSAGES_PER_FRAME, Session
 from laissez.wire.decoding import read_alternatives
-from laissez.wire.frames import FRAME_CODECS
-from laissez.wire.problems import Problem
 from laissez.wire.requests import Alternative, Hello
-from laissez.wire.session import JSON
+from laissez.wire.session import Pong
 from live_world import SOON_S, Live, eventually, many_turns, place, with_live
-from service_world import GENEROUS, World, with_pages_of, with_service
+from service_world import (
+    GENEROUS,
+    World,
+    Written,
+    held_up,
+    session_on,
+    with_pages_of,
+    with_service,
+)
 
 pytestmark = pytest.mark.once
 
@@ -37,39 +37,11 @@ def order(tenant: str, scope: str = "h100", limit: str = "1") -> PlaceOrder:
     return PlaceOrder(tenant, read_alternatives((Alternative(scope, limit),)))
 
 
-@contextmanager
-def held_up(gateway: Gateway) -> Iterator[None]:
-    """The journal stores, and the gateway does not hear of it until the block ends."""
-    release, stored = gateway._release, [gateway.durable]
-    gateway._release = stored.append  # type: ignore[method-assign, assignment]
-    try:
-        yield
-    finally:
-        gateway._release = release  # type: ignore[method-assign]
-        release(max(stored[-1], gateway._commit.durable))
-
-
-class Wire:
-    """A connection that keeps what is written to it."""
-
-    def __init__(self) -> None:
-        self.is_full = self.is_gone = False
-        self.writable = asyncio.Event()
-        self.said: list[Any] = []
-
-    def attach(self, session: Session) -> None:
-        pass
-
-    def write(self, payload: bytes, text: bool) -> None:
-        read = msgspec.json.decode(payload)
-        self.said += read if isinstance(read, list) else [read]
-
-
-def session_of(world: World, who: str, hello: Hello) -> tuple[Session, Wire]:
+def session_of(world: World, who: str, hello: Hello) -> tuple[Session, Written]:
     principal = authenticate(world.gateway.exchange.keys, world.secrets[who])
     assert principal is not None
-    wire = Wire()
-    return Session(world.gateway, principal, FRAME_CODECS[JSON], hello, wire), wire  # type: ignore[arg-type]
+    wire = Written()
+    return session_on(wire, world.gateway, principal, hello), wire
 
 
 def test_a_revoked_key_is_not_heard_from_that_instant_and_told_so_once_it_is_durable(
@@ -125,7 +97,7 @@ def test_a_session_that_ends_before_it_has_caught_up_resumes_where_it_began(tmp_
         await greeting
         await many_turns()
         assert [("closing", 1)] == [(message["type"], message["n"]) for message in wire.said]
-        session.leave()
+        session.lost()
 
     with_service(tmp_path / "data", story)
 
@@ -140,19 +112,20 @@ def test_a_session_that_ends_while_it_catches_up_resumes_after_the_last_page(
         for _ in range(20):
             world.gateway.enter("ann", SERVICE, "", order("ann"))
         session, wire = session_of(world, "ann", Hello(resume_after=0))
+        wire.is_full = True
         greeting = asyncio.create_task(session.greet(Hello(resume_after=0)))
         await eventually(lambda: bool(wire.said))  # and the peer reads no further
         if reason == "key_revoked":
             world.gateway.enter(OPERATOR, SERVICE, "", RevokeKey(session.key))
             await eventually(lambda: session.ended is not None)
-            wire.writable.set()
+            wire.is_full = False
         await greeting
         assert session.ended is not None and reason == session.ended[1]
         assert ["welcome", "event", "event", "event", "closing"] == [
             message["type"] for message in wire.said
         ]
         assert 3 == wire.said[-1]["n"]
-        session.leave()
+        session.lost()
         assert not world.gateway.following() and not world.gateway._others
 
     with_service(
@@ -184,7 +157,7 @@ def test_a_slow_session_resumes_before_events_that_became_durable_with_its_end(
         await many_turns()
         assert (4408, "slow_consumer") == session.ended
         assert ("closing", 0) == (wire.said[-1]["type"], wire.said[-1]["n"])
-        session.leave()
+        session.lost()
 
     with_service(
         tmp_path / "data", story, msgspec.structs.replace(GENEROUS, outbound_messages_max=10)
@@ -229,38 +202,10 @@ def test_session_orders_left_by_a_journal_failure_are_cancelled_at_the_next_star
             raise JournalFailed("the disk is full")
 
         world.gateway._commit.put = fail  # type: ignore[method-assign, assignment]
-        session.leave()
+        session.lost()
         assert "the disk is full" == world.gateway.failure and not world.gateway.following()
 
     with_service(tmp_path / "data", story)
-
-
-def test_a_handshake_that_a_stop_overtakes_is_told_that_the_server_stops(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """And not of a bug: our own session would give up for that."""
-    begin = Connection.begin
-
-    def begin_and_stop(self: Connection) -> None:
-        begin(self)
-        self.shutdown()
-
-    async def tale(live: Live) -> None:
-        monkeypatch.setattr(Connection, "begin", begin_and_stop)
-        with pytest.raises(InvalidStatus) as refused:
-            async with live.connected("ann"):
-                pass
-        response = refused.value.response
-        problem = msgspec.json.decode(response.body or b"{}", type=Problem)
-        assert (503, "stopping", "application/problem+json") == (
-            response.status_code,
-            problem.code,
-            response.headers["content-type"],
-        )
-        await many_turns()
-
-    with_live(tmp_path / "data", tale)
-    assert [] == [record.getMessage() for record in caplog.records if record.exc_info]
 
 
 def test_a_session_forgets_its_orders_that_were_cancelled_elsewhere(
@@ -312,7 +257,7 @@ def test_a_repeated_reply_that_waits_does_not_move_the_resume_number_back(tmp_pa
             wire.is_full = wire.is_full or id == "two"
         session.end(4408, "slow_consumer")
         assert world.gateway.latest("ann") == wire.said[-1]["n"]
-        session.leave()
+        session.lost()
 
     with_service(tmp_path / "data", story)
 
@@ -330,13 +275,13 @@ def test_a_peer_that_was_reading_may_be_sent_more_than_the_bounds_at_once(tmp_pa
         wire.write = fill  # type: ignore[method-assign]
         most = world.gateway.limits.outbound_messages_max
         for _ in range(MESSAGES_PER_FRAME + most + 1):
-            session.deliver(b"{}")
+            session.deliver(Pong(id=""))
         session.flush()
         assert wire.is_full and session.ended is None
-        session.deliver(b"{}")
+        session.deliver(Pong(id=""))
         session.flush()
         assert (4408, "slow_consumer") == session.ended
-        session.leave()
+        session.lost()
 
     with_service(
         tmp_path / "data", story, msgspec.structs.replace(GENEROUS, outbound_messages_max=3)

@@ -15,9 +15,9 @@ from msgspec.structs import replace
 
 from laissez.server.audit.refusals import address
 from laissez.server.fair_queue import TURN_US, FairQueue, Work
-from laissez.server.http.request import line_of_address
+from laissez.server.http.messages import line_of_address
 from laissez.server.settings import Limits
-from laissez.server.websocket.inbox import FRAMES_MAX
+from laissez.server.websocket.session import FRAMES_WAITING_MAX
 from laissez_check.wire.bad_frames import TEXT, frame
 from live_world import Live, Peer, eventually, with_live
 from service_world import GENEROUS, World, no_order, with_service
@@ -170,24 +170,24 @@ def test_a_frame_that_waited_too_long_and_cannot_be_read_is_refused_once(tmp_pat
 
 
 def is_read(live: Live) -> bool:
-    (session,) = live.sessions._open
-    return bool(session._connection.transport.is_reading())
+    (connection,) = live.connections
+    return bool(connection.transport.is_reading())
 
 
 def test_so_many_frames_may_wait_and_with_one_more_a_session_is_not_read(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         turns = live.world.gateway.admission.queue
         async with live.peer("ann") as peer, blocked(live, "ann") as boulder:
-            for _ in range(FRAMES_MAX):
+            for _ in range(FRAMES_WAITING_MAX):
                 await peer.say(PING)
-            await eventually(lambda: len(turns) == FRAMES_MAX + 1)
+            await eventually(lambda: len(turns) == FRAMES_WAITING_MAX + 1)
             assert is_read(live)
             await peer.say(PING)
             await eventually(lambda: not is_read(live))
             await peer.say(PING)
             boulder.is_done = True
-            assert ["pong"] * (FRAMES_MAX + 2) == [
-                one["type"] for one in await peer.hear_all(FRAMES_MAX + 2)
+            assert ["pong"] * (FRAMES_WAITING_MAX + 2) == [
+                one["type"] for one in await peer.hear_all(FRAMES_WAITING_MAX + 2)
             ]
             assert is_read(live)
 
@@ -202,10 +202,10 @@ def written(*messages: dict[str, str]) -> bytes:
 def test_frames_are_heard_in_their_order_also_where_more_came_than_may_wait(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         turns = live.world.gateway.admission.queue
-        ids = [str(number) for number in range(3 * FRAMES_MAX)]
+        ids = [str(number) for number in range(3 * FRAMES_WAITING_MAX)]
         async with live.peer("ann") as peer, blocked(live, "ann") as boulder:
             peer.socket.transport.write(written(*({"type": "ping", "id": id} for id in ids)))
-            await eventually(lambda: len(turns) == FRAMES_MAX + 2)
+            await eventually(lambda: len(turns) == FRAMES_WAITING_MAX + 2)
             boulder.is_done = True
             assert ids == [one["id"] for one in await peer.hear_all(len(ids))]
 
@@ -231,7 +231,7 @@ def test_what_was_sent_before_the_connection_was_lost_counts(tmp_path: Path) -> 
             async with live.peer("ann") as peer:
                 await peer.say({"type": "place_order", "id": "1", **ORDER})
                 await eventually(lambda: len(turns) == 2)
-            await live.is_left(0)
+            await eventually(lambda: not live.connections)
             # not before its turn: others have theirs
             assert 0 == live.world.gateway.exchange.market.counts("ann").orders_placed
         await eventually(lambda: not live.world.places.taken)

@@ -601,7 +601,7 @@ def test_a_damaged_row_is_told_and_only_its_browser_signs_in_again(
             world.beside.transact(partial(set_body, digest, body))
             caplog.clear()
             world.app.site.signins = SignIns(world.gateway, world.beside)
-            assert "a sign-in could not be read" in caplog.text, body
+            assert "a row of beside.db is damaged and ignored" in caplog.text, body
             assert [401, 200] == [(await by_cookie(world, one)).status_code for one in tokens]
 
     with_service(tmp_path / "data", story)
@@ -817,6 +817,7 @@ async def _until(lines: Any, beginning: str) -> Any:
             return
 
 
+@pytest.mark.sources
 def test_no_key_cookie_or_token_is_ever_logged_or_shown(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

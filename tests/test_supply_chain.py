@@ -28,7 +28,7 @@ PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
 DEPENDENCIES: list[str] = PROJECT["project"]["dependencies"]
 EXTRAS: dict[str, list[str]] = PROJECT["project"]["optional-dependencies"]
 PROOF: dict[str, Any] = tomllib.loads((ROOT / "src" / "pyproject.toml").read_text())["project"]
-DEVELOPED_WITH = ("sim", "test")
+DEVELOPED_WITH = ("server", "sim", "test")
 PYTHONS = ("3.11", "3.12", "3.13")
 NAMES = ("run", "build", "develop", "tools")
 
@@ -106,7 +106,7 @@ def test_what_is_locked_is_what_the_project_asks_for(python: str) -> None:
         versions("build", python),
         versions("develop", python),
     )
-    assert [] == unmet(DEPENDENCIES, to_run, python)
+    assert [] == unmet([*DEPENDENCIES, *EXTRAS["server"]], to_run, python)
     assert [] == unmet(
         [*DEPENDENCIES, *(one for extra in DEVELOPED_WITH for one in EXTRAS[extra])],
         to_develop,
@@ -121,7 +121,7 @@ def test_what_is_locked_is_what_the_project_asks_for(python: str) -> None:
 def test_the_proof_asks_for_the_product_of_its_own_version() -> None:
     asked = [*PROOF["dependencies"], *PROOF["optional-dependencies"]["paper"]]
     assert [
-        f"laissezcloud=={laissez.__version__}",
+        f"laissezcloud[server]=={laissez.__version__}",
         f"laissezcloud[sim]=={laissez.__version__}",
     ] == asked
     assert PROOF["requires-python"] == PROJECT["project"]["requires-python"]

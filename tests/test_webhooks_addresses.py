@@ -22,7 +22,6 @@ from laissez.server.webhooks.addresses import (
     CARRIES_IPV4,
     NOT_PUBLIC,
     Guard,
-    Lookups,
     Network,
     is_public,
     read_url,
@@ -296,12 +295,12 @@ def test_a_name_server_that_says_nothing_holds_up_nobody_but_its_own_names(
         return real(host, *more, **others)
 
     async def story() -> None:
-        lookups = Lookups(lookups_max=40)
-        waiting = [asyncio.create_task(lookups.addresses("silent.example")) for _ in range(41)]
+        guard = Guard(lookups_max=40)
+        waiting = [asyncio.create_task(guard.look_up("silent.example")) for _ in range(41)]
         for _ in range(40):
             # the loop's own threads, at most 32, are as free as ever
             await asyncio.to_thread(asked.acquire)
-        assert ["127.0.0.1"] == await lookups.addresses("0x7f000001")
+        assert ["127.0.0.1"] == await guard.look_up("0x7f000001")
         for one in waiting[:40]:
             one.cancel()
         await asyncio.sleep(0)
@@ -310,7 +309,7 @@ def test_a_name_server_that_says_nothing_holds_up_nobody_but_its_own_names(
         says.set()
         with pytest.raises(socket.gaierror):
             await waiting[40]
-        assert ["127.0.0.1"] == await lookups.addresses("localhost")
+        assert ["127.0.0.1"] == await guard.look_up("localhost")
 
     monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
     asyncio.run(story())

@@ -170,7 +170,7 @@ def test_hosts_are_looked_up_one_at_a_time_and_a_key_that_is_revoked_meanwhile_d
             await answers.wait()
             return ["127.0.0.1"]
 
-        hooks.running.guard.look_up = look_up
+        hooks.running.guard.look_up = look_up  # type: ignore[method-assign]
         position = hooks.world.gateway.position
         first = asyncio.create_task(hooks.world.ask(secret, "POST", "/v1/webhooks", {"url": URL}))
         while not hooks.running._looking:

@@ -21,6 +21,7 @@ from laissez.server.webhooks.delivery import GONE
 from laissez.server.webhooks.signing import SigningKey
 from laissez.wire.events import Numbered, WebhookDeleted
 from laissez.wire.limits import DEAD_LETTERS_MAX
+from laissez.wire.problems import ProblemError
 from laissez.wire.webhooks import DeadLetter
 from laissez_check.disk.faulty import FaultyDisk
 from webhook_world import (
@@ -75,8 +76,8 @@ def test_a_restart_goes_on_where_it_was_with_the_delivery_that_had_failed(tmp_pa
     ("damage", "told"),
     [
         ("DELETE FROM cursors", "webhook cursors are lost"),
-        ("UPDATE cursors SET body = x'00'", "the cursor of a webhook could not be read"),
-        ("UPDATE cursors SET body = 7", "the cursor of a webhook could not be read"),
+        ("UPDATE cursors SET body = x'00'", "a row of beside.db is damaged and ignored"),
+        ("UPDATE cursors SET body = 7", "a row of beside.db is damaged and ignored"),
         ("DROP TABLE cursors", "webhook cursors could not be read"),
     ],
 )
@@ -98,7 +99,7 @@ def test_a_lost_or_damaged_cursor_repeats_deliveries_and_skips_none(
     with_hooks(tmp_path / "data", before, secrets=secrets)
     with beside_of(tmp_path / "data") as beside:
         beside.transact(lambda connection: connection.execute(damage))
-    with caplog.at_level(logging.WARNING, "laissez.webhooks"):
+    with caplog.at_level(logging.WARNING, "laissez"):
         with_hooks(tmp_path / "data", after, secrets=secrets)
     assert told in caplog.text and "start again from each webhook's creation" in caplog.text
 
@@ -171,7 +172,7 @@ def test_dead_letters_that_are_gone_are_missed(
 
     with beside_of(tmp_path / "data") as beside:
         beside.transact(lambda connection: connection.execute("DELETE FROM dead_letters"))
-    with caplog.at_level(logging.WARNING, "laissez.webhooks"):
+    with caplog.at_level(logging.WARNING, "laissez"):
         with_hooks(tmp_path / "data", after, secrets=secrets, runs=False)
     assert "dead letters of a webhook are lost" in caplog.text
 
@@ -188,7 +189,7 @@ def test_a_damaged_dead_letter_is_told_and_not_shown(
     with beside_of(tmp_path / "data") as beside:
         beside.transact(lambda connection: connection.execute("UPDATE dead_letters SET n = 2"))
     with_hooks(tmp_path / "data", after, secrets=secrets, runs=False)
-    assert "a dead letter could not be read" in caplog.text
+    assert "a row of beside.db is damaged and ignored" in caplog.text
 
 
 def test_what_is_kept_of_a_webhook_that_is_gone_is_removed_at_the_next_start(
@@ -209,17 +210,17 @@ def test_a_stop_writes_the_cursors_whose_writing_it_cut_short(tmp_path: Path) ->
     async def tale(hooks: Hooks) -> None:
         endpoints, beside = hooks.running._endpoints, hooks.world.beside
         ids.append((await hooks.create())["id"])
-        await endpoints.update(0, lambda id: None)
+        await endpoints.update()
         other = asyncio.create_task(beside.run(lambda connection: may_write.wait(10)))
         writing = asyncio.create_task(endpoints.save())
         await asyncio.sleep(0)
         writing.cancel()
         await asyncio.wait([writing])
-        assert {*ids} == endpoints.unsaved
+        assert endpoints.has_unsaved
         may_write.set()
         await other
         await hooks.running._stop()
-        assert not endpoints.unsaved
+        assert not endpoints.has_unsaved
 
     with_hooks(tmp_path / "data", tale, runs=False)
     assert {*ids} == kept_cursors(tmp_path / "data", *ids).keys()
@@ -288,7 +289,7 @@ def test_a_page_of_dead_letters_costs_as_much_as_all_of_them(tmp_path: Path) -> 
         endpoint = hooks.running._endpoints.of(hooks.world.gateway.exchange.webhooks.live["ann", 1])
         hooks.running._endpoints.all[made["id"]] = endpoint
         endpoint.cursor = await hooks.running._cursors.add_letters(
-            made["id"], endpoint.cursor, [letter(n) for n in range(1, 201)]
+            made["id"], endpoint.cursor, [whole(n) for n in range(1, 201)]
         )
         before = hooks.world.gateway.admission.question_limit("ann").remaining
         found = await hooks.world.ask(
@@ -399,7 +400,7 @@ def test_a_key_whose_making_failed_is_kept_before_it_signs(tmp_path: Path, seed:
             path = tmp_path / f"data{fails}" / "keys" / "webhooks.key"
             path.parent.parent.mkdir()
             disk.fail_at = disk.operations + fails
-            with suppress(OSError):
+            with suppress(ProblemError):
                 SigningKey(path, ORIGIN).load()
             disk.kill()
             disk.fail_at = None

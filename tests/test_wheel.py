@@ -28,23 +28,30 @@ pytestmark = [pytest.mark.once, pytest.mark.slow, pytest.mark.xdist_group("build
 ROOT = Path(__file__).parents[1]
 TESTS = ROOT / "tests"
 # where compiled modules may lie
-PACKAGES = {Path("laissez"), *(Path("laissez", name) for name in ("exchange", "market", "wire"))}
+PACKAGES = {
+    Path("laissez"),
+    *(
+        Path("laissez", name)
+        for name in ("exchange", "market", "server", "server/websocket", "wire")
+    ),
+}
 CORE = ("test_rules_*", "test_money", "test_topology", "test_snapshot", "test_journal_*")
 HELPERS = ("stories", "journal_sum")
 NOT_TAKEN_ALONG = {".pyc", ".so", ".c", ".h"}
 NOT_LENT = ("laissezcloud", "__editable__")
+OF_SERVER = ("httptools", "prometheus_client", "uvloop")  # the extra `server`
 
 
 class Installed:
     """An environment with the wheel in it, and a folder outside the checkout to work in."""
 
-    def __init__(self, folder: Path, wheel: Path) -> None:
+    def __init__(self, folder: Path, wheel: Path, without: tuple[str, ...] = ()) -> None:
         self.folder = folder
         python = folder / "venv" / "bin" / "python"
         self.run(sys.executable, "-m", "venv", "--without-pip", "venv")
         packages = Path(self.run(python, "-c", "import site; print(site.getsitepackages()[0])"))
         for lent in Path(sysconfig.get_path("purelib")).iterdir():
-            if not lent.name.startswith(NOT_LENT):
+            if not lent.name.startswith((*NOT_LENT, *without)):
                 (packages / lent.name).symlink_to(lent)
         pip = (sys.executable, "-m", "pip", "--python", python, "install", "--quiet")
         self.run(*pip, "--no-deps", "--no-index", "--no-compile", wheel)
@@ -174,3 +181,14 @@ def test_the_wheel_says_what_it_is_and_where_the_rest_is(installed: Installed) -
         assert (2, True) == (done.returncode, "is part of laissezcloud-proof" in done.stderr)
     assert 2 == installed.tried(installed.laissez, "audit", "bills").returncode
     assert 0 == installed.tried(installed.laissez, "audit", "verify", "--help").returncode
+
+
+def test_a_tenant_needs_no_server(wheel: Path) -> None:
+    with tempfile.TemporaryDirectory(prefix="laissez-wheel-") as folder:
+        tenant = Installed(Path(folder), wheel, without=OF_SERVER)
+        tenant.run(tenant.python, "-c", "import laissez.client, laissez.tenants, laissez.sim")
+        for command in ("quote", "run", "tenant", "sim", "journal", "audit"):
+            tenant.run(tenant.laissez, command, "--help")
+        for command in ("serve", "up"):
+            done = tenant.tried(tenant.laissez, command)
+            assert (2, True) == (done.returncode, "laissezcloud[server]" in done.stderr)

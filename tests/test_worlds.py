@@ -91,6 +91,7 @@ def test_worlds_keep_every_promise(first: int) -> None:
     assert [] == [fault for fault in FREQUENT if not outcome.faults.get(fault)]
 
 
+@pytest.mark.sources
 @pytest.mark.parametrize("bug", BUGS)
 def test_a_mistake_on_purpose_is_found(bug: str) -> None:
     first = FIRST_SEED[bug]
@@ -113,6 +114,7 @@ def test_a_seed_tells_the_same_story_in_any_order_and_under_any_hash_seed() -> N
     assert [play(seed).digest for seed in seeds] == other.stdout.split()[::-1]
 
 
+@pytest.mark.sources
 def test_a_failure_tells_the_promise_the_story_and_how_to_see_it_again() -> None:
     result = CliRunner().invoke(
         app, ["worlds", "--seeds", "20", "--jobs", "1", "--bug", "body-not-compared"]
@@ -125,6 +127,7 @@ def test_a_failure_tells_the_promise_the_story_and_how_to_see_it_again() -> None
     )
 
 
+@pytest.mark.sources
 def test_a_campaign_that_ends_early_leaves_no_folder_of_its_workers_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,7 +3,11 @@ for. Run by `test_bench_verdicts`."""
 
 from __future__ import annotations
 
+import os
+
 import pytest
+
+os.environ["LAISSEZ_MARKET"] = "interpreted"  # compiled functions cannot be replaced
 
 from laissez.server.rate_limits import RefusalPace
 from laissez_bench import processor_time

@@ -147,7 +147,7 @@ class Hooks:
 
     def pass_s(self, seconds: float) -> None:
         self.world.passing.pass_us(round(seconds * 1_000_000))
-        self.running.wake()
+        self.running._woken.set()
 
     def resolve_to(self, **hosts: list[str]) -> list[str]:
         """From now on these names, written with '_' for '.', have these addresses, and no other
@@ -166,7 +166,8 @@ class Hooks:
                 raise socket.gaierror("no such host")
             return (turn.pop(0) if len(turn) > 1 else turn[0]).split()
 
-        self.running.guard.look_up = self.running.sender.guard.look_up = look_up
+        for guard in (self.running.guard, self.running.sender.guard):
+            guard.look_up = look_up  # type: ignore[method-assign]
         return asked
 
     def verified(self, secret: str, got: Got) -> tuple[Numbered, ...]:

@@ -1,14 +1,17 @@
-"""Tables of configuration files into structs, with located errors.
+"""Read tables of configuration files into structs, and report every mistake with its place.
 
-What a table may hold is what its class says, a msgspec struct or a dataclass: fields, types and
-bounds. All mistakes are told at once, each with file, key, what was expected and what was found.
-A class checks how its fields go together when it is made, and raises `ValueError` with lines such
-as "field: expected ..., found ...". It may name keys in `REFUSED` that people expect and that it
-does not take, with what to do instead. A type with a class method `of` reads itself, or raises
-`ValueError`; `expected` says what it reads. A pair of numbers is a range, the lower end first.
+A table is described by a class, a msgspec struct or a dataclass: its fields, types and bounds. All
+mistakes are reported at once, each with file, key, expected and found value.
 
-Prices and times are whole numbers inside; in a file they are written as people write them. Relative
-paths start at the folder of the file.
+- A class checks combinations of fields in its constructor and raises `ValueError` with lines such
+  as "field: expected ..., found ...".
+- `REFUSED` of a class lists keys that people expect but the class does not take, each with the
+  remedy.
+- A type with a class method `of` parses its own values, or raises `ValueError`; its `expected`
+  describes them.
+- A pair of numbers is a range, the lower end first.
+- Prices and times are text in a file and integers in the struct.
+- Relative paths start at the folder of the file.
 """
 
 from __future__ import annotations
@@ -28,7 +31,6 @@ from typing import (
     Any,
     ClassVar,
     Final,
-    NamedTuple,
     TypeAlias,
     TypeVar,
     Union,
@@ -39,13 +41,14 @@ from typing import (
 
 import msgspec
 from msgspec import Meta, inspect
+from msgspec.structs import FieldInfo
 
 from laissez.market.commands import TIME_MAX_US
 from laissez.units import format_price, parse_price, parse_time
 
 T = TypeVar("T")
 Place: TypeAlias = tuple[str | int, ...]
-# the name of a file, relative to the folder of the file that names it
+# the name of a file, relative to the folder of the configuration file
 File: TypeAlias = Annotated[str, Meta(min_length=1, title="file")]
 
 SHOWN_MAX: Final = 60  # characters of a value that a message repeats
@@ -54,18 +57,18 @@ _REPR.maxlevel, _REPR.maxstring, _REPR.maxother, _REPR.maxlong = 2, 1000, 1000, 
 
 
 class ConfigError(ValueError):
-    """A file that cannot be used, with one line for each mistake."""
+    """The file cannot be used. The message has one line for each mistake."""
 
 
 class Price(int):
-    """Micro-dollars per hour, written as dollars."""
+    """Micro-dollars per hour, written as dollars in quotes. Floats are refused: most decimals have
+    no exact binary form."""
 
     expected: ClassVar = 'dollars per hour in quotes, such as "2.75"'
     least: ClassVar = 0
 
     @classmethod
     def of(cls, text: object) -> Price:
-        """Never from a float: 2.75 is not always 2.75."""
         price = parse_price(_text(text))
         if price < cls.least:
             raise ConfigError(f"expected at least {format_price(cls.least)} dollars per hour")
@@ -90,15 +93,9 @@ class Instant(int):
         return cls(at)
 
 
-class Field(NamedTuple):
-    name: str  # of the attribute; the key in the file may differ
-    type: Any
-    required: bool
-
-
 class Reader:
-    """Reads the tables of one `source`: a file, or whatever a place in it was set by. Collects
-    `mistakes`."""
+    """Reads the tables of one `source` and collects `mistakes`. The source is a name, or a function
+    that names the source of a place."""
 
     def __init__(
         self,
@@ -111,14 +108,14 @@ class Reader:
         self.mistakes: list[str] = []
         self._source = source
         self._folder = folder
-        self._strict = strict  # else every value is text, and becomes what its field needs
-        self._closed = closed  # else keys that are not known are passed over
+        self._strict = strict  # otherwise text is converted to the type of its field
+        self._closed = closed  # otherwise unknown keys are ignored
 
     def wrong(self, place: Place, what: str) -> None:
         self.mistakes.append(self.told(place, what))
 
     def told(self, place: Place, what: str) -> str:
-        """A mistake with its place."""
+        """A mistake as text, with its source and place."""
         source = self._source if isinstance(self._source, str) else self._source(place)
         return ": ".join(filter(None, (source, place_text(place), what)))
 
@@ -127,8 +124,7 @@ class Reader:
             raise error("\n".join(self.mistakes))
 
     def table(self, place: Place, kind: type[T], content: object, **given: object) -> T | None:
-        """A `kind` from a table and what is `given` beside it; None, and mistakes, if that cannot
-        be."""
+        """A `kind` made of a table and the `given` fields, or None after a mistake."""
         before = len(self.mistakes)
         values = self.fields(place, kind, content, given)
         if len(self.mistakes) > before:
@@ -143,7 +139,7 @@ class Reader:
     def fields(
         self, place: Place, kind: type, content: object, given: Iterable[str] = ()
     ) -> dict[str, Any]:
-        """The values of a table by attribute; None, and mistakes, for those that cannot be used."""
+        """The values of a table by attribute; None for a value with a mistake."""
         if not isinstance(content, Mapping):
             self.wrong(place, f"expected a table, found {shown(content)}")
             return {}
@@ -162,7 +158,7 @@ class Reader:
         return values
 
     def value(self, place: Place, kind: Any, found: object) -> Any:
-        """One value of a table, of whatever kind; None, and mistakes, if it is not of that kind."""
+        """One value of a table as a `kind`, or None after a mistake."""
         if type(None) in get_args(kind):
             if found is None:
                 return None
@@ -203,16 +199,15 @@ class Reader:
             return _function(found)
         plain = found.plain if isinstance(found, Scalar) else found
         value: Any = msgspec.convert(plain, kind, strict=self._strict)
-        if isinstance(value, tuple) and len(value) == 2 and _is_descending(*value):
-            raise ConfigError(
-                f"expected the lower end first, found {value[0]:g} before {value[1]:g}"
-            )
+        match value:
+            case (float(low), float(high)) if low > high:
+                raise ConfigError(f"expected the lower end first, found {low:g} before {high:g}")
         if kind == File and self._folder is not None:
             return str((self._folder / value).absolute())
         return value
 
     def wrong_inside(self, place: Place, kind: type, line: str) -> None:
-        """A mistake that a class found itself; it names the field first, if there is one."""
+        """Report a mistake that a class found itself. The line may start with a field's name."""
         field, _, what = line.partition(": ")
         name = re.match(r"\w+", field)
         if name is not None and any(name[0] == known.name for known in fields_of(kind).values()):
@@ -223,17 +218,17 @@ class Reader:
 
 def load_toml(file: Path, error: type[Exception] = ConfigError) -> dict[str, Any]:
     try:
-        # some editors write a mark before the text
+        # some editors write a byte order mark
         return tomllib.loads(file.read_text(encoding="utf-8-sig"))
     except OSError as reason:
         raise error(f"{file}: expected a file that can be read: {reason.strerror}") from None
-    # also for bytes that are no text and for a number of thousands of digits
+    # covers invalid UTF-8 and integers of thousands of digits too
     except (ValueError, RecursionError) as reason:
         raise error(f"{file}: expected TOML: {reason}") from None
 
 
 def mistakes_in(table: msgspec.Struct) -> list[str]:
-    """What is wrong with each field of an object that was made in Python."""
+    """The mistakes in the fields of an object that was made in Python."""
     reader = Reader("")
     for key, field in fields_of(type(table)).items():
         reader.value((key,), field.type, getattr(table, field.name))
@@ -241,7 +236,7 @@ def mistakes_in(table: msgspec.Struct) -> list[str]:
 
 
 class Scalar(str):
-    """A YAML scalar as it was written; `plain` is what YAML takes it for."""
+    """A YAML scalar as it was written; `plain` is the value that YAML gives it."""
 
     __slots__ = ("plain",)
     plain: object
@@ -254,23 +249,18 @@ def is_table(kind: Any) -> bool:
 
 
 @cache
-def fields_of(kind: Any) -> dict[str, Field]:
+def fields_of(kind: Any) -> dict[str, FieldInfo]:
     """The fields of a class by their keys in a file."""
     if issubclass(kind, msgspec.Struct):
-        return {
-            field.encode_name: Field(field.name, field.type, field.required)
-            for field in msgspec.structs.fields(kind)
-        }
+        return {field.encode_name: field for field in msgspec.structs.fields(kind)}
     hints = get_type_hints(kind, include_extras=True)
-    return {
-        field.name: Field(
-            field.name,
-            hints[field.name],
-            field.default is field.default_factory is dataclasses.MISSING,
-        )
-        for field in dataclasses.fields(kind)
-        if field.init
-    }
+    fields = {}
+    for field in dataclasses.fields(kind):
+        is_required = field.default is field.default_factory is dataclasses.MISSING
+        default = msgspec.NODEFAULT if is_required else None
+        if field.init:
+            fields[field.name] = FieldInfo(field.name, field.name, hints[field.name], default)
+    return fields
 
 
 def place_text(place: Place) -> str:
@@ -283,10 +273,6 @@ def unknown(name: object, known: Iterable[str]) -> str:
     near = get_close_matches(str(name), known, n=1)
     hint = f" (did you mean {near[0]}?)" if near else ""
     return f"expected one of {', '.join(known)}, found {shown(name)}{hint}"
-
-
-def _is_descending(low: object, high: object) -> bool:
-    return isinstance(low, float) and isinstance(high, float) and low > high
 
 
 def _text(found: object) -> str:
@@ -303,13 +289,13 @@ def _function(found: object) -> object:
 
 
 def imported(place: object) -> Any:
-    """What "package.module:name" names."""
+    """The object that "package.module:name" names."""
     module, _, name = place.partition(":") if isinstance(place, str) else ("", "", "")
     if not module or not name:
         raise ConfigError(f'expected "package.module:name", found {shown(place)}')
     try:
         return getattr(importlib.import_module(module), name)
-    # the last two for names that cannot be imported at all
+    # ValueError and TypeError: the module's name is malformed
     except (ImportError, AttributeError, ValueError, TypeError) as error:
         raise ConfigError(f"expected {name} in the Python module {module}: {error}") from error
 
@@ -320,13 +306,13 @@ def shown(value: object) -> str:
         return "nothing"
     try:
         text = repr(value) if isinstance(value, str) else _REPR.repr(value)
-    except ValueError:  # such a number has no text in Python
+    except ValueError:  # Python does not print integers that long
         text = "a number of thousands of digits"
     return text if len(text) <= SHOWN_MAX else text[:SHOWN_MAX] + "..."
 
 
 def describe(kind: Any) -> str:
-    """What is expected of a value, in words."""
+    """The values that a type allows, in words."""
     return _words(inspect.type_info(kind))
 
 

@@ -33,19 +33,29 @@ _TIME: Final = re.compile(
 )
 
 
+_SCALE: Final[list[int]] = [10 ** (DECIMALS_MAX - decimals) for decimals in range(DECIMALS_MAX + 1)]
+
+
 class MoneyError(ValueError):
-    """A text is not a price; the message says what was expected and what was found."""
+    """The text is not an amount of money. The message says what was expected and found."""
 
 
 def parse_price(text: str) -> int:
     """Micro-dollars per hour from dollars per hour, such as "2.75"."""
-    whole, point, decimals = text.partition(".")
-    # nearly always; the rest is looked at closely
-    if len(whole) < 5 and whole.isdecimal() and whole.isascii() and len(decimals) <= DECIMALS_MAX:
-        if not point:
-            return int(whole) * MICRO_PER_DOLLAR
-        if decimals.isdecimal() and decimals.isascii():
-            return int(whole + decimals.ljust(DECIMALS_MAX, "0"))
+    # The fast path, for nearly all prices: at most four digits, which is below the highest price,
+    # then perhaps a point and decimals.
+    point = text.find(".")
+    if point < 0:
+        whole, decimals, digits = len(text), 0, text
+    else:
+        whole, decimals, digits = point, len(text) - point - 1, text[:point] + text[point + 1 :]
+    if (
+        0 < whole < 5
+        and (point < 0 or 0 < decimals <= DECIMALS_MAX)
+        and digits.isdecimal()
+        and digits.isascii()
+    ):
+        return int(digits) * _SCALE[decimals]
     return parse_amount(text, PRICE_MAX, "dollars per hour")
 
 
@@ -59,15 +69,14 @@ def parse_amount(text: str, most: int = AMOUNT_MAX, unit: str = "dollars") -> in
         )
     whole = match[1].lstrip("0").rjust(1, "0")
     decimals = (match[2] or "").ljust(DECIMALS_MAX, "0")
-    # The length first: Python refuses to read numbers of thousands of digits.
+    # Check the length first: Python refuses to parse thousands of digits.
     if len(whole) > len(str(most)) or int(whole + decimals) > most:
         raise MoneyError(f"expected at most {format_price(most)} {unit}, found {_shown(text)}")
     return int(whole + decimals)
 
 
 def format_price(micro: int) -> str:
-    """The shortest decimal text of a price. Numbers that no price may have are shown too, for
-    messages about them."""
+    """The shortest decimal text of a price. Invalid prices are formatted too, for messages."""
     if micro % MICRO_PER_DOLLAR == 0:
         return str(micro // MICRO_PER_DOLLAR)
     return format_amount(micro).rstrip("0")
@@ -79,14 +88,14 @@ def format_cents(micro: int) -> str:
     return f"{whole}.{decimals.ljust(2, '0')}"
 
 
-def split_charge(charge: int) -> tuple[int, int]:
-    """Whole micro-dollars, and the remainder below `CHARGE_PER_MICRO_DOLLAR`."""
-    return charge // CHARGE_PER_MICRO_DOLLAR, charge % CHARGE_PER_MICRO_DOLLAR
+def micro_dollars(charge: int) -> int:
+    """Whole micro-dollars of an exact charge, rounded down."""
+    return charge // CHARGE_PER_MICRO_DOLLAR
 
 
 def dollars(charge: int) -> str:
     """An exact charge in dollars with six decimals, rounded down."""
-    return format_amount(split_charge(charge)[0])
+    return format_amount(micro_dollars(charge))
 
 
 def format_amount(micro: int) -> str:
@@ -96,7 +105,7 @@ def format_amount(micro: int) -> str:
 
 
 def _six_digits(number: int) -> str:
-    """Much faster than a format specification."""
+    """Six digits with leading zeros; much faster than a format specification."""
     return str(1_000_000 + number)[1:]
 
 
@@ -105,12 +114,12 @@ def _shown(text: str) -> str:
 
 
 class TimeError(ValueError):
-    """A text is not a time or a duration; the message says what was expected and what was found."""
+    """The text is not a time or a duration. The message says what was expected and found."""
 
 
 @lru_cache(16)  # thousands of times in a row share a second
 def _format_second(second: int) -> str:
-    # strftime writes the year 1 as 1, which is no time any more
+    # not strftime: it writes the year 1 without zeros
     return (_EPOCH + timedelta(seconds=second)).isoformat()[:19]
 
 

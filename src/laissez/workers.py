@@ -1,13 +1,12 @@
-"""Worker processes: they end with their parent, at once, and only it hears of Ctrl-C.
+"""Worker processes that end with their parent. Only the parent handles Ctrl-C.
 
-Ctrl-C reaches every process of a terminal's group, and so does what `timeout` sends. There are two
-ways to keep such things from workers:
+A terminal sends Ctrl-C to every process of its group, and so does `timeout` with its signal. There
+are two ways to shield workers:
 
-- `deaf_to_interrupts` where they are begun: from their first instant they miss Ctrl-C alone.
-  `timeout` still ends them, should the parent fail to. `worker_pool` is used within it; `output_of`
-  uses it itself.
-- `leave_signals_to_the_parent` in each worker of a `multiprocessing.Pool`, which must not lose one
-  in any way but by its parent's hand.
+- `deaf_to_interrupts` around their start blocks Ctrl-C alone, from their first instant. `timeout`
+  still ends them if the parent does not. Use `worker_pool` within it; `output_of` includes it.
+- `leave_signals_to_the_parent` in each worker of a `multiprocessing.Pool` shields from both: the
+  pool must not lose a worker except to its parent.
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ from threading import Thread
 
 
 def cores() -> int:
-    """Those that this process may use."""
+    """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0))
 
 
 @contextmanager
 def worker_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
-    """Worker processes. Whatever ends the block early ends them at once: a simulation under way has
-    nothing to put in order."""
+    """Worker processes. An exception in the block ends them at once: a running simulation has
+    nothing to clean up."""
     before = multiprocessing.active_children()
     pool = ProcessPoolExecutor(
         workers, multiprocessing.get_context("spawn"), initializer=_end_with_parent
@@ -47,8 +46,7 @@ def worker_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def _end_with_parent() -> None:
-    """In a worker: end as soon as there is nobody left to work for. A parent that is killed
-    outright cannot end its workers any more."""
+    """In a worker: end when the parent ends. A parent that is killed cannot end its workers."""
     parent = multiprocessing.parent_process()
     assert parent is not None
 
@@ -61,8 +59,8 @@ def _end_with_parent() -> None:
 
 @contextmanager
 def deaf_to_interrupts() -> Iterator[None]:
-    """Processes that begin here never hear of Ctrl-C: the parent, which does not hear of it here
-    either, ends them. Only begin them here."""
+    """Processes started in this block never receive Ctrl-C; their parent must end them. The parent
+    does not receive it in the block either, so do nothing else there."""
     heard = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -71,18 +69,18 @@ def deaf_to_interrupts() -> Iterator[None]:
 
 
 def leave_signals_to_the_parent() -> None:
-    """In a worker of a `multiprocessing.Pool`. One that died while it waited for work would take
-    the pool's lock with it, and the parent would wait for that lock for ever."""
+    """Call it in a worker of a `multiprocessing.Pool`. A worker that died while waiting for work
+    would keep the pool's lock, and the parent would wait for the lock for ever."""
     os.setpgid(0, 0)
 
 
-def output_of(command: list[str], told: bytes = b"") -> bytes:
-    """What a process prints that is told this. Whatever interrupts this one ends it."""
+def output_of(command: list[str], stdin: bytes = b"") -> bytes:
+    """The output of a process. An exception here, such as Ctrl-C, ends the process."""
     with deaf_to_interrupts():
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     with process:
         try:
-            printed, _ = process.communicate(told)
+            printed, _ = process.communicate(stdin)
         except BaseException:
             process.kill()
             raise

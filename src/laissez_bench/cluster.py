@@ -51,12 +51,10 @@ async def _make_market(folder: Path, leaves: int, tenants: int, capped: int) -> 
     data_folder.create(folder, tree(leaves), 1_000)
     opened = data_folder.open_folder(folder, Limits())
     exchange, market = opened.exchange, opened.exchange.market
-    gateway = Gateway(
-        exchange, opened.journal, opened.clock, Limits(), opened.event_log, opened.idempotency_keys
-    )
+    gateway = Gateway(exchange, opened.journal, opened.clock, Limits(), opened.event_log)
 
     def enter(who: str, command: Command) -> None:
-        refused = gateway.enter(who, SERVICE, "", command).applied.refusal
+        refused = gateway.enter(who, SERVICE, "", command).refusal
         assert refused is None, refused
 
     def issue_key(who: str, scopes: tuple[str, ...]) -> str:

@@ -14,7 +14,6 @@ import asyncio
 import gc
 import sys
 import time
-from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,15 +22,16 @@ from typing import Any, cast
 import msgspec
 import uvloop
 
-from laissez.journal import Entry, GroupCommit, Journal, JournalFailed
+from laissez.journal import Entry
+from laissez.market import Topology
+from laissez.server import data_folder
+from laissez.server.gateway import Gateway
 from laissez.server.http.app import App
-from laissez.server.http.request import Request
-from laissez.server.http.response import JSON, head_of
+from laissez.server.http.messages import JSON, Request, head_of
 from laissez.server.serve import GC_THRESHOLDS, STOPPED_BY, SWITCH_INTERVAL_S, Server, listen
 from laissez.server.settings import Limits, Settings
-from laissez.server.websocket.connection import SELF, Connection
+from laissez.server.websocket.connection import Connection
 from laissez.wire.limits import BATCH_BYTES_MAX
-from laissez.wire.session import MSGPACK
 
 READS = "quote"
 
@@ -51,61 +51,32 @@ class AskedBatch(msgspec.Struct):
 
 
 class Echo:
-    """The journal, and the answers that wait for it."""
+    """Stores requests past the exchange of a gateway, which tells when they are durable."""
 
-    def __init__(self, journal: Journal) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._outbox: deque[tuple[int, Callable[[], None]]] = deque()
-        self._commit = GroupCommit(
-            journal,
-            on_durable=self._stored,
-            on_failure=self._failed,
-        )
-        self._last = self._commit.durable
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
 
-    def store(self, requests: list[bytes], reply: Callable[[], None]) -> None:
-        at = max(time.time_ns() // 1000, self._commit.last_at)
+    def store(self, requests: list[bytes], reply: Callable[[object], None]) -> None:
+        gateway, commit = self._gateway, self._gateway._commit
+        at = max(time.time_ns() // 1000, commit.last_at)
         for request in requests:
-            self._last = self._commit.put(Entry(at, request, b""))
-        if self._last <= self._commit.durable:
-            reply()
-        else:
-            self._outbox.append((self._last, reply))
-
-    def close(self) -> None:
-        self._commit.close()
-
-    def _stored(self, seq: int) -> None:
-        """In the journal's thread."""
-        self._loop.call_soon_threadsafe(self._release, seq)
-
-    def _failed(self, error: JournalFailed) -> None:
-        """In the journal's thread."""
-        self._loop.call_soon_threadsafe(sys.exit, str(error))
-
-    def _release(self, durable: int) -> None:
-        while self._outbox and self._outbox[0][0] <= durable:
-            self._outbox.popleft()[1]()
+            gateway.position = commit.put(Entry(at, request, b""))
+        gateway.when_durable(reply, None)
 
 
 class EchoApp(App):
-    """Takes the place of the application behind the product's connections. Every request begins at
-    once, and nothing is refused."""
+    """Takes the place of the application behind the product's connections."""
 
-    def __init__(self, echo: Echo) -> None:
-        gateway = SimpleNamespace(
-            limits=Limits(),
-            refusals=SimpleNamespace(note=lambda *_, **__: None),
-            admission=SimpleNamespace(
-                queue=SimpleNamespace(may_begin=lambda: True), delay_s=lambda _: 0.0
-            ),
-        )
+    def __init__(self, gateway: Gateway) -> None:
         site = SimpleNamespace(gateway=gateway, settings=Settings())
-        super().__init__(cast(Any, site), (), EchoSessions(echo), {})
-        self._echo = echo
+        self._echo = Echo(gateway)
+        super().__init__(cast(Any, site), (), cast(Any, EchoSessions(self._echo)), {})
 
-    async def serve(self, request: Request) -> None:
-        body = await request.read_all(BATCH_BYTES_MAX)
+    def serve(self, request: Request) -> None:
+        request.connection.go_on(self._serve(request))
+
+    async def _serve(self, request: Request) -> None:
+        body = await request.whole_body(BATCH_BYTES_MAX)
         requests, answer = [body], msgspec.json.encode(Reply(""))
         if request.path == "/v1/batch":
             requests = [bytes(one) for one in msgspec.json.decode(body, type=AskedBatch).commands]
@@ -113,7 +84,7 @@ class EchoApp(App):
             answer = msgspec.json.encode({"results": [Reply(id) for id in ids]})
         self._echo.store(
             [] if request.method == "GET" else requests,
-            lambda: request.answer(head_of(200, JSON, len(answer), []), answer),
+            lambda _: request.answer(head_of(200, JSON, len(answer)), answer),
         )
 
 
@@ -121,13 +92,8 @@ class EchoSessions:
     def __init__(self, echo: Echo) -> None:
         self._echo = echo
 
-    async def serve(self, scope: Any, receive: Any, send: Any) -> None:
-        await receive()
-        await send({"type": "websocket.accept", "subprotocol": MSGPACK})
-        await receive()  # the hello
-        scope[SELF].attach(EchoSession(self._echo, scope[SELF]))
-        while (await receive())["type"] != "websocket.disconnect":
-            pass
+    async def open(self, connection: Connection, codec: object, hello: bytes) -> None:
+        connection.attach(cast(Any, EchoSession(self._echo, connection)))
 
 
 class EchoSession:
@@ -151,7 +117,7 @@ class EchoSession:
                 for message, one in zip(messages, asked, strict=True)
                 if one.type != READS
             ],
-            lambda: self._connection.write(payload, False),
+            lambda _: self._connection.write(payload, False),
         )
 
     def flush(self) -> None:
@@ -160,8 +126,11 @@ class EchoSession:
     def pay(self) -> float:
         return 0.0
 
-    def note_broken(self, problem: Exception) -> None:
+    def note(self, problem: Exception, operation: str) -> None:
         raise problem
+
+    def lost(self) -> None:
+        """Nothing is kept of it."""
 
 
 async def _no_farewell() -> None:
@@ -170,21 +139,23 @@ async def _no_farewell() -> None:
 
 async def serve(folder: Path) -> None:
     """On a new folder."""
-    with Journal.create(folder, b"echo") as journal:
-        journal.begin()
-        echo = Echo(journal)
-        server = Server(EchoApp(echo), _no_farewell)
-        for number in STOPPED_BY:
-            asyncio.get_running_loop().add_signal_handler(number, server.stop)
-        listening = listen("127.0.0.1", 0)
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(*GC_THRESHOLDS)
-        print("Serving at http://{}:{}".format(*listening.getsockname()[:2]), flush=True)
-        try:
-            await server.serve(listening)
-        finally:
-            echo.close()
+    data_folder.create(folder, Topology.of(("leaf",)), 1)
+    limits = Limits(wait_s_max=60.0, pending_commands_max=1_000_000)
+    opened = data_folder.open_folder(folder, limits)
+    gateway = Gateway(opened.exchange, opened.journal, opened.clock, limits, opened.event_log)
+    server = Server(EchoApp(gateway), _no_farewell)
+    for number in STOPPED_BY:
+        asyncio.get_running_loop().add_signal_handler(number, server.stop)
+    listening = listen("127.0.0.1", 0)
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*GC_THRESHOLDS)
+    print("Serving at http://{}:{}".format(*listening.getsockname()[:2]), flush=True)
+    try:
+        await server.serve(listening)
+    finally:
+        gateway.close()
+        opened.journal.close()
 
 
 def main() -> None:

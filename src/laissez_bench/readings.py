@@ -22,7 +22,7 @@ class Reading(NamedTuple):
     files: int
     threads: int
     events: int  # remembered
-    ids: int  # the same
+    keys: int  # the same
     entries: int  # of the journal: what is on the books until they are closed grows with them
 
 

@@ -201,10 +201,10 @@ def judge(
 
 def _full_from(first: Reading, readings: list[Reading], settings: Settings) -> int | None:
     events = round(FULL * settings.limits.history_events_max)
-    ids = round(FULL * settings.limits.idempotency_keys_max)
+    keys = round(FULL * settings.limits.history_commands_max)
     entries = first.entries + settings.books.close_after_commands
     for index, found in enumerate(readings):
-        if found.events >= events and found.ids >= ids and found.entries >= entries:
+        if found.events >= events and found.keys >= keys and found.entries >= entries:
             return index
     return None
 
@@ -213,8 +213,8 @@ def _judge_memory(soak: Soak, first: Reading, last: Reading) -> None:
     since = [] if soak.full_from is None else soak.megabytes[soak.full_from :]
     if len(since) < FULL_READINGS_LEAST:
         soak.not_judged.append(
-            f"memory: it grows until as much is remembered as may be ({last.events:,} events,"
-            f" {last.ids:,} ids and {last.entries - first.entries:,} commands in the end);"
+            f"memory: it grows until the history is full ({last.events:,} events and"
+            f" {last.keys:,} idempotency keys, {last.entries - first.entries:,} entries added);"
             f" {len(since)} of {READINGS} readings came after"
         )
         return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
+from laissez import market_form
 from laissez.cli.output import Format, FormatOption
 from laissez.cli.progress import progress
 from laissez_check.campaign import run
@@ -164,6 +166,11 @@ def worlds(
         raise typer.BadParameter(
             f"expected one of {', '.join(BUGS)}, found {bug!r}", param_hint="--bug"
         )
+    if bug is not None and market_form() == "compiled":
+        # A mistake replaces functions, which only the sources let it do.
+        os.environ["LAISSEZ_MARKET"] = "interpreted"
+        again = [sys.executable, "-m", "laissez.cli", *sys.argv[1:]]
+        os.execv(sys.executable, again)  # noqa: S606 (it is this very program)
     started = time.monotonic()
     with counting("worlds", seeds) as tell:
         outcome = run_worlds(range(seed, seed + seeds), _processes(jobs, seeds), bug, tell)

@@ -1,4 +1,4 @@
-"""HTTP without a network: requests go to a connection of the application in this process."""
+"""HTTP and sessions without a network: requests go to the application in this process."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import httpx
 
 from laissez.server.http.app import App
 from laissez.server.http.protocol import HttpConnection
+from laissez.server.websocket.session import Session
 
 CLIENT = ("127.0.0.1", 50_000)
 
@@ -137,3 +138,39 @@ class InProcess(httpx.AsyncBaseTransport):
         return httpx.Response(
             exchange.status, headers=exchange.headers, content=exchange.body, request=request
         )
+
+
+class Wire:
+    """Takes the place of a session's connection: passes on what is written to the peer."""
+
+    def __init__(self, hear: Callable[[bytes], None], secret: str = "") -> None:
+        self.headers = [(b"authorization", f"Bearer {secret}".encode())]
+        self.scope: dict[str, Any] = {}
+        self.is_full = False
+        self.is_gone = False
+        self.session: Session | None = None
+        self.closed: tuple[int, str] | None = None
+        self._hear = hear
+
+    def attach(self, session: Session) -> None:
+        self.session = session
+
+    def write(self, payload: bytes, text: bool) -> None:
+        self._hear(payload)
+
+    def close(self, code: int, reason: str) -> None:
+        self.closed = code, reason
+        self._hear(b'{"closed": [%d, "%b"]}' % (code, reason.encode()))
+
+    def hold(self) -> None:
+        """Nothing is read here."""
+
+    def let_go(self) -> None:
+        """Nothing is read here."""
+
+    def rest(self, seconds: float) -> None:
+        """Nothing is read here."""
+
+    async def drained(self) -> None:
+        while self.is_full:
+            await asyncio.sleep(0.001)

@@ -101,6 +101,10 @@ PROOFS = {
 }
 
 
+# packages of the extra `server`
+OF_SERVER = frozenset({"httptools", "prometheus_client", "uvloop"})
+
+
 class NotInstalled(Exception):
     """A command is part of a package that is not installed; the message names it."""
 
@@ -146,7 +150,15 @@ def add(name: str, place: str, about: str, panel: str) -> None:
     )
     def command(context: typer.Context) -> None:
         module, _, attribute = place.partition(":")
-        commands = getattr(import_module(module), attribute)
+        try:
+            commands = getattr(import_module(module), attribute)
+        except ModuleNotFoundError as error:
+            if error.name not in OF_SERVER:
+                raise
+            raise NotInstalled(
+                f"'laissez {name}' runs the server, which is not installed: pip install"
+                f" 'laissezcloud[server]=={laissez.__version__}'"
+            ) from None
         for plugin in entry_points(group=f"{PLUGINS}.{name}"):
             commands.command(plugin.name)(plugin.load())
         hand_on(context, commands)

@@ -1,5 +1,5 @@
-"""`laissez audit`: what was done and refused, whether the record of it is whole, and whether bills
-follow from it. Works beside a running server."""
+"""`laissez audit`: show what was done and refused, and verify the record and the bills. It works
+beside a running server."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from laissez.server.settings import read_settings
 from laissez.units import parse_time
 
 app = typer.Typer(
-    help="What was done and refused, and whether bills follow from it.",
+    help="Show what was done and refused, and verify the record and the bills.",
     no_args_is_help=True,
     add_completion=False,
 )
@@ -42,8 +42,8 @@ KeepDaysOption: TypeAlias = Annotated[
         min=1,
         max=36_500,
         help=(
-            "How long refusals are kept. Days that are gone and were younger, somebody took away;"
-            " else the log itself is asked."
+            "The retention of refusals: a missing day that was younger is a problem. Default: what"
+            " the log says."
         ),
     ),
 ]
@@ -53,7 +53,7 @@ OneTenantOption: TypeAlias = Annotated[
 
 
 class CannotAudit(Exception):
-    """It cannot be done as asked; the message says what was expected and what was found."""
+    """The data cannot be audited. The message says what was expected and what was found."""
 
 
 def folder_of(data: Path | None) -> Path:
@@ -65,38 +65,32 @@ def verify(
     data: DataOption = None,
     digests: Annotated[
         Path | None,
-        typer.Option(
-            "--digests", metavar="FILE", help="Digests that were kept elsewhere, one to a line."
-        ),
+        typer.Option("--digests", metavar="FILE", help="Digests kept elsewhere, one per line."),
     ] = None,
     keep_days: KeepDaysOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Check the journal and its snapshots, by carrying all of it out again, the log of refusals and
-    digests. Exit status 1 if anything is wrong."""
+    """Verify the journal and its snapshots by replaying every entry, then the log of refusals and
+    the digests. Exit status 1 if anything is wrong."""
     with progress() as bar:
         task = bar.add_task("entries", total=None)
-
-        def on_progress(what: str, done: int, of: int) -> None:
-            bar.update(task, description=what, completed=done, total=of)
-
         verdict = verify_folder(
-            folder_of(data), digests, keep_days, time_ns() // 1_000, on_progress
+            folder_of(data),
+            digests,
+            keep_days,
+            time_ns() // 1_000,
+            lambda done, of: bar.update(task, completed=done, total=of),
         )
     if output is Format.JSON:
         show_json({**asdict(verdict), "ok": verdict.ok})
     else:
-        print(
-            "\n".join(
-                f"{name:19} {value}"
-                for name, value in asdict(verdict).items()
-                if name != "problems"
-            )
-        )
-        print(
-            "\n".join(f"problem             {problem}" for problem in verdict.problems)
-            or "all is well"
-        )
+        for name, value in asdict(verdict).items():
+            if name != "problems":
+                print(f"{name:19} {value}")
+        for problem in verdict.problems:
+            print(f"problem             {problem}")
+        if verdict.ok:
+            print("all is well")
     if not verdict.ok:
         raise typer.Exit(EXIT_FAILED)
 
@@ -121,22 +115,19 @@ def log_command(
     tenant: OneTenantOption = None,
     key: Annotated[
         str | None,
-        typer.Option("--key", metavar="ID", help="Only what was asked for with this key."),
+        typer.Option("--key", metavar="ID", help="Only requests with this key."),
     ] = None,
     code: Annotated[
         str | None,
-        typer.Option("--code", help='Only with this outcome: "done", or the code of a refusal.'),
+        typer.Option("--code", help='Only this outcome: "done", or the code of a refusal.'),
     ] = None,
-    refused_only: Annotated[
-        bool, typer.Option("--refused-only", help="Only what was refused.")
-    ] = False,
+    refused_only: Annotated[bool, typer.Option("--refused-only", help="Only refusals.")] = False,
     limit: Annotated[
-        int, typer.Option("--limit", min=1, max=MANY, help="At most so many, the latest.")
+        int, typer.Option("--limit", min=1, max=MANY, help="Only the latest of them.")
     ] = 100,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Show who did what and with which outcome: what was carried out; and what was refused, and
-    from where."""
+    """Show requests in order of time: by whom, from where and with which outcome."""
     wanted = Filter(
         0 if since is None else parse_time(since),
         None if until is None else parse_time(until),
@@ -159,12 +150,10 @@ def log_command(
 @app.command()
 def digest(
     data: DataOption = None,
-    all_days: Annotated[
-        bool, typer.Option("--all", help="Of every day, not only the latest.")
-    ] = False,
+    all_days: Annotated[bool, typer.Option("--all", help="Print the digest of every day.")] = False,
 ) -> None:
-    """Print the digest of the last day that is over, as it is stored: keep it where nobody who can
-    write to this machine can."""
+    """Print the stored digest of the last complete day. Keep it where nobody who can write to this
+    machine can change it."""
     folder = folder_of(data)
     with Reader.of(folder) as reader, reading(folder / FILE, reader.identity) as beside:
         stored = [line or b"" for _, line in rows(beside, "digests")]

@@ -82,7 +82,7 @@ def described(folder: Path, first: int = 1, last: int | None = None) -> Iterator
 def _in_words(codec: Codec, entry: Entry) -> dict[str, Any]:
     """Who asked for what, and what came of it. Digests of keys are left out."""
     request = codec.unpack_request(entry.request)
-    applied = codec.unpack_outcome(entry.at, entry.outcome)
+    applied = codec.unpack_outcome(entry.at, request, entry.outcome)
     command = msgspec.to_builtins(request.command)
     command.pop("digest", None)
     refusal = applied.refusal
@@ -92,7 +92,8 @@ def _in_words(codec: Codec, entry: Entry) -> dict[str, Any]:
         "key": request.key,
         "id": request.id,
         "command": {"type": command_name(request.command), **command},
-        "refused": refusal and {"code": code_of(refusal), "detail": explain(refusal, request.who)},
+        "refused": refusal
+        and {"code": code_of(refusal.reason), "detail": explain(refusal, request.who)},
         "events": [
             {"tenant": tenant_of(event), "n": n, "event": msgspec.to_builtins(render(event))}
             for n, event in zip(applied.numbers, applied.events, strict=True)

@@ -1,4 +1,4 @@
-"""`laissez webhooks`: have what happens sent to an address of yours."""
+"""`laissez webhooks`: have your events sent to a URL."""
 
 from __future__ import annotations
 
@@ -20,20 +20,21 @@ from laissez.wire.views import Done
 from laissez.wire.webhooks import DeadLetter, Webhook, WebhookSecret
 
 app = noun(
-    "Have what happens sent to an address of yours: signed, in order, again until it is taken."
+    "Have your events sent to a URL: signed, in order, and retried until they are delivered."
 )
 
 IdArgument: TypeAlias = Annotated[str, typer.Argument(metavar="WEBHOOK", help="The webhook's id.")]
 AfterArgument: TypeAlias = Annotated[
     int,
     typer.Argument(
-        min=0, metavar="N", help="Everything after event N is sent again; 0 for all that is kept."
+        min=0, metavar="N", help="Send all events after number N again; 0: all that are kept."
     ),
 ]
 SaveOption: TypeAlias = Annotated[
     Path | None,
     typer.Option(
-        "--save", help="Write the secret to this new file, for you alone, and do not show it."
+        "--save",
+        help="Write the secret to this new file, readable only by you, and do not show it.",
     ),
 ]
 
@@ -74,14 +75,14 @@ LETTERS: list[Column[DeadLetter]] = [
 def list_webhooks(
     client: Client, output: FormatOption = Format.TABLE, watch: WatchOption = None
 ) -> None:
-    """List your webhooks, and how far each got."""
+    """List your webhooks and their progress."""
     listing(client.webhooks, WEBHOOKS, output, watch, "no webhooks")
 
 
 @app.command("show")
 @connected
 def show_webhook(client: Client, webhook: IdArgument, output: FormatOption = Format.TABLE) -> None:
-    """Show one webhook, and how far it got."""
+    """Show one webhook and its progress."""
     show_one(client.webhook(webhook), WEBHOOKS, output)
 
 
@@ -90,25 +91,23 @@ def show_webhook(client: Client, webhook: IdArgument, output: FormatOption = For
 def create(
     client: Client,
     address: Annotated[
-        str, typer.Argument(metavar="ADDRESS", help="Where to send events to: https://host/path.")
+        str, typer.Argument(metavar="ADDRESS", help="The URL to send events to: https://host/path.")
     ],
     types: Annotated[
         list[str] | None,
-        typer.Option(
-            "--type", help="Only events of this type; give it again for more. Default: all."
-        ),
+        typer.Option("--type", help="Only events of this type; may be repeated. Default: all."),
     ] = None,
     after: Annotated[
         int | None,
         typer.Option(
-            "--after", min=0, metavar="N", help="From event N on, without it; else from now on."
+            "--after", min=0, metavar="N", help="Start after event N. Default: with the next event."
         ),
     ] = None,
     save: SaveOption = None,
     idempotency_key: AgainOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Create a webhook. Its secret is shown now and never again."""
+    """Create a webhook. Its secret is shown only once."""
     make = partial(
         client.create_webhook, address, types=types, after=after, idempotency_key=idempotency_key
     )
@@ -123,7 +122,7 @@ def delete(
     idempotency_key: AgainOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Delete a webhook: nothing is sent to it any more."""
+    """Delete a webhook and its dead letters."""
     tell(
         client.delete_webhook(webhook, idempotency_key=idempotency_key),
         f"{webhook} is deleted",
@@ -140,8 +139,8 @@ def rotate(
     idempotency_key: AgainOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Make a new secret, shown now and never again. For a day the one before signs too; rotate
-    twice to be rid of it at once."""
+    """Make a new secret, shown only once. The previous one also signs for a day; rotate twice to
+    end that at once."""
     make = partial(client.rotate_webhook_secret, webhook, idempotency_key=idempotency_key)
     show_one(with_secret(make, save), SECRET, output)
 
@@ -154,7 +153,7 @@ def dead_letters(
     output: FormatOption = Format.TABLE,
     watch: WatchOption = None,
 ) -> None:
-    """List what could not be delivered."""
+    """List the events that could not be delivered."""
     listing(lambda: client.dead_letters(webhook), LETTERS, output, watch, "no dead letters")
 
 
@@ -167,10 +166,10 @@ def redeliver(
     idempotency_key: AgainOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Have everything after an event sent again, as far back as the server keeps events."""
+    """Send all events after number N again, as far back as the server keeps events."""
     tell(
         client.redeliver(webhook, after, idempotency_key=idempotency_key),
-        f"{webhook} is sent everything after event {after} again",
+        f"all events after {after} are sent to {webhook} again",
         output,
     )
 

@@ -20,7 +20,6 @@ import httpx
 from laissez.client.errors import UsageError
 
 URL_DEFAULT: Final = "http://127.0.0.1:8340"
-_LOOPBACK: Final = (ipaddress.IPv4Network("127.0.0.0/8"), ipaddress.IPv6Network("::1"))
 _KEY: Final = re.compile(r"[!-~]+")  # what an HTTP header can hold
 
 
@@ -76,9 +75,7 @@ def _parts(url: str) -> SplitResult:
 
 def _key(key: str | None, environment: Mapping[str, str]) -> str | None:
     if key is None:
-        key = environment.get("LAISSEZ_KEY") or None
-    if key is None and (file := environment.get("LAISSEZ_KEY_FILE")):
-        key = _read_key(file)
+        key = environment.get("LAISSEZ_KEY") or _read_key(environment.get("LAISSEZ_KEY_FILE"))
     if key is None:
         return None
     key = key.strip()  # files and shells leave a line end
@@ -90,7 +87,9 @@ def _key(key: str | None, environment: Mapping[str, str]) -> str | None:
     return key
 
 
-def _read_key(file: str) -> str:
+def _read_key(file: str | None) -> str | None:
+    if not file:
+        return None
     try:
         return Path(file).expanduser().read_text(encoding="ascii")
     except (OSError, UnicodeDecodeError) as error:
@@ -107,6 +106,5 @@ def _is_loopback(host: str) -> bool:
         address = ipaddress.ip_address(host)
     except ValueError:
         return False
-    # Not `is_loopback`: whether ::ffff:127.0.0.1 is one depends on the version of Python.
-    plain = getattr(address, "ipv4_mapped", None) or address
-    return any(plain in network for network in _LOOPBACK)
+    # whether Python takes ::ffff:127.0.0.1 itself for loopback depends on its version
+    return (getattr(address, "ipv4_mapped", None) or address).is_loopback

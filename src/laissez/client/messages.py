@@ -47,64 +47,55 @@ class Message(Answerable[T]):
         self.content = content
 
 
-def place(*alternatives: Alternative, id: str = "") -> Message[Reply]:
-    """Place an order for one GPU that fits any of the alternatives."""
-    return Message(PlaceOrder(id=id, alternatives=alternatives))
-
-
-def amend(order: str, *alternatives: Alternative, id: str = "") -> Message[Reply]:
-    """Replace the alternatives of an open order."""
-    return Message(AmendOrder(id=id, order=order, alternatives=alternatives))
-
-
-def cancel(order: str, *, id: str = "") -> Message[Reply]:
-    return Message(CancelOrder(id=id, order=order))
-
-
-def set_limit(lease: str, limit: Price | None, *, id: str = "") -> Message[Reply]:
-    """Set the most that a lease may cost per hour; above it the lease ends. `None` keeps the lease
-    at any price."""
-    return Message(SetLimit(id=id, lease=lease, limit=price_or_none(limit)))
-
-
-def relinquish(lease: str, *, id: str = "") -> Message[Reply]:
-    """Give a lease back."""
-    return Message(Relinquish(id=id, lease=lease))
-
-
-def send(command: Command) -> Message[Reply]:
-    """Send any command of a tenant or the operator."""
-    return Message(command)
-
-
-def quote(scope: str) -> Message[Quote]:
-    """The lowest price that wins a GPU of the scope now."""
-    return Message(AskQuote(scope=scope))
-
-
-def orders() -> Message[OrdersReply]:
-    """The open orders, and the number of the last event that they reflect."""
-    return Message(AskOrders())
-
-
-def leases() -> Message[LeasesReply]:
-    """The leases, and the number of the last event that they reflect."""
-    return Message(AskLeases())
-
-
 class SessionApi:
     """Every operation of a session. A command is answered with the events it caused, or refused
     with an `ApiError`."""
 
-    place = Method(place)
-    amend = Method(amend)
-    cancel = Method(cancel)
-    set_limit = Method(set_limit)
-    relinquish = Method(relinquish)
-    send = Method(send)
-    quote = Method(quote)
-    orders = Method(orders)
-    leases = Method(leases)
+    @Method
+    def place(self, *alternatives: Alternative, id: str = "") -> Message[Reply]:
+        """Place an order for one GPU that fits any of the alternatives."""
+        return Message(PlaceOrder(id=id, alternatives=alternatives))
+
+    @Method
+    def amend(self, order: str, *alternatives: Alternative, id: str = "") -> Message[Reply]:
+        """Replace the alternatives of an open order."""
+        return Message(AmendOrder(id=id, order=order, alternatives=alternatives))
+
+    @Method
+    def cancel(self, order: str, *, id: str = "") -> Message[Reply]:
+        """Cancel an open order."""
+        return Message(CancelOrder(id=id, order=order))
+
+    @Method
+    def set_limit(self, lease: str, limit: Price | None, *, id: str = "") -> Message[Reply]:
+        """Set the most that a lease may cost per hour; above it the lease ends. `None` keeps the
+        lease at any price."""
+        return Message(SetLimit(id=id, lease=lease, limit=price_or_none(limit)))
+
+    @Method
+    def relinquish(self, lease: str, *, id: str = "") -> Message[Reply]:
+        """Give a lease back."""
+        return Message(Relinquish(id=id, lease=lease))
+
+    @Method
+    def send(self, command: Command) -> Message[Reply]:
+        """Send any command of a tenant or the operator."""
+        return Message(command)
+
+    @Method
+    def quote(self, scope: str) -> Message[Quote]:
+        """The lowest price that wins a GPU of the scope now."""
+        return Message(AskQuote(scope=scope))
+
+    @Method
+    def orders(self) -> Message[OrdersReply]:
+        """The open orders, and the number of the last event that they reflect."""
+        return Message(AskOrders())
+
+    @Method
+    def leases(self) -> Message[LeasesReply]:
+        """The leases, and the number of the last event that they reflect."""
+        return Message(AskLeases())
 
 
 class Codec(NamedTuple):

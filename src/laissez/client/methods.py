@@ -1,8 +1,8 @@
-"""Descriptors that turn one definition of an operation into a method of every client.
+"""Decorators that turn one definition of an operation into a method of every client.
 
-An operation is a function that builds a value to send. `Method(build)` on a class that blocks is a
-method that returns the answer; on a class that awaits, it is a coroutine function. The type checker
-sees the parameters of `build` and a result that follows from the kind of client.
+The decorated function builds a message. On a client that blocks, the method sends the message and
+returns the answer; on a client that awaits, the method is a coroutine function. The type checker
+sees the parameters of the function, and a result that depends on the kind of client.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import functools
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from typing import Any, Generic, ParamSpec, Self, TypeVar, overload
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
 from laissez.wire.views import Page
 
@@ -20,7 +20,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Answerable(Generic[T_co]):
-    """A value to send that the server answers with a `T_co`."""
+    """A message that the server answers with a `T_co`."""
 
     __slots__ = ()
 
@@ -40,29 +40,25 @@ class Pipelined:
 class _Operation(Generic[P, T]):
     """The bound method is cached on the instance, so only its first use pays for the descriptor."""
 
-    _sender: str  # the client's method that sends what `build` returns
+    _sender: str  # the name of the client's method that sends the message
 
-    def __init__(self, build: Callable[P, Answerable[T]]) -> None:
+    def __init__(self, build: Callable[Concatenate[Any, P], Answerable[T]]) -> None:
         self._build = build
-        self._name = build.__name__
         self.__doc__ = build.__doc__
 
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    def _bound(self, client: object) -> Callable[P, Any]:
-        build, send = self._build, getattr(client, self._sender)
+    def _bind(self, client: object) -> Callable[P, Any]:
+        build, send = self._build.__get__(client), getattr(client, self._sender)
 
         @functools.wraps(build)
         def method(*args: P.args, **kwargs: P.kwargs) -> Any:
             return send(build(*args, **kwargs))
 
-        client.__dict__[self._name] = method
+        client.__dict__[self._build.__name__] = method
         return method
 
 
 class Method(_Operation[P, T]):
-    """A method that sends once and gives the answer."""
+    """A method that sends one message and gives its answer."""
 
     _sender = "request"
 
@@ -75,7 +71,7 @@ class Method(_Operation[P, T]):
     @overload
     def __get__(self, client: Pipelined, owner: type) -> Callable[P, asyncio.Future[T]]: ...
     def __get__(self, client: Blocking | Asynchronous | Pipelined | None, owner: type) -> Any:
-        return self if client is None else self._bound(client)
+        return self if client is None else self._bind(client)
 
 
 class Listing(_Operation[P, Page[T]]):
@@ -90,4 +86,4 @@ class Listing(_Operation[P, Page[T]]):
     @overload
     def __get__(self, client: Asynchronous, owner: type) -> Callable[P, AsyncIterator[T]]: ...
     def __get__(self, client: Blocking | Asynchronous | None, owner: type) -> Any:
-        return self if client is None else self._bound(client)
+        return self if client is None else self._bind(client)

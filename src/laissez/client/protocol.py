@@ -10,15 +10,18 @@ Frames go in and come out, so a test can play any history.
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
 import secrets
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, get_args
+from typing import Any, Final, TypeAlias, get_args
 
 import msgspec
 
 from laissez.client.errors import (
+    ApiError,
     ConnectionFailed,
     EventsMissed,
     Forbidden,
@@ -45,14 +48,7 @@ _FRAME_BYTES: Final = 8  # the overhead of a frame
 _MESSAGE_BYTES_MAX: Final = BATCH_BYTES_MAX - _FRAME_BYTES
 
 
-class Waiter(Protocol):
-    """Receives an answer; futures of asyncio and of threads both fit."""
-
-    def done(self) -> bool: ...
-
-    def set_result(self, result: Any, /) -> None: ...
-
-    def set_exception(self, exception: Any, /) -> None: ...
+Waiter: TypeAlias = asyncio.Future[Any] | concurrent.futures.Future[Any]  # receives an answer
 
 
 @dataclass(slots=True)
@@ -176,9 +172,12 @@ class SessionProtocol:
     def next_frame(self) -> bytes | None:
         """As many messages as may go out now in one frame, or None. A message whose waiter is done
         is dropped."""
+        if self.welcome is None:
+            return None
         taken: list[msgspec.Raw] = []
-        messages_max, bytes_left = self._frame_limits()
+        messages_max = self.welcome.frame_messages_max or BATCH_COMMANDS_MAX
         messages_max = min(self._window(), messages_max)
+        bytes_left = (self.welcome.frame_bytes_max or BATCH_BYTES_MAX) - _FRAME_BYTES
         while self._unsent and len(taken) < messages_max:
             pending = self._pending.get(self._unsent[0])
             if pending is None or pending.waiter.done():
@@ -191,14 +190,6 @@ class SessionProtocol:
             pending.was_sent = True
             taken.append(msgspec.Raw(pending.content))
         return self.codec.encode(taken) if taken else None
-
-    def _frame_limits(self) -> tuple[int, int]:
-        """The most messages and bytes in a frame. A server may be set to less than the default."""
-        if self.welcome is None:
-            return BATCH_COMMANDS_MAX, _MESSAGE_BYTES_MAX
-        return min(BATCH_COMMANDS_MAX, self.welcome.frame_messages_max), min(
-            _MESSAGE_BYTES_MAX, self.welcome.frame_bytes_max - _FRAME_BYTES
-        )
 
     # Receiving
 
@@ -236,9 +227,7 @@ class SessionProtocol:
             raise refusal(message)  # of the hello, or of a frame as a whole
         if message.code == Code.STOPPING:
             return  # nothing was done, so the message stays pending for the next connection
-        pending = self._pending.pop(message.id, None)
-        if pending is not None and not pending.waiter.done():
-            pending.waiter.set_exception(refusal(message))
+        self._answer(message.id, refusal(message))
 
     def _on_closing(self, message: wire.Closing) -> None:
         """The server will close with a reason. Until then only answers come."""
@@ -246,7 +235,11 @@ class SessionProtocol:
 
     def _answer(self, id: str, answer: object) -> None:
         pending = self._pending.pop(id, None)
-        if pending is not None and not pending.waiter.done():
+        if pending is None or pending.waiter.done():
+            return
+        if isinstance(answer, ApiError):
+            pending.waiter.set_exception(answer)
+        else:
             pending.waiter.set_result(answer)
 
     def _on_event(self, event: Numbered) -> None:
@@ -302,26 +295,22 @@ class SessionProtocol:
         self._unsent.clear()
 
 
-_CLOSE_CODES: Final[dict[int, tuple[str, int, str]]] = {
-    wire.CLOSE_STOPPING: (Code.STOPPING, 503, "the server is being stopped"),
-    wire.CLOSE_BAD_MESSAGE: (Code.BAD_REQUEST, 400, "the server could not read a message"),
-    wire.CLOSE_UNAUTHENTICATED: (
-        Code.UNAUTHENTICATED,
-        401,
-        "the key is missing, unknown or revoked",
-    ),
-    wire.CLOSE_HISTORY_GONE: (Code.HISTORY_GONE, 410, "events that old are no longer kept"),
-    wire.CLOSE_TOO_MANY: (Code.TOO_MANY_SESSIONS, 429, "too many sessions are open"),
-    wire.CLOSE_FAILED: (Code.JOURNAL_FAILED, 503, "the server failed"),
+_CLOSE_CODES: Final[dict[int, tuple[Code, str]]] = {
+    wire.CLOSE_STOPPING: (Code.STOPPING, "the server is being stopped"),
+    wire.CLOSE_BAD_MESSAGE: (Code.BAD_REQUEST, "the server could not read a message"),
+    wire.CLOSE_UNAUTHENTICATED: (Code.UNAUTHENTICATED, "the key is missing, unknown or revoked"),
+    wire.CLOSE_HISTORY_GONE: (Code.HISTORY_GONE, "events that old are no longer kept"),
+    wire.CLOSE_TOO_MANY: (Code.TOO_MANY_SESSIONS, "too many sessions are open"),
+    wire.CLOSE_FAILED: (Code.JOURNAL_FAILED, "the server failed"),
 }
 
 
-def close_error(code: int | None, reason: str) -> LaissezError:
+def close_error(status: int | None, reason: str) -> LaissezError:
     """The error that a WebSocket close code stands for. Other codes, and none, mean a lost
     connection."""
-    if code not in _CLOSE_CODES:
+    if status not in _CLOSE_CODES:
         return ConnectionFailed(
-            f"the connection ended with code {code}" + (f" ({reason})" if reason else "")
+            f"the connection ended with code {status}" + (f" ({reason})" if reason else "")
         )
-    name, status, meaning = _CLOSE_CODES[code]
-    return api_error(name, reason or meaning, status)
+    code, meaning = _CLOSE_CODES[status]
+    return api_error(code, reason or meaning, code.status)

@@ -10,10 +10,10 @@ import functools
 import re
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
-from typing import Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -25,7 +25,7 @@ from laissez.wire.requests import Alternative
 from laissez.wire.views import Page
 
 T = TypeVar("T")
-Price: TypeAlias = str | Decimal | int  # never a float: 2.75 is not always 2.75
+Price: TypeAlias = str | Decimal | int  # no float: most decimals have no exact binary form
 Time: TypeAlias = str | datetime
 
 _ID: Final = re.compile(rf"[!-~]{{1,{CLIENT_ID_MAX}}}")
@@ -55,6 +55,16 @@ class Request(Answerable[T]):
             headers["Idempotency-Key"] = self.idempotency_key
         return headers
 
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of httpx's `build_request`."""
+        return {
+            "method": self.method,
+            "url": self.path,
+            "params": self.params or None,
+            "content": self.body,
+            "headers": self.headers,
+        }
+
 
 def get(path: str, kind: type[T], **params: str | None) -> Request[T]:
     return Request("GET", path, decoder(kind), query(**params))
@@ -65,10 +75,19 @@ def get_list(path: str, kind: type[T], **params: str | int | None) -> Request[Pa
 
 
 def change(
-    method: str, path: str, kind: type[T], key: str | None, body: msgspec.Struct | None = None
+    method: str, path: str, kind: type[T], key: str | None, body: object = None
 ) -> Request[T]:
     content = None if body is None else msgspec.json.encode(body)
     return Request(method, path, decoder(kind), body=content, idempotency_key=checked_id(key))
+
+
+def next_page(request: Request[Page[T]], page: Page[T]) -> Request[Page[T]] | None:
+    """The request for the page after `page`, or None if the list is complete."""
+    left = None if request.items_max is None else max(0, request.items_max - len(page.data))
+    if not page.has_more or not page.data or left == 0:
+        return None
+    params = {**request.params, "cursor": page.cursor or ""}
+    return replace(request, params=params, items_max=left)
 
 
 def decoder(kind: type[T]) -> Callable[[bytes], T]:
@@ -131,6 +150,6 @@ def price_or_none(price: Price | None) -> str | None:
 
 
 def alternative(scope: str, limit: Price, bid: Price | None = None) -> Alternative:
-    """Any GPU below `scope`. The bid competes now and may rise up to `limit`; without a bid, the
-    limit is both."""
+    """Any GPU below `scope`, for at most `limit` an hour. The `bid` presses on prices now; without
+    one, the limit is the bid."""
     return Alternative(scope, price_text(limit), price_or_none(bid))

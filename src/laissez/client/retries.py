@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, TypeAlias, TypeVar
 
 import httpx
 import msgspec
@@ -28,6 +28,7 @@ from laissez.client.request import Request
 from laissez.wire.problems import NOTHING_WAS_DONE, Problem
 
 T = TypeVar("T")
+Outcome: TypeAlias = httpx.Response | httpx.RequestError
 
 DELAY_FIRST_S: Final = 0.1
 DELAY_MAX_S: Final = 5.0
@@ -85,7 +86,7 @@ class Retries(Generic[T]):
         self._attempts = 0
         self._may_have_happened = False
 
-    def delay_after(self, outcome: httpx.Response | httpx.RequestError) -> float | None:
+    def delay_after(self, outcome: Outcome) -> float | None:
         """Seconds to wait before the next attempt, or None if this one was answered. Raises if
         there is no point in another attempt."""
         if isinstance(outcome, httpx.Response) and (
@@ -122,13 +123,13 @@ class Retries(Generic[T]):
         return OutcomeUnknown(key, f"{self._request.method} {self._request.path}: {error}")
 
 
-def outcome_error(outcome: httpx.Response | httpx.RequestError, wanted: str) -> LaissezError:
+def outcome_error(outcome: Outcome, wanted: str) -> LaissezError:
     if isinstance(outcome, httpx.Response):
         return response_error(outcome.status_code, outcome.headers, outcome.content)
     return unreachable(outcome.request.url.netloc.decode("ascii"), outcome, wanted)
 
 
-def _may_have_happened(outcome: httpx.Response | httpx.RequestError, error: LaissezError) -> bool:
+def _may_have_happened(outcome: Outcome, error: LaissezError) -> bool:
     if isinstance(error, ApiError):
         return error.status >= 500 and error.code not in NOTHING_WAS_DONE
     return not isinstance(outcome, _NEVER_SENT)

@@ -224,6 +224,7 @@ class AsyncSession(SessionApi, Pipelined):
             yield event
 
     def request(self, message: Message[T]) -> asyncio.Future[T]:
+        """Queue a message. The future gets its answer."""
         if self._error is not None:
             raise self._error
         if self._running is None:

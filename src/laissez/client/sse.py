@@ -14,7 +14,7 @@ import httpx
 import msgspec
 
 from laissez.client.errors import ConnectionFailed, LaissezError, UnexpectedAnswer
-from laissez.client.retries import Reconnection, outcome_error
+from laissez.client.retries import Outcome, Reconnection, outcome_error
 from laissez.wire.events import Notice, Numbered
 from laissez.wire.limits import DEAD_AFTER_S, OUTBOUND_BYTES_MAX
 
@@ -25,22 +25,45 @@ _NOTICE: Final = msgspec.json.Decoder(Notice)
 _NOTICE_TYPES: Final = frozenset({"rate.changed", "limit.near"})
 
 
-class EventParser:
-    """Parses server-sent events out of chunks of bytes. Only a line feed ends a line: other line
+class EventStream:
+    """One reader's stream over any number of connections. Only a line feed ends a line: other line
     separators of Unicode may occur within texts."""
 
-    def __init__(self, after: int | None = None) -> None:
+    def __init__(self, after: int | None = None, reconnect_timeout_s: float = 60.0) -> None:
         self.last = after  # the number to resume after
-        self.restart()
+        self._reconnection = Reconnection(reconnect_timeout_s)
+        self._restart()
 
-    def restart(self) -> None:
+    def _restart(self) -> None:
         """Discard what the previous connection left half read."""
         self._rest = b""
         self._data: list[bytes] = []
         self._type = ""
         self._id: int | None = None
 
+    def request(self) -> dict[str, Any]:
+        """The arguments of httpx's `stream` for the next connection."""
+        self._restart()
+        headers = {"Accept": "text/event-stream"}
+        if self.last is not None:
+            headers["Last-Event-ID"] = str(self.last)
+        # The server sends heartbeats, so a longer silence means a dead peer.
+        timeout = httpx.Timeout(10.0, read=DEAD_AFTER_S)
+        return {"method": "GET", "url": "/v1/events", "headers": headers, "timeout": timeout}
+
+    def delay_after(self, outcome: Outcome) -> float:
+        """Seconds to wait before connecting again, after a stream that ended, was refused or broke.
+        Raises when it is time to give up."""
+        if isinstance(outcome, httpx.Response) and outcome.is_success:
+            server = outcome.request.url.netloc.decode("ascii")
+            error: LaissezError = ConnectionFailed(f"no events from {server}: the stream ended")
+        else:
+            error = outcome_error(outcome, "events")
+        return self._reconnection.delay(time.monotonic(), error)
+
     def feed(self, chunk: bytes) -> Iterator[EventOrNotice]:
+        """The events that the chunk completes."""
+        self._reconnection.succeeded()
         *lines, self._rest = (self._rest + chunk).split(b"\n")
         if len(self._rest) > OUTBOUND_BYTES_MAX:
             raise UnexpectedAnswer(
@@ -83,37 +106,3 @@ class EventParser:
             return None
         self.last = event.n
         return event
-
-
-class EventStream:
-    """One reader's stream over any number of connections."""
-
-    def __init__(self, after: int | None, reconnect_timeout_s: float) -> None:
-        self._parser = EventParser(after)
-        self._reconnection = Reconnection(reconnect_timeout_s)
-
-    def request(self) -> dict[str, Any]:
-        """The arguments of httpx's `stream` for the next connection."""
-        self._parser.restart()
-        headers = {"Accept": "text/event-stream"}
-        if self._parser.last is not None:
-            headers["Last-Event-ID"] = str(self._parser.last)
-        # The server sends heartbeats, so a longer silence means a dead peer.
-        timeout = httpx.Timeout(10.0, read=DEAD_AFTER_S)
-        return {"method": "GET", "url": "/v1/events", "headers": headers, "timeout": timeout}
-
-    def feed(self, chunk: bytes) -> Iterator[EventOrNotice]:
-        self._reconnection.succeeded()
-        return self._parser.feed(chunk)
-
-    def delay_after(self, outcome: httpx.Response | httpx.RequestError) -> float:
-        """Seconds to wait before connecting again, after a stream that ended, was refused or broke.
-        Raises when it is time to give up."""
-        return self._reconnection.delay(time.monotonic(), _stream_error(outcome))
-
-
-def _stream_error(outcome: httpx.Response | httpx.RequestError) -> LaissezError:
-    if not isinstance(outcome, httpx.Response) or not outcome.is_success:
-        return outcome_error(outcome, "events")
-    server = outcome.request.url.netloc.decode("ascii")
-    return ConnectionFailed(f"no events from {server}: the stream ended")

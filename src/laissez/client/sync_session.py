@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
-import contextlib
 import threading
 from collections.abc import Coroutine, Iterable, Iterator
 from typing import Any, Self, TypeVar, Unpack
@@ -30,10 +29,9 @@ class Session(SessionApi, Blocking):
         self, url: str | None = None, key: str | None = None, **options: Unpack[SessionOptions]
     ) -> None:
         self._session = AsyncSession(url, key, **options)
-        self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
-        self._waiting: set[concurrent.futures.Future[Any]] = set()
-        self._ended = False
+        self._lock = threading.Lock()
+        self._is_closed = False
 
     def __repr__(self) -> str:
         return f"Session(of {self._session!r})"
@@ -78,11 +76,10 @@ class Session(SessionApi, Blocking):
             while self._run(self._session.wait_for_events()):
                 yield from self._session.pop_events()
         except SessionClosed:
-            if self._thread is None:
-                raise
             yield from self._session.pop_events()
 
     def request(self, message: Message[T]) -> T:
+        """Send a message when the session has room, and wait for its answer."""
         return self._run(self._answer(message))
 
     async def _answer(self, message: Message[T]) -> T:
@@ -97,37 +94,27 @@ class Session(SessionApi, Blocking):
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run `work` on the session's loop and wait for its result."""
-        if self._loop is None or self._ended:
-            work.close()
-            raise SessionClosed("the session is not open; use it in a with block")
-        try:
+        with self._lock:  # so the loop starts all work before it sees that it must stop
+            if self._thread is None or self._is_closed:
+                work.close()
+                raise self._not_open()
             future = asyncio.run_coroutine_threadsafe(work, self._loop)
-        except RuntimeError:  # another thread has just closed the loop
-            work.close()
-            raise SessionClosed("the session was closed by another thread") from None
-        self._waiting.add(future)
-        if self._ended:
-            _abandon(future)  # the loop stopped before it saw this work
         try:
             return future.result()
         except concurrent.futures.CancelledError:
             raise SessionClosed("the session was closed by another thread") from None
         finally:
-            if self._ended:
-                work.close()  # it may never have started
-            self._waiting.discard(future)
             future.cancel()  # after an interrupt of the caller
 
+    def _not_open(self) -> LaissezError:
+        if self._is_closed:
+            return SessionClosed("the session was closed; make a new one")
+        return UsageError("the session is not open; use it in a with block")
+
     def _stop(self) -> None:
-        if self._loop is not None and self._thread is not None:
+        """Stop the loop, which cancels all work that has not ended."""
+        assert self._thread is not None
+        with self._lock:
+            self._is_closed = True
             self._loop.call_soon_threadsafe(self._stopping.set)
-            self._thread.join()
-            self._ended = True
-            for future in list(self._waiting):
-                _abandon(future)
-
-
-def _abandon(future: concurrent.futures.Future[Any]) -> None:
-    """Fail a future whose loop is gone; cancelling it would need the loop."""
-    with contextlib.suppress(concurrent.futures.InvalidStateError):  # it is done after all
-        future.set_exception(SessionClosed("the session was closed by another thread"))
+        self._thread.join()

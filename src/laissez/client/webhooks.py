@@ -11,7 +11,6 @@ for it work too.
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import hmac
 import time
@@ -70,10 +69,7 @@ def verify(
 
 
 def _key(secret: str) -> bytes:
-    try:
-        key = base64.b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)
-    except (ValueError, binascii.Error):
-        key = b""
+    key = _base64(secret.removeprefix(SECRET_PREFIX))
     # with an empty key anybody could sign
     if not secret.startswith(SECRET_PREFIX) or len(key) < KEY_BYTES_MIN:
         raise UsageError(
@@ -107,9 +103,14 @@ def _check_time(timestamp: str, now: float, tolerance_s: float) -> None:
 
 
 def _signature_bytes(signature: str) -> bytes:
-    """The signature's bytes, or none for another version or invalid base64."""
+    """The signature's bytes, or none for another version."""
     version, _, text = signature.partition(",")
+    return _base64(text) if version == "v1" else b""
+
+
+def _base64(text: str) -> bytes:
+    """The decoded bytes, or none for invalid text."""
     try:
-        return base64.b64decode(text, validate=True) if version == "v1" else b""
-    except (ValueError, binascii.Error):
+        return base64.b64decode(text, validate=True)
+    except ValueError:
         return b""

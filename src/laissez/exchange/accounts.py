@@ -1,51 +1,16 @@
-"""Account records: keys, caps, budgets and billed charges."""
+"""Accounts of tenants, with what is remembered to check their caps and budgets quickly."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from heapq import heapify, heappop, heappush
+from typing import Final
 
-import msgspec
-
-from laissez.exchange.commands import Action, Caps
+from laissez.exchange.budgets import BudgetRecord
+from laissez.exchange.commands import Caps, OwnCaps
 from laissez.market.commands import Alternative
 
-NEVER_DUE = 2**62  # later than any time
-
-
-class KeyRecord(msgspec.Struct):
-    id: str
-    holder: str
-    name: str
-    scopes: tuple[str, ...]
-    digest: bytes
-    issued_at: int
-    revoked_at: int | None = None
-
-
-class BudgetRecord(msgspec.Struct, gc=False):
-    """A tenant's budget. Spent is what the tenant owes now, less what it `owed` at the start.
-
-    No threshold can be crossed before `due` while the tenant is charged at most `pace` per hour.
-    Both are part of the state: the instant at which a budget acts must not depend on the history of
-    one process.
-    """
-
-    amount: int  # millionths of a dollar
-    since: int
-    owed: str  # the exact charge, as text because it outgrows 64 bits
-    action: Action
-    reached: int = 0  # the number of thresholds crossed
-    due: int = NEVER_DUE
-    pace: int = 0
-    spent_at: int = 0  # 0 until the budget is spent
-
-
-class OwnCaps(msgspec.Struct, frozen=True, gc=False):
-    """A tenant's caps on its own spending, in millionths of a dollar per hour."""
-
-    rate: int | None = None
-    worst_rate: int | None = None
+NO_CAPS: Final = OwnCaps()
 
 
 class OpenLimits:
@@ -114,36 +79,27 @@ class RunningFees:
 
 
 class Account:
-    __slots__ = (
-        "billed",
-        "billed_fees",
-        "budget",
-        "caps",
-        "created_at",
-        "events",
-        "is_capped",
-        "name",
-        "open_limits",
-        "own_caps",
-        "rate_max",
-        "running_fees",
-        "session_orders",
-        "worst_rate_max",
-    )
+    """A tenant's account. It is made from what a snapshot holds (`snapshot.SavedAccount`); the rest
+    is worked out from that and the market."""
 
-    def __init__(self, name: str, created_at: int, caps: Caps) -> None:
+    def __init__(
+        self,
+        name: str,
+        created_at: int,
+        caps: Caps,
+        events: int = 0,
+        session_orders: Iterable[int] = (),
+        budget: BudgetRecord | None = None,
+        own_caps: OwnCaps = NO_CAPS,
+    ) -> None:
         self.name = name
         self.created_at = created_at
         self.caps = caps
-        self.events = 0  # the number of the latest event
-        self.session_orders: set[int] = set()  # open orders to cancel when their session ends
+        self.events = events  # the number of the latest event
+        self.session_orders: set[int] = set(session_orders)  # cancelled when their session ends
+        self.budget = budget
+        self.own_caps = own_caps
         self.running_fees = RunningFees()
-        # Charges on statements so far, for each running lease and for each fee. A fee is
-        # identified by its order, scope, start and end.
-        self.billed: dict[int, int] = {}
-        self.billed_fees: dict[tuple[int, str, int, int], int] = {}
-        self.budget: BudgetRecord | None = None
-        self.own_caps = OwnCaps()
         self.open_limits: OpenLimits | None = None  # made when a cap is first checked
         # The lower of the operator's caps and the tenant's own; set by `caps.put_in_force`.
         self.rate_max: int | None = None

@@ -20,9 +20,8 @@ from collections.abc import Iterable, Sequence
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING
 
-from laissez.exchange import budgets
-from laissez.exchange.accounts import NEVER_DUE, Account, BudgetRecord
-from laissez.exchange.budgets import THRESHOLDS, Meter, measure, micro_dollars
+from laissez.exchange.accounts import Account
+from laissez.exchange.budgets import NEVER_DUE, THRESHOLDS, BudgetRecord, Meter, measure
 from laissez.exchange.commands import Action
 from laissez.exchange.events import BudgetSpent, BudgetWarning, Event
 from laissez.exchange.refusals import Denial, Refused
@@ -38,6 +37,7 @@ from laissez.market.commands import (
 )
 from laissez.market.events import LeaseStarted, LimitSet
 from laissez.market.exposure import at_risk, most_at
+from laissez.units import micro_dollars
 
 if TYPE_CHECKING:
     from laissez.exchange.exchange import Exchange
@@ -67,11 +67,11 @@ class BudgetWatch:
 
     def watch(self, account: Account) -> None:
         """Start or stop watching an account, depending on its budget."""
-        if budgets.is_watched(account.budget):
-            self.watched[account.name] = account
-            self._schedule(account, _watched(account).due)
-        else:
+        if account.budget is None or account.budget.is_spent:
             self.watched.pop(account.name, None)
+        else:
+            self.watched[account.name] = account
+            self._schedule(account, account.budget.due)
 
     def is_due(self, now: int) -> bool:
         """Whether a threshold has been crossed since the last command. Changes no stored state."""
@@ -82,7 +82,7 @@ class BudgetWatch:
         for account in self.watched.values():
             budget = _watched(account)
             crossed = (
-                _crossing(measure(market, account, market.now), budgets.threshold(budget), now)
+                _crossing(measure(market, account, market.now), budget.threshold, now)
                 if budget.due <= now
                 else budget.due
             )
@@ -139,11 +139,8 @@ class BudgetWatch:
 
     def _check_again(self, events: Sequence[Event]) -> list[Event]:
         """Check tenants again that won a lease or got another limit."""
-        for event in events:
-            if type(event) is LeaseStarted or type(event) is LimitSet:
-                account = self.watched.get(event.tenant)
-                if account is not None:
-                    self._schedule(account, self._exchange.market.now)
+        for account, _ in self._with_new_limits(events):
+            self._schedule(account, self._exchange.market.now)
         return list(events)
 
     def _check(self, account: Account, when: int, until: int) -> list[Event]:
@@ -153,10 +150,10 @@ class BudgetWatch:
         events = self._advance(when) if when > market.now else []
         budget = _watched(account)
         meter = measure(market, account, market.now)
-        while budgets.is_watched(budget) and meter.spent >= budgets.threshold(budget):
+        while not budget.is_spent and meter.spent >= budget.threshold:
             events.append(_crossed(account, budget, meter))
             budget.reached += 1
-        if budgets.is_watched(budget):
+        if not budget.is_spent:
             self._reschedule(account, meter, until)
             return events
         budget.due, budget.pace, budget.spent_at = NEVER_DUE, 0, meter.at
@@ -166,14 +163,12 @@ class BudgetWatch:
     def _reschedule(self, account: Account, meter: Meter, until: int) -> None:
         budget = _watched(account)
         budget.pace = meter.worst
-        crossed = meter.reaches(budgets.threshold(budget), until)
-        if crossed is not None and crossed <= until:
-            self._schedule(account, crossed)
-        else:  # cells that start before the next command would show nothing new
+        due = meter.reaches(budget.threshold, until)
+        if due is None or due > until:
+            # Cells that start before the next command would show nothing new.
             begins = max(meter.at, self._cell_start(account, until))
-            self._schedule(
-                account, self._next_check(account, measure(self._exchange.market, account, begins))
-            )
+            due = self._next_check(account, measure(self._exchange.market, account, begins))
+        self._schedule(account, due)
 
     def _act(self, account: Account, action: Action) -> list[Event]:
         """Cancel orders first: they must not win back a relinquished leaf."""
@@ -204,11 +199,17 @@ class BudgetWatch:
 
     def note(self, events: Iterable[Event]) -> None:
         """Account for new leases and limits, which may raise a tenant's charges."""
-        for event in events:
-            if type(event) is LeaseStarted or type(event) is LimitSet:
-                account = self.watched.get(event.tenant)
-                if account is not None:
-                    self._raise_pace(account, PRICE_MAX if event.limit is None else event.limit)
+        for account, limit in self._with_new_limits(events):
+            self._raise_pace(account, limit)
+
+    def _with_new_limits(self, events: Iterable[Event]) -> list[tuple[Account, int]]:
+        """The watched tenants that won a lease or got another limit, with the lease's limit."""
+        return [
+            (self.watched[event.tenant], PRICE_MAX if event.limit is None else event.limit)
+            for event in events
+            if (type(event) is LeaseStarted or type(event) is LimitSet)
+            and event.tenant in self.watched
+        ]
 
     def _raise_pace(self, account: Account, more: int) -> None:
         budget, now = _watched(account), self._exchange.market.now
@@ -231,12 +232,12 @@ class BudgetWatch:
         budget = account.budget
         if budget is None:
             return
-        if budgets.is_spent(budget):
+        if budget.is_spent and budget.action is not Action.WARN:
             raise Refused(Denial.BUDGET_BLOCKS_ORDERS, "", budget.amount)
         fees = at_risk(self._exchange.market, account.name, alternatives, amended)
-        if not fees or account.name not in self.watched:
+        if not fees or budget.is_spent:
             return
-        left = budgets.whole(budget) - measure(self._exchange.market, account, at).spent
+        left = budget.charge - measure(self._exchange.market, account, at).spent
         if fees >= left and budget.action is not Action.WARN:
             raise Refused(
                 Denial.FEES_ABOVE_BUDGET, "", micro_dollars(fees), micro_dollars(max(0, left))
@@ -245,11 +246,7 @@ class BudgetWatch:
 
     def check_limit(self, account: Account, number: int, limit: int | None) -> None:
         budget = account.budget
-        if (
-            budget is None
-            or budget.action is not Action.LIMITS_TO_FLOOR
-            or not budgets.is_spent(budget)
-        ):
+        if budget is None or budget.action is not Action.LIMITS_TO_FLOOR or not budget.is_spent:
             return
         lease = self._exchange.market.lease(account.name, number)
         if lease is None or lease.end is not None:
@@ -276,7 +273,7 @@ class BudgetWatch:
         the present cell, at the present rate."""
         if meter.worst == 0:
             return NEVER_DUE
-        threshold = budgets.threshold(_watched(account))
+        threshold = _watched(account).threshold
         earliest = meter.at + max(0, threshold - meter.spent) // meter.worst
         end = self._cell_start(account, meter.at) + self._cell_width(account)
         if earliest >= end:
@@ -290,7 +287,7 @@ def _crossed(account: Account, budget: BudgetRecord, meter: Meter) -> Event:
     spent = micro_dollars(meter.spent)
     if percent == THRESHOLDS[-1]:
         return BudgetSpent(meter.at, account.name, budget.action, spent, budget.amount)
-    ends_at = meter.reaches(budgets.whole(budget))
+    ends_at = meter.reaches(budget.charge)
     return BudgetWarning(meter.at, account.name, percent, spent, budget.amount, meter.rate, ends_at)
 
 

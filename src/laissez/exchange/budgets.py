@@ -1,4 +1,4 @@
-"""Budgets: measuring what is spent, and checking new budgets.
+"""Budgets: their records, measuring spending, and checking new ones.
 
 Spent is everything owed since the budget was set. Flash fees (M18) count in full from the moment
 they are charged. The fees for cancelling all open orders now count too: a spent budget cancels
@@ -8,20 +8,55 @@ them, and that must not exceed the budget.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from laissez.exchange.accounts import Account, BudgetRecord
 from laissez.exchange.commands import Action, SetBudget
 from laissez.exchange.refusals import Denial, Refused
 from laissez.market import Market
 from laissez.market.commands import TIME_MAX_US
 from laissez.market.exposure import at_stake, committed, leased, liabilities
+from laissez.units import CHARGE_PER_MICRO_DOLLAR, MICRO_PER_DOLLAR, micro_dollars
 
-# A billion dollars in millionths: far above any real charge, and within 64 bits.
-AMOUNT_MAX = 1_000_000_000 * 1_000_000
-CHARGE_PER_MICRO_DOLLAR = 3_600_000_000  # a charge is a price per hour times microseconds
+if TYPE_CHECKING:
+    from laissez.exchange.accounts import Account
+
+AMOUNT_MAX = 1_000_000_000 * MICRO_PER_DOLLAR  # far above any real charge, and within 64 bits
 THRESHOLDS = (50, 80, 100)  # percent
+NEVER_DUE = 2**62  # later than any time
+
+
+class BudgetRecord(msgspec.Struct, gc=False):
+    """A tenant's budget. Spent is what the tenant owes now, less what it `owed` at the start.
+
+    No threshold can be crossed before `due` while the tenant is charged at most `pace` per hour.
+    Both are part of the state: the instant at which a budget acts must not depend on the history of
+    one process.
+    """
+
+    amount: int  # millionths of a dollar
+    since: int
+    owed: str  # the exact charge, as text because it outgrows 64 bits
+    action: Action
+    reached: int = 0  # the number of thresholds crossed
+    due: int = NEVER_DUE
+    pace: int = 0
+    spent_at: int = 0  # 0 until the budget is spent
+
+    @property
+    def is_spent(self) -> bool:
+        return self.reached == len(THRESHOLDS)
+
+    @property
+    def charge(self) -> int:
+        """The whole budget as an exact charge."""
+        return self.amount * CHARGE_PER_MICRO_DOLLAR
+
+    @property
+    def threshold(self) -> int:
+        """The next threshold as an exact charge."""
+        return self.charge // 100 * THRESHOLDS[self.reached]
 
 
 class Meter(msgspec.Struct, frozen=True):
@@ -79,44 +114,16 @@ def measure(market: Market, account: Account, at: int) -> Meter:
     return Meter(at, spent, rate, worst, lambda: liabilities(market, name, at))
 
 
-def is_watched(budget: BudgetRecord | None) -> bool:
-    return budget is not None and budget.reached < len(THRESHOLDS)
-
-
-def is_spent(budget: BudgetRecord | None) -> bool:
-    """Whether the budget is spent and its action is more than a warning."""
-    return (
-        budget is not None
-        and budget.action is not Action.WARN
-        and budget.reached == len(THRESHOLDS)
-    )
-
-
-def threshold(budget: BudgetRecord) -> int:
-    """The next threshold as an exact charge."""
-    return whole(budget) // 100 * THRESHOLDS[budget.reached]
-
-
-def whole(budget: BudgetRecord) -> int:
-    return budget.amount * CHARGE_PER_MICRO_DOLLAR
-
-
-def micro_dollars(charge: int) -> int:
-    """Rounded down."""
-    return charge // CHARGE_PER_MICRO_DOLLAR
-
-
-def check_budget(account: Account, command: SetBudget) -> None:
-    if command.amount is None and account.budget is None:
-        raise Refused(Denial.NO_BUDGET)
-    if command.amount is not None and not 0 < command.amount <= AMOUNT_MAX:
+def check_budget(market: Market, account: Account, command: SetBudget, at: int) -> None:
+    """Refuse also a new budget that the fees for cancelling all orders would use up at once. A
+    budget that keeps counting is accepted, and acts at once."""
+    if command.amount is None:
+        if account.budget is None:
+            raise Refused(Denial.NO_BUDGET)
+        return
+    if not 0 < command.amount <= AMOUNT_MAX:
         raise Refused(Denial.AMOUNT_OUT_OF_RANGE, "amount", command.amount, AMOUNT_MAX)
-
-
-def check_fees(market: Market, account: Account, command: SetBudget, at: int) -> None:
-    """Refuse a new budget that the fees for cancelling all orders would use up at once. A budget
-    that keeps counting is accepted, and acts at once."""
-    if command.amount is None or command.action is Action.WARN or keeps_counting(account, command):
+    if command.action is Action.WARN or keeps_counting(account, command):
         return
     fees = at_stake(market, account.name, at)
     if fees >= command.amount * CHARGE_PER_MICRO_DOLLAR:
@@ -149,4 +156,4 @@ def budget_after(
 
 def ends_at(budget: BudgetRecord, meter: Meter) -> int | None:
     """When the budget was spent, or will be at the present rates; None if never."""
-    return budget.spent_at if budget.reached == len(THRESHOLDS) else meter.reaches(whole(budget))
+    return budget.spent_at if budget.is_spent else meter.reaches(budget.charge)

@@ -15,15 +15,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from laissez.exchange.accounts import Account, OpenLimits, OwnCaps, highest_limit
-from laissez.exchange.commands import Caps, SetOwnCaps
+from laissez.exchange.accounts import Account, OpenLimits, highest_limit
+from laissez.exchange.commands import Caps, OwnCaps, SetOwnCaps
 from laissez.exchange.refusals import Denial, Refused
 from laissez.market import Market
 from laissez.market.commands import ORDERS_PER_TENANT_MAX, PRICE_MAX, Alternative
 from laissez.market.exposure import leased, most_at, most_of
+from laissez.units import MICRO_PER_DOLLAR
 
-# A billion dollars in millionths: far above any real market, and within 64 bits.
-PER_HOUR_MAX = 1_000_000_000 * 1_000_000
+PER_HOUR_MAX = 1_000_000_000 * MICRO_PER_DOLLAR  # far above any real market, and within 64 bits
 COUNT_MAX = 1_000_000
 
 

@@ -7,7 +7,7 @@ keys, caps, budgets and webhooks.
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -26,8 +26,8 @@ from laissez.market.commands import (
 )
 
 # The only holder of keys that is not a tenant; the market reserves the name.
-OPERATOR = "operator"
-SERVICE = "service"  # the key of the server's own requests
+OPERATOR: Final = "operator"
+SERVICE: Final = "service"  # the key of the server's own requests
 
 
 class Action(IntEnum):
@@ -47,6 +47,13 @@ class Caps(msgspec.Struct, frozen=True, gc=False):
     commands_per_second: int | None = None
     commands_burst: int | None = None
     sessions: int | None = None
+    rate: int | None = None
+    worst_rate: int | None = None
+
+
+class OwnCaps(msgspec.Struct, frozen=True, gc=False):
+    """A tenant's caps on its own spending, in millionths of a dollar per hour."""
+
     rate: int | None = None
     worst_rate: int | None = None
 

@@ -16,13 +16,13 @@ from laissez.market import events as market
 
 
 class BudgetSet(msgspec.Struct, frozen=True, gc=False):
-    """A budget in millionths of a dollar; None: it was removed. Spending counts from now on, or if
-    `kept` from the start of the previous budget."""
+    """A budget in millionths of a dollar. Spending counts from now on, or if `kept` from the start
+    of the previous budget. Amount and action are None if the budget was removed."""
 
     at: int
     tenant: str
     amount: int | None
-    action: Action
+    action: Action | None
     kept: bool
 
 
@@ -143,18 +143,15 @@ EVENTS: tuple[type, ...] = (
 )
 CODES: dict[type, int] = {kind: code for code, kind in enumerate(EVENTS)}
 
-OF_TENANT = frozenset(kind for kind in EVENTS if "tenant" in kind.__struct_fields__)  # type: ignore[attr-defined]
 _OF_HOLDER = frozenset((WebhookCreated, WebhookDeleted, WebhookSecretRotated, WebhookRestarted))
 
 
 def tenant_of(event: Event) -> str | None:
     """The tenant that sees an event beside the operator, if any."""
-    kind = type(event)
-    if kind in OF_TENANT:
-        return event.tenant  # type: ignore[union-attr]
-    if kind in _OF_HOLDER:
-        return None if event.holder == OPERATOR else event.holder  # type: ignore[union-attr]
-    return None
+    tenant: str | None = getattr(event, "tenant", None)
+    if tenant is None and type(event) in _OF_HOLDER and event.holder != OPERATOR:  # type: ignore[union-attr]
+        return event.holder  # type: ignore[union-attr]
+    return tenant
 
 
 class Document(msgspec.Struct, array_like=True, frozen=True, gc=False):

@@ -7,15 +7,14 @@ or come in a request.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final
 
 from laissez.exchange import budgets, caps, commands, keys, snapshot
-from laissez.exchange.accounts import Account, KeyRecord
+from laissez.exchange.accounts import Account
 from laissez.exchange.budget_watch import BudgetWatch
 from laissez.exchange.commands import OPERATOR, Request
 from laissez.exchange.events import (
-    OF_TENANT,
     Applied,
     BudgetSet,
     CapsSet,
@@ -27,6 +26,7 @@ from laissez.exchange.events import (
     TenantCreated,
     tenant_of,
 )
+from laissez.exchange.keys import KeyRecord
 from laissez.exchange.names import Names, tag_of
 from laissez.exchange.refusals import Denial, Refusal, Refused
 from laissez.exchange.statements import statements
@@ -34,9 +34,10 @@ from laissez.exchange.webhooks import Registry
 from laissez.market import Market
 from laissez.market import commands as market_commands
 from laissez.market import events as market_events
+from laissez.market.events import Refused as RefusedByMarket
 
 # Not `()`: mypyc would infer that the attribute stays empty until the end of `apply`.
-NO_DOCUMENTS: tuple[Document, ...] = ()
+NO_DOCUMENTS: Final[tuple[Document, ...]] = ()
 
 
 class Exchange:
@@ -50,7 +51,7 @@ class Exchange:
         self.events = 0  # the operator's number of the latest event
         self.closed_before = 0  # the end of the last statements
         self.budget_watch = BudgetWatch(self)
-        self._rules: dict[type, Callable[[int, Request, Any], Sequence[Any]]] = {
+        self._rules: dict[type, Callable[[int, Request, Any], list[Any]]] = {
             market_commands.PlaceOrder: self._place,
             market_commands.AmendOrder: self._amend,
             market_commands.CancelOrder: self._change,
@@ -81,35 +82,37 @@ class Exchange:
         First, budgets that are spent by now act, each at its own time. Holds that are over end
         before caps are checked.
         """
+        command = request.command
         watch = self.budget_watch
         account = self.accounts.get(request.who)
-        events: Sequence[Event] = ()
+        events: list[Any] = []
         is_watching = bool(watch.watched) or (account is not None and account.is_capped)
         if is_watching and watch.must_act(at):
             events = watch.advance_to(at)
         refusal: Refusal | None = None
         self._documents = NO_DOCUMENTS
         try:
-            own = self._rules[type(request.command)](at, request, request.command)
+            own = self._rules[type(command)](at, request, command)
             # A hold may have ended before the market refused: its events count all the same.
-            last = own[-1] if own else None
-            if isinstance(last, market_events.Refused):
+            if own and type(own[-1]) is RefusedByMarket:
+                last = own.pop()
                 refusal = Refusal(last.reason, last.subject, (last.found, last.bound))
-                own = own[:-1]
             if is_watching:
                 watch.note(own)
-            events = [*events, *own] if events else own
+            events = events + own if events else own
         except Refused as refused:
             refusal = refused.refusal
         return self._number(events, refusal)
 
-    def _number(self, events: Sequence[Event], refusal: Refusal | None) -> Applied:
+    def _number(self, events: list[Any], refusal: Refusal | None) -> Applied:
         """Number the events in the operator's stream and in their tenants' streams."""
         first = self.events + 1
         tenants: list[str | None] = []
         numbers: list[int] = []
         for event in events:
-            tenant: str | None = event.tenant if type(event) in OF_TENANT else tenant_of(event)  # type: ignore[union-attr]
+            tenant: str | None = getattr(event, "tenant", None)
+            if tenant is None:
+                tenant = tenant_of(event)
             tenants.append(tenant)
             if tenant is None:
                 numbers.append(0)
@@ -136,7 +139,7 @@ class Exchange:
     def change_market(self, command: market_commands.Command, at: int) -> list[Any]:
         """Apply a command that the market cannot refuse."""
         events = self._apply_to_market(command, at)
-        assert not events or type(events[-1]) is not market_events.Refused, events[-1]
+        assert not events or type(events[-1]) is not RefusedByMarket, events[-1]
         return events
 
     def _apply_to_market(self, command: market_commands.Command, at: int) -> list[Any]:
@@ -148,14 +151,10 @@ class Exchange:
                 update(self.accounts[event.tenant], event)  # type: ignore[union-attr, index]
         return events
 
-    def _change(
-        self, at: int, request: Request, command: market_commands.Command
-    ) -> Sequence[Event]:
+    def _change(self, at: int, request: Request, command: market_commands.Command) -> list[Event]:
         return self._apply_to_market(command, at)
 
-    def _place(
-        self, at: int, request: Request, command: market_commands.PlaceOrder
-    ) -> Sequence[Event]:
+    def _place(self, at: int, request: Request, command: market_commands.PlaceOrder) -> list[Event]:
         account = self.accounts[request.who]
         cap = account.caps.open_orders
         if cap is not None:
@@ -175,9 +174,7 @@ class Exchange:
                         account.session_orders.add(order)
         return events
 
-    def _amend(
-        self, at: int, request: Request, command: market_commands.AmendOrder
-    ) -> Sequence[Event]:
+    def _amend(self, at: int, request: Request, command: market_commands.AmendOrder) -> list[Event]:
         account = self.accounts[request.who]
         is_bounded = account.budget is not None or account.is_capped
         if is_bounded and self.market.order(account.name, command.order) is not None:
@@ -187,7 +184,7 @@ class Exchange:
 
     def _set_limit(
         self, at: int, request: Request, command: market_commands.SetLimit
-    ) -> Sequence[Event]:
+    ) -> list[Event]:
         account = self.accounts[request.who]
         if account.budget is not None:
             self.budget_watch.check_limit(account, command.lease, command.limit)
@@ -197,7 +194,7 @@ class Exchange:
 
     def _close_books(
         self, at: int, request: Request, command: market_commands.CloseBooks
-    ) -> Sequence[Event]:
+    ) -> list[Event]:
         if not self.closed_before <= command.before <= at:
             raise Refused(Denial.CLOSING_TIME_INVALID, "", command.before, self.closed_before)
         # Holds that are over end first.
@@ -209,86 +206,85 @@ class Exchange:
 
     # -- a tenant's money
 
-    def _set_budget(
-        self, at: int, request: Request, command: commands.SetBudget
-    ) -> Sequence[Event]:
+    def _set_budget(self, at: int, request: Request, command: commands.SetBudget) -> list[Event]:
         """Advance the market first, so that ended holds are part of what is owed now. A budget that
         keeps counting may be spent already: then it acts now."""
         account = self.accounts[request.who]
-        budgets.check_budget(account, command)
-        budgets.check_fees(self.market, account, command, at)
+        budgets.check_budget(self.market, account, command, at)
         passed = self._apply_to_market(market_commands.AdvanceTime(), at)
-        if passed and type(passed[-1]) is market_events.Refused:
+        if passed and type(passed[-1]) is RefusedByMarket:
             return passed
         kept = budgets.keeps_counting(account, command)
         account.budget = budgets.budget_after(self.market, account, command, at)
         self.budget_watch.watch(account)
         events: list[Event] = [
             *passed,
-            BudgetSet(at, account.name, command.amount, command.action, kept),
+            BudgetSet(
+                at,
+                account.name,
+                command.amount,
+                None if command.amount is None else command.action,
+                kept,
+            ),
         ]
         if kept and self.budget_watch.must_act(at):
             events += self.budget_watch.advance_to(at)
         return events
 
-    def _set_own_caps(
-        self, at: int, request: Request, command: commands.SetOwnCaps
-    ) -> Sequence[Event]:
+    def _set_own_caps(self, at: int, request: Request, command: commands.SetOwnCaps) -> list[Event]:
         account = self.accounts[request.who]
         caps.check_own(command)
         caps.set_own(account, command)
-        return (OwnCapsSet(at, account.name, command.rate, command.worst_rate),)
+        return [OwnCapsSet(at, account.name, command.rate, command.worst_rate)]
 
     # -- webhooks, a tenant's or the operator's
 
     def _change_webhook(
         self, at: int, request: Request, command: commands.WebhookCommand
-    ) -> Sequence[Event]:
+    ) -> list[Event]:
         latest = self.latest(request.who)
-        return (self.webhooks.apply(at, request.who, command, latest),)
+        return [self.webhooks.apply(at, request.who, command, latest)]
 
     # -- accounts and keys
 
     def _create_tenant(
         self, at: int, request: Request, command: commands.CreateTenant
-    ) -> Sequence[Event]:
+    ) -> list[Event]:
         keys.check_new_tenant(self.accounts, self._tags, command)
         account = Account(command.name, at, command.caps)
         caps.put_in_force(account)
         self.add_account(account)
-        return (TenantCreated(at, command.name, command.caps),)
+        return [TenantCreated(at, command.name, command.caps)]
 
     def add_account(self, account: Account) -> None:
         self.accounts[account.name] = account
-        self.names.holders.append(account.name)
+        self.names.holders.add(account.name)
         self._tags.add(tag_of(account.name))
 
-    def _set_caps(self, at: int, request: Request, command: commands.SetCaps) -> Sequence[Event]:
+    def _set_caps(self, at: int, request: Request, command: commands.SetCaps) -> list[Event]:
         account = self.accounts.get(command.tenant)
         if account is None:
             raise Refused(Denial.TENANT_UNKNOWN, command.tenant)
         caps.check_caps(command.caps)
         account.caps = command.caps
         caps.put_in_force(account)
-        return (CapsSet(at, command.tenant, command.caps),)
+        return [CapsSet(at, command.tenant, command.caps)]
 
-    def _issue_key(self, at: int, request: Request, command: commands.IssueKey) -> Sequence[Event]:
+    def _issue_key(self, at: int, request: Request, command: commands.IssueKey) -> list[Event]:
         keys.check_new_key(self.accounts, self.keys, command)
         self.add_key(
             KeyRecord(command.key, command.holder, command.name, command.scopes, command.digest, at)
         )
-        return (KeyIssued(at, command.key, command.holder, command.name, command.scopes),)
+        return [KeyIssued(at, command.key, command.holder, command.name, command.scopes)]
 
     def add_key(self, record: KeyRecord) -> None:
         self.keys[record.id] = record
-        self.names.keys.append(record.id)
+        self.names.keys.add(record.id)
 
-    def _revoke_key(
-        self, at: int, request: Request, command: commands.RevokeKey
-    ) -> Sequence[Event]:
+    def _revoke_key(self, at: int, request: Request, command: commands.RevokeKey) -> list[Event]:
         record = keys.key_to_revoke(self.keys, command)
         record.revoked_at = at
-        return (KeyRevoked(at, record.id, record.holder),)
+        return [KeyRevoked(at, record.id, record.holder)]
 
     # -- snapshots
 
@@ -328,7 +324,7 @@ def _add_fee(account: Account, event: market_events.FeeCharged) -> None:
     account.running_fees.add(event.until, event.rate, event.at)
 
 
-_UPDATE_ACCOUNT: dict[type, Callable[[Account, Any], None]] = {
+_UPDATE_ACCOUNT: Final[dict[type, Callable[[Account, Any], None]]] = {
     market_events.OrderPlaced: _put_order,
     market_events.OrderAmended: _put_order,
     market_events.OrderCancelled: _remove_order,

@@ -7,7 +7,9 @@ replace the old one without downtime. A revoked key is invalid at once.
 
 from __future__ import annotations
 
-from laissez.exchange.accounts import Account, KeyRecord
+import msgspec
+
+from laissez.exchange.accounts import Account
 from laissez.exchange.caps import check_caps
 from laissez.exchange.commands import OPERATOR, CreateTenant, IssueKey, RevokeKey
 from laissez.exchange.names import tag_of
@@ -19,6 +21,16 @@ OPERATOR_SCOPES = ("read", "operate")
 NAME_MAX = 64
 KEYS_LIVE_MAX = 2  # per name: the key in use and its successor
 KEY_NAMES_MAX = 8  # per holder
+
+
+class KeyRecord(msgspec.Struct):
+    id: str
+    holder: str
+    name: str
+    scopes: tuple[str, ...]
+    digest: bytes
+    issued_at: int
+    revoked_at: int | None = None
 
 
 def check_new_tenant(accounts: dict[str, Account], tags: set[str], command: CreateTenant) -> None:

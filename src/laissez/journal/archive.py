@@ -127,7 +127,7 @@ def _movable(live: Reader) -> int:
     """The last entry that recovery cannot need: the oldest usable snapshot, and never the last
     group."""
     usable = [seq for file in snapshots.newest_first(live.folder) if (seq := _usable(file, live))]
-    newest = next(live.groups_backwards(SEQ_MAX), None)
+    newest = live.last_group()
     return min([*usable, newest.first - 1]) if usable and newest else 0
 
 

@@ -68,6 +68,9 @@ class Reader:
     def tail(self) -> Tail:
         return self._live.tail()
 
+    def last_group(self) -> Group | None:
+        return self._live.last_group()
+
     def entry(self, seq: int) -> Entry | None:
         group = self._find(lambda segment: segment.holding(seq))
         return group.entries[seq - group.first] if group else None
@@ -96,10 +99,6 @@ class Reader:
                 before, first = group, group.last + 1
             if first == reached and segment is self._live and segment.base().seq < first:
                 return
-
-    def groups_backwards(self, before: int) -> Iterator[Group]:
-        """The groups of the live file that begin before entry `before`, the newest first."""
-        return self._live.groups_backwards(before)
 
     def document(self, name: str, seq: int) -> Filed:
         """The document of that name filed with the entry. Its whole group is checked."""

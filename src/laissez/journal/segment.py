@@ -109,7 +109,7 @@ class Segment:
         return base
 
     def tail(self) -> Tail:
-        newest = next(self.groups_backwards(SEQ_MAX), None)
+        newest = self.last_group()
         if newest is not None:
             return Tail(newest.last, newest.chain, newest.entries[-1].at)
         base = self.base()
@@ -150,27 +150,23 @@ class Segment:
             if len(groups) < _GROUPS_PER_READ:
                 return
 
-    def groups_backwards(self, before: int) -> Iterator[Group]:
-        """The groups that begin before entry `before`, newest first."""
-        group: Group | None = None
-        # two groups at first, since most callers want one; larger reads after that
-        older = self._newest(before - 1, 2)
-        while older:
-            for previous in older:
-                if group:
-                    self._check(group, previous.last, previous.chain)
-                    yield group
-                group = previous
-            older = self._newest(older[-1].first - 1, _GROUPS_PER_READ)
-        if group:
-            base = self.base()
-            if base.seq < group.first:  # not cut off meanwhile
-                self._check(group, *base)
-                yield group
+    def last_group(self, before: int = SEQ_MAX) -> Group | None:
+        """The last group that begins before the entry, checked."""
+        group, *older = [*self._newest(before - 1, 2), None]
+        if group is None:
+            return None
+        if older[0] is not None:
+            self._check(group, older[0].last, older[0].chain)
+            return group
+        base = self.base()
+        if base.seq >= group.first:  # cut off meanwhile
+            return None
+        self._check(group, *base)
+        return group
 
     def holding(self, seq: int) -> Group | None:
         """The group that holds the entry, checked."""
-        group = next(self.groups_backwards(seq + 1), None)
+        group = self.last_group(seq + 1)
         return group if group and group.first <= seq <= group.last else None
 
     def document_heads(self, name: str, size: int) -> list[tuple[int, bytes]]:

@@ -1,9 +1,17 @@
-"""What leases were charged: the integral of the rate, worked out when somebody asks (M14).
+"""Lazy bills: a charge is the integral of a rate (M14), computed when somebody asks for it.
 
-The rate of a leaf is the highest of what the nodes on its path press with (M5), and each node has
-logged its price. Usually one of them, the root, moves all the time and the others hardly ever: the
-others are laid out piece by piece, and the busiest log is asked for its integral over each piece. A
-lease remembers how far the last answer went, so asking again costs only what is new.
+How it works. A change of price touches one node's log and no lease, however many leases lie below.
+The rate of a leaf is the highest price on its path (M5), so a charge is the integral of a maximum
+over a few logs. Usually one of them, the root's, changes all the time and the others hardly ever:
+the quiet logs are laid out as pieces of constant price, and the busiest log gives its integral over
+each piece (`PriceLog.area`), with the piece's price as the least and a hold's cap as the most.
+
+Why it is exact. All times and prices are integers, every piece is half-open, and pieces abut: the
+integral is a sum of integers, divided only when an invoice is printed. A lease keeps how far its
+charge was computed (`settled`, `settled_to`), so a later question adds only what is new. That is a
+memo: no answer depends on when, or how often, anybody asked.
+
+What must never happen: a charge that falls, or a memo ahead of the time it was computed for.
 """
 
 from __future__ import annotations
@@ -25,7 +33,9 @@ def charge_until(lease: Lease, until: int) -> int:
     until = min(until, lease.last_moment(until))
     if until < lease.settled_to:
         return lease.carried + _integral(lease, lease.carried_to, until)
-    lease.settled += _integral(lease, lease.settled_to, until)
+    more = _integral(lease, lease.settled_to, until)
+    assert more >= 0, "a charge never falls"
+    lease.settled += more
     lease.settled_to = until
     return lease.settled
 
@@ -42,6 +52,8 @@ def charge_between(lease: Lease, since: int, until: int) -> int:
     """What a lease was charged within `[since, until)`. The books must be open from `since` on."""
     if since <= lease.start:
         return charge_until(lease, until)
+    if since == lease.carried_to:
+        return charge_until(lease, until) - lease.carried
     return _integral(lease, since, min(until, lease.last_moment(until)))
 
 

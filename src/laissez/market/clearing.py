@@ -1,10 +1,23 @@
-"""How leaves change hands (M7 to M9, M17).
+"""Clearing: how leaves change hands (M7 to M9, M17).
 
-The market must be stable after every command: no owner pressed beyond its limit, no idle leaf that
-a resting order would take. Filling an order removes its pressure everywhere, and its winner outbids
-everyone who could press on it; so opening one leaf never makes another unstable. That is why
-clearing is a short list of leaves to open, found once, each looked at again when its turn comes,
-and why it ends.
+How it works. The market is stable after every command: no owner is pressed beyond its limit, and no
+idle leaf is covered by a resting order that would take it (M7). A command can upset this only near
+what it touches. A new or amended order takes the best deal it can get (`clear_order`). A floor, a
+limit, the end of a hold or a leaf given up concerns a list of leaves, and the unstable ones among
+them open (`clear_leaves`). An open leaf goes to the highest limit that covers it, or becomes idle
+(`open_leaf`).
+
+Why one pass is enough. Opening a leaf can upset no other leaf. An order that wins leaves all books
+at once, so prices elsewhere only fall: no lease comes under pressure. The winner has the highest
+limit of all orders that cover the leaf, and no bid exceeds its own limit: so nobody presses the
+winner beyond its limit. The list of leaves is therefore made once. Each leaf is examined again when
+its turn comes, because the order that would have taken it may be filled by then.
+
+Why it ends. Each step fills an order or leaves a leaf without a taker. Orders are finite, and a
+leaf that nobody takes is not opened again in the same command.
+
+What must never happen: a second lease on a leaf; a filled order that still rests in a book; a lease
+that starts with a rate above its limit. Assertions say so, and stay on in production.
 """
 
 from __future__ import annotations
@@ -87,6 +100,7 @@ def end_lease(state: State, leaf: Node, reason: EndReason, rate: int) -> None:
 
 
 def _start_lease(state: State, leaf: Node, won: Resting) -> None:
+    assert leaf.lease is None, f"{leaf.path} is leased already"
     order = won.order
     tenant = order.tenant
     withdraw(state, order)
@@ -113,17 +127,10 @@ def _start_lease(state: State, leaf: Node, won: Resting) -> None:
     if hold:
         heappush(state.holds, (hold_until, lease.fence, lease))
     until = hold_until if hold else None
+    rate = leaf.rate(tenant)
+    assert rate <= won.limit, f"a lease of {leaf.path} begins above its limit"
     state.events.append(
-        LeaseStarted(
-            state.now,
-            tenant.name,
-            lease.id,
-            leaf.path,
-            order.id,
-            leaf.rate(tenant),
-            won.limit,
-            until,
-        )
+        LeaseStarted(state.now, tenant.name, lease.id, leaf.path, order.id, rate, won.limit, until)
     )
 
 

@@ -7,22 +7,24 @@ whole microseconds. A tenant names its orders and leases by its own numbers: 1, 
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import msgspec
 
-PRICE_MAX = 10_000_000_000  # 10,000 dollars per hour: far above any instance on sale
+PRICE_MAX: Final = 10_000_000_000  # 10,000 dollars per hour: far above any instance on sale
 # enough for every type x zone a tenant names by hand; bounds the work of one command
-ALTERNATIVES_MAX = 16
-ORDERS_PER_TENANT_MAX = 1_000  # open orders; bounds the memory one tenant can claim
-DURATION_MAX_US = 366 * 24 * 3_600 * 1_000_000  # no control lasts longer than a year
-FRACTION_MAX_PPM = 1_000_000_000  # a band a thousand times its anchor is no band
+ALTERNATIVES_MAX: Final = 16
+ORDERS_PER_TENANT_MAX: Final = 1_000  # open orders; bounds the memory one tenant can claim
+DURATION_MAX_US: Final = 366 * 24 * 3_600 * 1_000_000  # no control lasts longer than a year
+FRACTION_MAX_PPM: Final = 1_000_000_000  # a band a thousand times its anchor is no band
 # in the year 2255 if times count from 1970; every program that reads JSON holds such a number
 # exactly
-TIME_MAX_US = 2**53
-TENANTS_MAX = 100_000  # that ever placed an order; a hundred times what one cluster is planned for
-TENANT_NAME_MAX = 200  # characters
-SHOWN_MAX = 200  # characters of a sender's text that a refusal repeats
+TIME_MAX_US: Final = 2**53
+TENANTS_MAX: Final = (
+    100_000  # that ever placed an order; a hundred times what one cluster is planned for
+)
+TENANT_NAME_MAX: Final = 200  # characters
+SHOWN_MAX: Final = 200  # characters of a sender's text that a refusal repeats
 
 
 class Alternative(msgspec.Struct, frozen=True, gc=False):

@@ -1,16 +1,15 @@
-"""What a node's price has been: the one thing bills, band anchors and invoices are computed from
-(M14, M15).
+"""The price history of a node: bills, band anchors and invoices are computed from it (M14, M15).
 
 A node presses on every leaf below it with the higher of its floor and its best bid. Nobody is
-pressed by their own bid (M5), so one number is not enough: the log keeps the price, who makes it,
-and what the price would be without them. Whoever is billed takes the second number where they are
-the one who makes the first. A log grows by one record per change of price, whatever number of
-leaves lies below: this is why a root order re-prices them all at once.
+pressed by their own bid (M5), so one number is not enough: a record keeps the price, the tenant who
+makes it alone, and the price without that tenant. The bill of that tenant uses the second price,
+every other bill the first. A log grows by one record per change of price, however many leaves lie
+below, so an order at a root re-prices them all at once.
 
 A root's price may change a hundred times a second, and a lease may last for weeks. So that a bill
-need not look at every change, eight records are summed up in a span, eight spans in a larger one,
-and so on. A span answers for its whole period unless the rest of the leaf's path presses with a
-price between its lowest and its highest.
+need not read every change, eight records are summed up in a span, eight spans in a larger one, and
+so on. A span answers for its whole period unless the rest of the leaf's path presses with a price
+between its lowest and its highest.
 """
 
 from __future__ import annotations

@@ -42,40 +42,37 @@ class Admission:
         if self._gateway.failure is not None:
             raise failed()
 
-    def admit(self, principal: Principal, commands: int = 1) -> None:
-        """Admit commands of a holder, taking them from its rate limit."""
-        gateway = self._gateway
-        if gateway.failure is not None or gateway.stopping:
-            self.check_open()
-        if (
-            gateway.position - gateway.durable + self.promised + commands
-            > gateway.limits.pending_commands_max
-        ):
+    def admit(self, principal: Principal, commands: int = 1) -> RateLimit | None:
+        """Admit commands of a holder, taking them from its rate limit, which is returned."""
+        self.check_open()
+        if not self._has_room(commands):
             raise ProblemError(
                 Code.OVERLOADED,
                 "more commands wait to be stored than are allowed to; nothing was done: try again"
                 " in a moment",
                 0.1,
             )
-        if principal.holder != OPERATOR:
-            self.rate_limit(principal.holder).take(commands, gateway.clock.now())
+        if principal.holder == OPERATOR:
+            return None
+        limit = self.rate_limit(principal.holder)
+        limit.take(commands, self._gateway.clock.now())
+        return limit
 
-    def admit_frame(self, principal: Principal, commands: int) -> int:
+    def admit_frame(self, principal: Principal, commands: int, now: int) -> int:
         """Admit all commands of a frame at once; returns how many, or 0 if each must be admitted
         by itself."""
         gateway = self._gateway
-        if (
-            commands == 0
-            or gateway.failure is not None
-            or gateway.stopping
-            or gateway.position - gateway.durable + self.promised + commands
-            > gateway.limits.pending_commands_max
-        ):
+        if gateway.failure is not None or gateway.stopping or not self._has_room(commands):
             return 0
         if principal.holder == OPERATOR:
             return commands
-        has_room = self.rate_limit(principal.holder).take_if_enough(commands, gateway.clock.now())
-        return commands if has_room else 0
+        has_enough = self.rate_limit(principal.holder).take_if_enough(commands, now)
+        return commands if has_enough else 0
+
+    def _has_room(self, commands: int) -> bool:
+        gateway = self._gateway
+        waiting = gateway.position - gateway.durable + self.promised
+        return waiting + commands <= gateway.limits.pending_commands_max
 
     def give_back(self, principal: Principal, commands: int) -> None:
         """Return to the rate limit what was admitted and not used."""
@@ -89,18 +86,22 @@ class Admission:
         if principal.holder != OPERATOR:
             self.rate_limit(principal.holder).check(self._gateway.clock.now())
 
-    def admit_question(self, principal: Principal, lists: bool = False, events: int = 0) -> None:
-        """Admit a question. Lists cost by what the holder has, missed events by their number."""
+    def admit_question(
+        self, principal: Principal, lists: bool = False, events: int = 0, at: int | None = None
+    ) -> int:
+        """Admit a question, which is asked now unless `at` is given; returns that time. Lists cost
+        by what the holder has, missed events by their number."""
         self.check_journal()
-        self._gateway.end_holds()
+        at = self._gateway.end_holds(at)
         if principal.holder != OPERATOR:
             items = events
             if lists:
                 counts = self._gateway.exchange.market.counts(principal.holder)
                 items = counts.orders_open + counts.leases_live
-            rate_limit = self.question_limit(principal.holder)
-            cost = min(1 + items // ITEMS_PER_QUESTION, max(rate_limit.burst, 1))
-            rate_limit.take(cost, self._gateway.clock.now())
+            limit = self.question_limit(principal.holder)
+            cost = 1 + items // ITEMS_PER_QUESTION
+            limit.take(cost if cost <= limit.burst else max(limit.burst, 1), at)
+        return at
 
     def owe_items(self, principal: Principal, items: int) -> None:
         """Charge an admitted question for its items, once their number is known."""
@@ -113,7 +114,8 @@ class Admission:
         """The same, waiting for the rate limit instead of refusing."""
         while True:
             try:
-                return self.admit_question(principal, events=events)
+                self.admit_question(principal, events=events)
+                return
             except ProblemError as problem:
                 if problem.code != Code.RATE_LIMITED or problem.retry_after is None:
                     raise
@@ -132,24 +134,34 @@ class Admission:
 
     def rate_limit(self, holder: str) -> RateLimit:
         """A tenant's rate limit for commands: its caps, or the defaults."""
-        return self._rate_limit(self._commands, holder, "commands")
+        limit = self._commands.get(holder)
+        if limit is None:
+            limit = self._commands[holder] = self._new_limit(holder, "commands")
+        return limit
 
     def question_limit(self, holder: str) -> RateLimit:
         """The same for questions, counted separately."""
-        return self._rate_limit(self._questions, holder, "questions")
+        limit = self._questions.get(holder)
+        if limit is None:
+            limit = self._questions[holder] = self._new_limit(holder, "questions")
+        return limit
 
-    def _rate_limit(self, limits: dict[str, RateLimit], holder: str, what: str) -> RateLimit:
-        defaults = self._gateway.limits
-        caps = self._gateway.exchange.accounts[holder].caps
-        per_second = caps.commands_per_second
-        burst = caps.commands_burst
-        per_second = defaults.commands_per_second if per_second is None else per_second
-        burst = defaults.commands_burst if burst is None else burst
-        kept = limits.get(holder)
-        if kept is None or kept.per_second != per_second or kept.burst != burst:
-            now = self._gateway.clock.now()
-            kept = limits[holder] = RateLimit(per_second, burst, now, what)
-        return kept
+    def _new_limit(self, holder: str, what: str) -> RateLimit:
+        return RateLimit(*self._rates(holder), what)
+
+    def _rates(self, holder: str) -> tuple[int, int]:
+        limits, caps = self._gateway.limits, self._gateway.exchange.accounts[holder].caps
+        per_second, burst = caps.commands_per_second, caps.commands_burst
+        return (
+            limits.commands_per_second if per_second is None else per_second,
+            limits.commands_burst if burst is None else burst,
+        )
+
+    def change_caps(self, holder: str) -> None:
+        """Follow a change of a tenant's caps."""
+        for limits in (self._commands, self._questions):
+            if holder in limits:
+                limits[holder].change(*self._rates(holder))
 
 
 def overloaded() -> ProblemError:

@@ -15,8 +15,8 @@ import secrets
 
 import msgspec
 
-from laissez.exchange.accounts import KeyRecord
 from laissez.exchange.commands import OPERATOR
+from laissez.exchange.keys import KeyRecord
 from laissez.wire.ids import KEY
 from laissez.wire.problems import Code, ProblemError
 
@@ -35,6 +35,10 @@ class Principal(msgspec.Struct, frozen=True):
     @property
     def is_operator(self) -> bool:
         return self.holder == OPERATOR
+
+
+# who asks without a key, where none is needed
+NOBODY = Principal("", "", frozenset())
 
 
 class NewKey(msgspec.Struct, frozen=True):
@@ -69,6 +73,14 @@ def holder_of(keys: dict[str, KeyRecord], id: str) -> Principal | None:
     if record is None or record.revoked_at is not None:
         return None
     return Principal(record.holder, record.id, frozenset(record.scopes))
+
+
+def unauthenticated() -> ProblemError:
+    """A new error each time: one that is raised again keeps the frames, and so the requests, of all
+    times before."""
+    return ProblemError(
+        Code.UNAUTHENTICATED, "expected a key that is in force, as Authorization: Bearer lz_..."
+    )
 
 
 def check_may_look_back(principal: Principal, asked_by: str) -> None:

@@ -1,21 +1,33 @@
-"""Long work in pieces of about a millisecond, between which the event loop is everybody else's."""
+"""Background work: at intervals, and in pieces of about a millisecond with the event loop free in
+between."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Sequence
-from typing import TypeVar
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 from laissez.server.clock import Clock
 
+if TYPE_CHECKING:
+    from laissez.server.gateway import Gateway
+
 WORK_US = 1_000
-# The rest after a piece, as a multiple of the time that the piece took:
-NO_REST = 0  # somebody waits for the work; others only have their turn
-RESTS = 2  # it takes a third of the loop
-RESTS_MORE = 5  # a sixth: it is wanted soon, and may go on for long
+# The pause after a piece, as a multiple of the time that the piece took:
+NO_REST = 0  # a caller waits for the work, so it only lets others run in between
+RESTS = 2  # takes a third of the loop
+RESTS_MORE = 5  # a sixth: needed soon, and may take long
 RESTS_LONG = 19  # a twentieth: nobody waits for it
 
 T = TypeVar("T")
+
+
+async def every(seconds: float, gateway: Gateway, work: Callable[[], Awaitable[None]]) -> None:
+    """Do some work now and then at intervals, unless the journal has failed."""
+    while True:
+        if gateway.failure is None:
+            await work()
+        await asyncio.sleep(seconds)
 
 
 class Background:
@@ -25,20 +37,20 @@ class Background:
         self._began = clock.now()
 
     async def between(self) -> None:
-        """Await it between two steps; others may change anything meanwhile."""
+        """Pause if enough work was done. Other tasks may change any state meanwhile."""
         worked = self._clock.now() - self._began
         if worked >= WORK_US:
             await asyncio.sleep(self._rests * worked / 1e6)
             self._began = self._clock.now()
 
     async def parts(self, items: Sequence[T], size: int) -> AsyncIterator[Sequence[T]]:
-        """`size` items at a time."""
+        """Yield `size` items at a time."""
         for first in range(0, len(items), size):
             await self.between()
             yield items[first : first + size]
 
     async def of(self, items: Iterable[T]) -> AsyncIterator[T]:
-        """One item at a time, of those that there are at the beginning."""
+        """Yield the items one at a time. Items added meanwhile are left out."""
         for item in list(items):
             await self.between()
             yield item

@@ -15,13 +15,14 @@ import hashlib
 import logging
 import sqlite3
 import threading
-import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from typing import TypeVar
+
+import msgspec
 
 from laissez.journal import disk
 from laissez.journal.format import connect
@@ -74,13 +75,13 @@ class Beside:
         """`identity` is that of the journal. Never raises: if the file cannot be opened, each
         transaction tries again."""
         self.identity = identity
-        self.set_aside = ""  # the name of the damaged file that this one replaces
+        self.set_aside = ""  # the damaged file that this one replaces, until the audit log names it
         self._path = path
         self._connection: sqlite3.Connection | None = None
         self._lock = threading.Lock()
         self._thread = ThreadPoolExecutor(1, "beside")
         try:
-            self._connection = self._owned(self._open_or_replace())
+            self._connection = self._open_or_replace()
         except (sqlite3.Error, OSError) as error:
             log.error(
                 "the state beside the journal cannot be opened; the server goes on without it",
@@ -100,45 +101,53 @@ class Beside:
         with self._lock:
             try:
                 if self._connection is None:
-                    self._connection = self._owned(_open(self._path, self.identity))
+                    self._connection = _open(self._path, self.identity)
                 with self._connection:  # commits, or rolls back
                     self._connection.execute("BEGIN IMMEDIATE")
                     return work(self._connection)
             except (sqlite3.Error, OSError, Damaged) as error:
-                self._close()  # the next one opens it again: the state of the disk is unknown
+                if self._path is not None:  # memory would be lost
+                    self._disconnect()  # the state of the disk is unknown: open it again
                 raise BesideFailed(str(error)) from error
 
     def close(self) -> None:
         """Close after the running transactions."""
         self._thread.shutdown()
         with self._lock:
-            if self._connection is not None:
-                _close_quietly(self._connection)
-                self._connection = None
+            self._disconnect()
 
-    def seal(self, name: str, content: bytes) -> bytes:
-        return seal(self.identity, name, content)
+    def __del__(self) -> None:
+        self._disconnect()  # nobody closes a database in memory
 
-    def unseal(self, name: str, stored: bytes) -> bytes:
-        return unseal(self.identity, name, stored)
+    def encode(self, name: str, value: msgspec.Struct) -> bytes:
+        """A row's content, sealed with its name."""
+        return seal(self.identity, name, msgspec.json.encode(value))
 
-    def _close(self) -> None:
-        if self._connection is not None and self._path is not None:  # memory would be lost
-            _close_quietly(self._connection)
-            self._connection = None
+    def decode(self, name: str, stored: bytes, kind: type[T]) -> T | None:
+        """The content of a row; None, with a warning in the log, if the row is damaged."""
+        try:
+            return msgspec.json.decode(unseal(self.identity, name, stored), type=kind)
+        except (Damaged, msgspec.MsgspecError, TypeError) as error:
+            log.warning(
+                "a row of beside.db is damaged and ignored",
+                extra={"row": name, "reason": str(error)},
+            )
+            return None
 
-    def _owned(self, connection: sqlite3.Connection) -> sqlite3.Connection:
-        """Close the connection at the latest when this object is collected: a database in memory is
-        never closed otherwise."""
-        weakref.finalize(self, _close_quietly, connection).atexit = False
-        return connection
+    def _disconnect(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(sqlite3.Error):
+                connection.close()
 
     def _open_or_replace(self) -> sqlite3.Connection:
+        path = self._path
         try:
-            return _open(self._path, self.identity, checks=True)
+            return _open(path, self.identity, checks=True)
         except (sqlite3.DatabaseError, Damaged) as error:
-            path = self._path
-            if path is None or _is_temporary(error):
+            # a full disk or a lock is no damage
+            is_temporary = getattr(error, "sqlite_errorcode", 0) & 0xFF in TEMPORARY_ERRORS
+            if path is None or is_temporary:
                 raise
             aside = _set_aside(path)
             self.set_aside = aside.name
@@ -148,11 +157,6 @@ class Beside:
                 extra={"file": str(path), "aside": str(aside), "reason": str(error)},
             )
             return _open(path, self.identity)
-
-
-def _close_quietly(connection: sqlite3.Connection) -> None:
-    with suppress(sqlite3.Error):
-        connection.close()
 
 
 def seal(identity: bytes, name: str, content: bytes) -> bytes:
@@ -180,7 +184,7 @@ def reading(path: Path, identity: bytes) -> Iterator[sqlite3.Connection]:
     try:
         exists = path.exists()
         with closing(connect(path, "ro") if exists else _open(None, identity)) as connection:
-            check_origin(connection, identity)
+            _check_origin(connection, identity)
             connection.execute("BEGIN")
             yield connection
     except (sqlite3.Error, Damaged) as error:
@@ -188,6 +192,7 @@ def reading(path: Path, identity: bytes) -> Iterator[sqlite3.Connection]:
 
 
 def _open(path: Path | None, identity: bytes, checks: bool = False) -> sqlite3.Connection:
+    """`checks` lets SQLite check the structure of the file."""
     if path is None:
         connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     else:
@@ -199,7 +204,15 @@ def _open(path: Path | None, identity: bytes, checks: bool = False) -> sqlite3.C
             disk.fsync(path.parent)
         connection = connect(path, "rw")
     try:
-        _prepare(connection, identity)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        # The log of a crashed process may be in the page cache only.
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        with connection:
+            connection.execute("BEGIN IMMEDIATE")
+            if not connection.execute("SELECT 1 FROM sqlite_schema").fetchone():
+                _lay_out(connection, identity)
+        _check_origin(connection, identity)
         if checks:
             (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
             if found != "ok":
@@ -210,23 +223,15 @@ def _open(path: Path | None, identity: bytes, checks: bool = False) -> sqlite3.C
     return connection
 
 
-def _prepare(connection: sqlite3.Connection, identity: bytes) -> None:
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = FULL")
-    # The log of a crashed process may be in the page cache only.
-    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    with connection:
-        connection.execute("BEGIN IMMEDIATE")
-        if not connection.execute("SELECT 1 FROM sqlite_schema").fetchone():
-            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            connection.execute(f"PRAGMA user_version = {FORMAT}")
-            for table in TABLES:
-                connection.execute(table)
-            connection.execute("INSERT INTO meta VALUES ('identity', ?)", (identity,))
-    check_origin(connection, identity)
+def _lay_out(connection: sqlite3.Connection, identity: bytes) -> None:
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    connection.execute(f"PRAGMA user_version = {FORMAT}")
+    for table in TABLES:
+        connection.execute(table)
+    connection.execute("INSERT INTO meta VALUES ('identity', ?)", (identity,))
 
 
-def check_origin(connection: sqlite3.Connection, identity: bytes) -> None:
+def _check_origin(connection: sqlite3.Connection, identity: bytes) -> None:
     """Raise `Damaged` unless the file has this format and belongs to this journal."""
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
@@ -235,11 +240,6 @@ def check_origin(connection: sqlite3.Connection, identity: bytes) -> None:
     found = connection.execute("SELECT value FROM meta WHERE key = 'identity'").fetchone()
     if found is None or found[0] != identity:
         raise Damaged("it belongs to another journal")
-
-
-def _is_temporary(error: Exception) -> bool:
-    """Whether the error may be temporary, such as a full disk or a lock, and not damage."""
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF in TEMPORARY_ERRORS
 
 
 def _set_aside(path: Path) -> Path:

@@ -1,5 +1,5 @@
-"""Send missed events a page at a time, as fast as the caller takes them and its rate limit pays for
-them: there may be a million. The last page is left to the stream or session that follows."""
+"""Send missed events in pages, as fast as the client reads and its rate limit allows. There may be
+a million. The stream or session that follows sends the last page itself."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ async def catch_up(
     n: int,
     send: Callable[[list[Numbered]], Awaitable[bool]],
 ) -> int:
-    """Send pages of the holder's events after `n` while `send` returns true; returns the number of
-    the last event sent, after which at most a page is left. Revoking the key ends `opened`
-    meanwhile, too."""
+    """Send pages of the holder's events after `n` while `send` returns true. Returns the number of
+    the last event sent; at most a page is left after it. Revoking the key ends `opened` meanwhile,
+    too."""
     gateway.keep(opened)
     try:
-        goes_on = True
-        while goes_on and gateway.latest(principal.holder) - n > PAGE:
+        is_open = True
+        while is_open and gateway.latest(principal.holder) - n > PAGE:
             await gateway.admission.wait_for_question(principal, PAGE)
             page = await gateway.events_after(principal.holder, n, PAGE)
-            goes_on = await send(page)
+            is_open = await send(page)
             n = page[-1].n
         return n
     finally:

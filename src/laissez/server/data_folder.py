@@ -1,36 +1,54 @@
-"""Data folders: make a new one, recover the exchange from one, refill the indexes of the last day,
-and rebuild the exchange as it was after an earlier entry."""
+"""Data folders: make a new one, recover the exchange and the event log from one, and rebuild the
+exchange as it was after an earlier entry."""
 
 from __future__ import annotations
 
 import gc
+from bisect import bisect_left
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import msgspec
 
 from laissez.exchange.codec import Codec
 from laissez.exchange.events import Document
 from laissez.exchange.exchange import Exchange
-from laissez.journal import Journal, JournalForeign, Reader, SnapshotUnusable, recover, snapshots
+from laissez.journal import (
+    Entry,
+    Journal,
+    JournalForeign,
+    Reader,
+    SnapshotUnusable,
+    recover,
+    snapshots,
+)
 from laissez.journal.recovery import replay
 from laissez.market import Market, SnapshotError, Topology
 from laissez.server.clock import Clock
-from laissez.server.event_log import EventLog, IdempotencyKeys
+from laissez.server.event_log import EventLog
 from laissez.server.settings import Limits
 from laissez.units import HOUR_US
+
+Indexed: TypeAlias = tuple[Any, ...]  # the time of an entry and what `Codec.indexed` returns
 
 
 class Replaying:
     """The exchange as the journal knows it: bytes in, bytes out."""
 
-    def __init__(self, exchange: Exchange) -> None:
+    def __init__(self, exchange: Exchange, indexed: deque[Indexed] | None = None) -> None:
+        """`indexed` collects what the indexes need of the entries that are replayed."""
         self.exchange = exchange
         self.codec = Codec(exchange.names)
+        self._indexed = indexed
 
-    def apply(self, at: int, request: bytes) -> tuple[bytes, tuple[Document, ...]]:
-        applied = self.exchange.apply(at, self.codec.unpack_request(request))
-        return self.codec.pack_outcome(at, applied), applied.documents
+    def apply(self, at: int, packed: bytes) -> tuple[bytes, tuple[Document, ...]]:
+        request = self.codec.unpack_request(packed)
+        applied = self.exchange.apply(at, request)
+        if self._indexed is not None:
+            self._indexed.append((at, request.who, request.id, applied.first, applied.tenants))
+        return self.codec.pack_outcome(at, request, applied), applied.documents
 
     def snapshot(self) -> bytes:
         return self.exchange.snapshot()
@@ -41,12 +59,16 @@ class Replaying:
 
     @staticmethod
     def restore(body: bytes) -> Replaying:
-        try:
-            return Replaying(Exchange.restore(body))
-        except (msgspec.MsgspecError, SnapshotError) as error:
-            raise SnapshotUnusable(
-                f"the snapshot does not describe an exchange that this version reads: {error}"
-            ) from error
+        return Replaying(_restored(body))
+
+
+def _restored(snapshot: bytes) -> Exchange:
+    try:
+        return Exchange.restore(snapshot)
+    except (msgspec.MsgspecError, SnapshotError) as error:
+        raise SnapshotUnusable(
+            f"the snapshot does not describe an exchange that this version reads: {error}"
+        ) from error
 
 
 class Opened(msgspec.Struct):
@@ -54,7 +76,6 @@ class Opened(msgspec.Struct):
     exchange: Exchange
     clock: Clock
     event_log: EventLog
-    idempotency_keys: IdempotencyKeys
     replayed: int
     snapshot_seq: int
     warnings: list[str]
@@ -85,44 +106,67 @@ def open_folder(
 
 
 def _recovered(journal: Journal, limits: Limits, start_clock: Callable[[int], Clock]) -> Opened:
-    recovered = recover(journal, begin=Replaying.begin, restore=Replaying.restore)
-    exchange, codec = recovered.machine.exchange, recovered.machine.codec
-    history_us = round(limits.history_hours * HOUR_US)
-    keys_us = round(limits.idempotency_hours * HOUR_US)
+    # What the event log needs of the entries that are replayed: they need not be read again.
+    replayed: deque[Indexed] = deque(
+        maxlen=max(limits.history_events_max, limits.history_commands_max)
+    )
+    recovered = recover(
+        journal,
+        begin=lambda genesis: Replaying(Exchange.begin(genesis), replayed),
+        restore=lambda body: Replaying(_restored(body), replayed),
+    )
+    exchange = recovered.machine.exchange
     opened = Opened(
         journal,
         exchange,
         start_clock(max(journal.last_at, exchange.market.now)),
-        EventLog(limits.history_events_max, history_us),
-        IdempotencyKeys(limits.idempotency_keys_max, keys_us),
+        EventLog(
+            limits.history_events_max,
+            limits.history_commands_max,
+            round(limits.history_hours * HOUR_US),
+        ),
         recovered.replayed,
         recovered.snapshot_seq,
         recovered.warnings,
     )
-    now = opened.clock.now()
-    _refill(opened, codec, now - history_us, now - keys_us)
+    _fill(opened, recovered.machine.codec, replayed)
     return opened
 
 
-def _refill(opened: Opened, codec: Codec, history_from: int, keys_from: int) -> None:
-    """Read the journal backwards until neither index takes more or all that is older is too
-    old."""
-    journal, event_log, keys = opened.journal, opened.event_log, opened.idempotency_keys
-    room_for_events = room_for_keys = True
-    with journal.reader() as reader:
-        for group in reader.groups_backwards(journal.last + 1):
-            for seq in range(group.last, group.first - 1, -1):
-                entry = group.entries[seq - group.first]
-                room_for_events = room_for_events and entry.at >= history_from
-                if room_for_events:
-                    tenants = codec.tenants_in(entry.outcome)
-                    room_for_events = event_log.add_older(entry.at, seq, *tenants)
-                room_for_keys = room_for_keys and entry.at >= keys_from
-                if room_for_keys:
-                    who, id = codec.who_and_id(entry.request)
-                    room_for_keys = not id or keys.add_older(entry.at, who, id, seq)
-            if not room_for_events and not room_for_keys:
-                return
+def _fill(opened: Opened, codec: Codec, replayed: deque[Indexed]) -> None:
+    """Fill the event log with the entries that were replayed, and before them with those that must
+    be read again."""
+    event_log = opened.event_log
+    replayed_from = opened.journal.last - len(replayed) + 1
+    with opened.journal.reader() as reader:
+        for group in reader.groups(_first_kept(opened, codec, reader), replayed_from - 1):
+            for seq, entry in enumerate(group.entries[: replayed_from - group.first], group.first):
+                event_log.add(entry.at, seq, *codec.indexed(entry.request, entry.outcome))
+    for seq, (at, *indexed) in enumerate(replayed, replayed_from):
+        event_log.add(at, seq, *indexed)
+    event_log.forget(opened.clock.now())
+
+
+def _first_kept(opened: Opened, codec: Codec, reader: Reader) -> int:
+    """The first entry that belongs into the event log, by bisection: times and the numbers of
+    events never fall."""
+    event_log, now = opened.event_log, opened.clock.now()
+    base, last = reader.base().seq, opened.journal.last
+
+    def entry(seq: int) -> Entry:
+        found = reader.entry(seq)
+        assert found is not None
+        return found
+
+    def first_event(seq: int) -> int:
+        return codec.indexed(entry(seq).request, entry(seq).outcome)[2]
+
+    entries = range(base + 1, last + 1)
+    young = bisect_left(entries, now - event_log.age_max_us, key=lambda seq: entry(seq).at)
+    oldest_event = opened.exchange.events + 1 - event_log.events_max
+    events = bisect_left(entries, oldest_event, key=first_event)
+    commands = last - event_log.commands_max - base
+    return base + 1 + max(young, min(events, commands))
 
 
 # -- the past, read beside a running server or offline

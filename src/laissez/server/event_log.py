@@ -2,50 +2,63 @@
 streams that resume, and which of them answered an idempotency key.
 
 Only sequence numbers are kept; events and answers are read from the journal on demand. Both parts
-are bounded by age and by count over all tenants, and forget the oldest first.
+are bounded by age and by count over all tenants, and forget the oldest first. The bounds are such
+that a start can find the first entry of each part in the journal without reading the others.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Iterable, Sequence
-from itertools import islice
-from typing import TypeVar
-
-import msgspec
+from typing import Any, TypeAlias
 
 from laissez.exchange.commands import OPERATOR
-from laissez.exchange.events import Applied
 from laissez.wire.problems import Code, ProblemError
 
-T = TypeVar("T")
-
-
-class Place(msgspec.Struct, frozen=True, gc=False):
-    """An entry of the journal with events: whose they are, in their order."""
-
-    at: int
-    seq: int
-    first: int  # the operator's number of the first
-    tenants: tuple[str | None, ...]
+# Tuples, whose parts are not declared: mypyc would take them apart and build them anew at every
+# step.
+Entry: TypeAlias = tuple[Any, ...]
 
 
 class EventLog:
-    """A tenant's events are found by its own dense numbers, the operator's by those of all."""
+    """A tenant's events are found by its own numbers, the operator's by those of all events. Both
+    are dense."""
 
-    def __init__(self, events_max: int, age_max_us: int) -> None:
-        self._events_max = events_max
-        self._age_max_us = age_max_us
-        self._count = 0
-        self._places: deque[Place] = deque()
+    def __init__(self, events_max: int, commands_max: int, age_max_us: int) -> None:
+        self.events_max = events_max
+        self.commands_max = commands_max  # with a key or without
+        self.age_max_us = age_max_us
+        self.events = 0  # that are kept
+        self._last = 0  # the sequence number of the newest entry
+        # of entries with events: time, sequence number, the operator's number of the first event,
+        # and the tenant of each event
+        self._entries: deque[Entry] = deque()
         # for every event of a tenant, the sequence number of its entry
         self._by_tenant: dict[str, deque[int]] = {}
+        # of entries with an idempotency key: time, sequence number, holder and key
+        self._keys: deque[Entry] = deque()
+        self._by_key: dict[str, dict[str, int]] = {}
 
-    def add(self, at: int, seq: int, applied: Applied) -> None:
-        tenants = applied.tenants
-        self._places.append(Place(at, seq, applied.first, tenants))
-        self._count += len(tenants)
+    @property
+    def keys(self) -> int:
+        """How many idempotency keys are kept."""
+        return len(self._keys)
+
+    def add(
+        self, at: int, seq: int, who: str, id: str, first: int, tenants: tuple[str | None, ...]
+    ) -> None:
+        """Add an entry: the holder `who` made a request under the idempotency key `id`. `first` is
+        the operator's number of the first event."""
+        self._last = seq
+        if id:
+            keys = self._by_key.get(who)
+            if keys is None:
+                keys = self._by_key[who] = {}
+            keys[id] = seq
+            self._keys.append((at, seq, who, id))
+        if tenants:
+            self.events += len(tenants)
+            self._entries.append((at, seq, first, tenants))
         for tenant in tenants:
             if tenant is not None:
                 kept = self._by_tenant.get(tenant)
@@ -57,35 +70,53 @@ class EventLog:
     def forget(self, now: int) -> None:
         """Drop what is too old or too much. This also happens when nothing is added: otherwise what
         a tenant still finds would reveal whether others did anything."""
-        oldest = now - self._age_max_us
-        while self._places and (self._count > self._events_max or self._places[0].at < oldest):
-            self._forget()
+        oldest, oldest_seq = now - self.age_max_us, self._last - self.commands_max
+        entries, keys = self._entries, self._keys
+        while entries and (self.events > self.events_max or entries[0][0] < oldest):
+            self._forget_events(entries.popleft())
+        while keys and (keys[0][1] <= oldest_seq or keys[0][0] < oldest):
+            self._forget_key(keys.popleft())
 
-    def add_older(self, at: int, seq: int, first: int, tenants: tuple[str | None, ...]) -> bool:
-        """Add an entry before all others, reading the journal backwards; False if it is full."""
-        if not tenants:
-            return True
-        if self._count + len(tenants) > self._events_max:
-            return False
-        self._places.appendleft(Place(at, seq, first, tenants))
-        self._count += len(tenants)
+    def _forget_events(self, entry: Entry) -> None:
+        tenants = entry[3]
+        self.events -= len(tenants)
         for tenant in tenants:
             if tenant is not None:
-                self._by_tenant.setdefault(tenant, deque()).appendleft(seq)
-        return True
+                kept = self._by_tenant[tenant]
+                kept.popleft()
+                if not kept:
+                    del self._by_tenant[tenant]
+
+    def _forget_key(self, entry: Entry) -> None:
+        who, id = entry[2], entry[3]
+        keys = self._by_key[who]
+        del keys[id]
+        if not keys:
+            del self._by_key[who]
+
+    # -- idempotency
+
+    def find(self, holder: str, id: str) -> int | None:
+        """The sequence number of the request made under this idempotency key."""
+        keys = self._by_key.get(holder)
+        return None if keys is None else keys.get(id)
+
+    # -- history
 
     def entries_after(self, holder: str, n: int, latest: int, most: int | None = None) -> list[int]:
         """The entries that hold a holder's events after number `n`, or the next `most` of them;
         `latest` is the number of its newest event."""
         self.check_kept(holder, n, latest)
+        wanted = latest - n if most is None else min(most, latest - n)
         if holder != OPERATOR:
             kept = self._by_tenant.get(holder, ())
             begin = len(kept) - (latest - n)
-            return list(dict.fromkeys(_part(kept, begin, most)))
-        begin = bisect_right(
-            self._places, n, key=lambda place: place.first + len(place.tenants) - 1
-        )
-        return [place.seq for place in _part(self._places, begin, most)]
+            # Indexing a few is faster than walking past a million.
+            return list(dict.fromkeys([kept[begin + place] for place in range(wanted)]))
+        entries = self._entries
+        begin = bisect_right(entries, n, key=_last_event)
+        end = min(begin + wanted, len(entries))
+        return [entries[place][1] for place in range(begin, end)]
 
     def check_kept(self, holder: str, n: int, latest: int) -> None:
         """Raise a problem unless all of a holder's events after number `n` are kept."""
@@ -104,78 +135,9 @@ class EventLog:
 
     def gone_until(self, holder: str, latest: int) -> int:
         """The number of a holder's last event that is no longer kept; 0 if all are."""
-        return latest - (
-            self._count if holder == OPERATOR else len(self._by_tenant.get(holder, ()))
-        )
-
-    def __len__(self) -> int:
-        return self._count
-
-    def _forget(self) -> None:
-        place = self._places.popleft()
-        self._count -= len(place.tenants)
-        for tenant in place.tenants:
-            if tenant is not None:
-                kept = self._by_tenant[tenant]
-                kept.popleft()
-                if not kept:
-                    del self._by_tenant[tenant]
+        kept = self.events if holder == OPERATOR else len(self._by_tenant.get(holder, ()))
+        return latest - kept
 
 
-class IdempotencyKeys:
-    """The request made under each client's id, so that a repeat is answered and not carried out
-    twice."""
-
-    def __init__(self, ids_max: int, age_max_us: int) -> None:
-        self._ids_max = ids_max
-        self._age_max_us = age_max_us
-        self._by_holder: dict[str, dict[str, int]] = {}
-        self._oldest: deque[tuple[int, str, str]] = deque()
-
-    def find(self, holder: str, id: str) -> int | None:
-        """The sequence number of the request made under this id."""
-        ids = self._by_holder.get(holder)
-        return None if ids is None else ids.get(id)
-
-    def add(self, at: int, holder: str, id: str, seq: int) -> None:
-        ids = self._by_holder.get(holder)
-        if ids is None:
-            ids = self._by_holder[holder] = {}
-        ids[id] = seq
-        self._oldest.append((at, holder, id))
-        self.forget(at)
-
-    def forget(self, now: int) -> None:
-        """Drop what is too old or too many, also when none is added, as `EventLog.forget` does."""
-        while self._oldest and (
-            len(self._oldest) > self._ids_max or self._oldest[0][0] < now - self._age_max_us
-        ):
-            self._forget(*self._oldest.popleft())
-
-    def add_older(self, at: int, holder: str, id: str, seq: int) -> bool:
-        """Add one before all others, reading the journal backwards; False if it is full."""
-        if len(self._oldest) >= self._ids_max:
-            return False
-        ids = self._by_holder.setdefault(holder, {})
-        # An id that was forgotten and used again stands for the later request.
-        if id not in ids:
-            ids[id] = seq
-            self._oldest.appendleft((at, holder, id))
-        return True
-
-    def __len__(self) -> int:
-        return len(self._oldest)
-
-    def _forget(self, at: int, holder: str, id: str) -> None:
-        ids = self._by_holder[holder]
-        del ids[id]
-        if not ids:
-            del self._by_holder[holder]
-
-
-def _part(items: Sequence[T], begin: int, most: int | None) -> Iterable[T]:
-    """The items from `begin` on, at most `most`. Indexing a few is faster than walking past a
-    million."""
-    if most is None:
-        return islice(items, begin, None)
-    return [items[index] for index in range(begin, min(begin + most, len(items)))]
+def _last_event(entry: Entry) -> Any:
+    return entry[2] + len(entry[3]) - 1

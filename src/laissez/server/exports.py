@@ -5,96 +5,45 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from typing import TypeAlias
 
 from msgspec.structs import astuple
 
+from laissez.exchange.statements import FEE, LEASE
 from laissez.market.topology import Topology
 from laissez.server.background import Background
-from laissez.server.billing import LINES_PER_PIECE, Line, Owed
+from laissez.server.billing import CARRIED, LINES_PER_PIECE, Line, Owed
 from laissez.units import dollars, format_time
+from laissez.wire.views import BillLine
 
 ZONES = ("zone", "availability_zone", "az")  # what a level may be called
-PLAIN = ("tenant", "kind", "id", "scope", "start", "end", "cost")
-SAME_ON_ALL_LINES = {
-    "empty": "",
-    "tenant_type": "Tenant",
-    "currency": "USD",
-    "category": "Usage",
-    "frequency": "Usage-Based",
-    "pricing": "Dynamic",
-    "provider": "LaissezCloud",
-    "service_category": "Compute",
-    "service_subcategory": "Other (Compute)",
-}
-# the columns of FOCUS, and the value of a charge (see `_charge`) that each of them tells
-FOCUS = {
-    "AvailabilityZone": "zone",
-    "BilledCost": "cost",
-    "BillingAccountId": "tenant",
-    "BillingAccountName": "tenant",
-    "BillingAccountType": "tenant_type",
-    "BillingCurrency": "currency",
-    "BillingPeriodEnd": "until",
-    "BillingPeriodStart": "since",
-    "ChargeCategory": "category",
-    "ChargeClass": "empty",
-    "ChargeDescription": "description",
-    "ChargeFrequency": "frequency",
-    "ChargePeriodEnd": "end",
-    "ChargePeriodStart": "start",
-    "ConsumedQuantity": "hours",
-    "ConsumedUnit": "unit",
-    "ContractedCost": "cost",
-    "EffectiveCost": "cost",
-    "InvoiceIssuerName": "provider",
-    "ListCost": "cost",
-    "PricingCategory": "pricing",
-    "PricingCurrency": "currency",
-    "PricingQuantity": "hours",
-    "PricingUnit": "unit",
-    "ProviderName": "provider",
-    "PublisherName": "provider",
-    "RegionId": "region",
-    "RegionName": "region",
-    "ResourceId": "scope",
-    "ResourceName": "name",
-    "ResourceType": "type",
-    "ServiceCategory": "service_category",
-    "ServiceName": "provider",
-    "ServiceSubcategory": "service_subcategory",
-    "SkuId": "type",
-    "SkuPriceId": "empty",
-    "x_Id": "id",
-    "x_Kind": "kind",
-}
-
-Row: TypeAlias = tuple[str, ...]
+PLAIN = ("tenant", *BillLine.__struct_fields__)
 
 
 async def plain(owed: Iterable[Owed], pieces: Background) -> bytes:
-    def row(one: Owed, line: Line) -> Row:
-        return one.tenant, *astuple(line.rendered())
+    def row(one: Owed, line: Line) -> Iterable[str]:
+        return one.tenant, *astuple(one.rendered(line))
 
     return await _table(PLAIN, owed, row, pieces)
 
 
 async def focus(owed: Iterable[Owed], topology: Topology, pieces: Background) -> bytes:
     @lru_cache(10_000)  # many lines have the same scope
-    def place(scope: str) -> dict[str, str]:
+    def place(scope: str) -> tuple[str, str]:
         return _place(scope, topology)
 
-    def row(one: Owed, line: Line) -> Row:
-        charge = _charge(one, line, place(line.scope))
-        return tuple([charge[value] for value in FOCUS.values()])
+    def row(one: Owed, line: Line) -> Iterable[str]:
+        return _focus_row(one, line, *place(line.scope)).values()
 
-    return await _table(tuple(FOCUS), owed, row, pieces)
+    return await _table(FOCUS, owed, row, pieces)
 
 
 async def _table(
-    header: Row, owed: Iterable[Owed], row: Callable[[Owed, Line], Row], pieces: Background
+    header: Sequence[str],
+    owed: Iterable[Owed],
+    row: Callable[[Owed, Line], Iterable[str]],
+    pieces: Background,
 ) -> bytes:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")
@@ -105,36 +54,13 @@ async def _table(
     return text.getvalue().encode()
 
 
-def _place(scope: str, topology: Topology) -> dict[str, str]:
+def _place(scope: str, topology: Topology) -> tuple[str, str]:
+    """The zone and the region of a node, where the topology names them."""
     parts = scope.split("/")
     levels = topology.level_names(parts[0]) if parts[0] in topology else ()
     named = list(zip(levels, parts, strict=False))
-    return {
-        "scope": scope,
-        "type": parts[0],
-        "name": parts[-1],
-        "zone": next((part for level, part in named if level in ZONES), ""),
-        "region": next((part for level, part in named if level == "region"), ""),
-    }
-
-
-def _charge(owed: Owed, line: Line, place: dict[str, str]) -> dict[str, str]:
-    is_sum = line.kind == "carried"  # over many leases
-    return {
-        **SAME_ON_ALL_LINES,
-        **place,
-        "tenant": owed.tenant,
-        "since": format_time(owed.since),
-        "until": format_time(owed.until),
-        "kind": line.kind,
-        "id": line.id,
-        "start": format_time(line.start),
-        "end": format_time(line.end),
-        "cost": dollars(line.charge),
-        "hours": "" if is_sum else _hours(line.end - line.start),
-        "unit": "" if is_sum else "Hours",
-        "description": _description(line),
-    }
+    zone = next((part for level, part in named if level in ZONES), "")
+    return zone, next((part for level, part in named if level == "region"), "")
 
 
 def _hours(us: int) -> str:
@@ -142,9 +68,56 @@ def _hours(us: int) -> str:
     return dollars(us * 1_000_000)
 
 
-def _description(line: Line) -> str:
-    if line.kind == "lease":
-        return f"Lease {line.id} of {line.scope} at the market's price"
-    if line.kind == "fee":
-        return f"Fee for withdrawing order {line.id} from {line.scope} too soon"
-    return "Charges of earlier periods, carried forward"
+def _focus_row(owed: Owed, line: Line, zone: str, region: str) -> dict[str, str]:
+    shown = owed.rendered(line)
+    parts = line.scope.split("/")
+    is_sum = line.kind == CARRIED  # over many leases
+    hours, unit = ("", "") if is_sum else (_hours(line.end - line.start), "Hours")
+    return {
+        "AvailabilityZone": zone,
+        "BilledCost": shown.cost,
+        "BillingAccountId": owed.tenant,
+        "BillingAccountName": owed.tenant,
+        "BillingAccountType": "Tenant",
+        "BillingCurrency": "USD",
+        "BillingPeriodEnd": format_time(owed.until),
+        "BillingPeriodStart": format_time(owed.since),
+        "ChargeCategory": "Usage",
+        "ChargeClass": "",
+        "ChargeDescription": _DESCRIPTIONS[line.kind].format(shown),
+        "ChargeFrequency": "Usage-Based",
+        "ChargePeriodEnd": shown.end,
+        "ChargePeriodStart": shown.start,
+        "ConsumedQuantity": hours,
+        "ConsumedUnit": unit,
+        "ContractedCost": shown.cost,
+        "EffectiveCost": shown.cost,
+        "InvoiceIssuerName": "LaissezCloud",
+        "ListCost": shown.cost,
+        "PricingCategory": "Dynamic",
+        "PricingCurrency": "USD",
+        "PricingQuantity": hours,
+        "PricingUnit": unit,
+        "ProviderName": "LaissezCloud",
+        "PublisherName": "LaissezCloud",
+        "RegionId": region,
+        "RegionName": region,
+        "ResourceId": line.scope,
+        "ResourceName": parts[-1],
+        "ResourceType": parts[0],
+        "ServiceCategory": "Compute",
+        "ServiceName": "LaissezCloud",
+        "ServiceSubcategory": "Other (Compute)",
+        "SkuId": parts[0],
+        "SkuPriceId": "",
+        "x_Id": shown.id,
+        "x_Kind": shown.kind,
+    }
+
+
+_DESCRIPTIONS = {
+    LEASE: "Lease {0.id} of {0.scope} at the market's price",
+    FEE: "Fee for withdrawing order {0.id} from {0.scope} too soon",
+    CARRIED: "Charges of earlier periods, carried forward",
+}
+FOCUS = tuple(_focus_row(Owed("", 0, 0, [], 0), Line(CARRIED, 0, "", 0, 0, 0), "", ""))

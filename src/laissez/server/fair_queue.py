@@ -25,7 +25,7 @@ from laissez.server.clock import Clock
 # sent together.
 TURN_US = 10_000
 PIECE_US = 2_000  # of work for one line at a time
-# HTTP requests begun in one turn: they are carried out a moment later, for an unknown time
+# HTTP requests begun in one turn that go on in a task, for an unknown time
 REQUESTS_MAX = 4
 BAD_FOR_US = 100_000  # a line that has been late for this long is overloaded, not bursting
 RETRY_AFTER_S = 1.0
@@ -94,7 +94,7 @@ class FairQueue:
         self._in_turn = False
         self._began = 0
         self._until = 0
-        self._begun = 0  # requests over HTTP, in this turn
+        self._begun = 0  # HTTP requests that go on in a task, in this turn
         self._late_since: int | None = None  # since when all lines have been late
         self._is_behind = False
 
@@ -113,11 +113,8 @@ class FairQueue:
         return True
 
     def may_begin(self) -> bool:
-        """The same for an HTTP request, which counts as begun if so."""
-        if not self.may_go_on() or self._begun >= REQUESTS_MAX:
-            return False
-        self._begun += 1
-        return True
+        """The same for an HTTP request."""
+        return self.may_go_on() and self._begun < REQUESTS_MAX
 
     def in_time(self) -> bool:
         """Whether this turn still lasts."""
@@ -183,7 +180,7 @@ class FairQueue:
             line.works.appendleft((arrived, work))
 
     def begun(self) -> None:
-        """Count an HTTP request that waited and has begun."""
+        """Count an HTTP request that goes on in a task."""
         self._begun += 1
 
     def _turn_late_away(self, line: Line, now: int) -> None:

@@ -1,8 +1,8 @@
 """The first start: a data folder with a market over the operator's topology, the first keys, and a
-small sample market for a first look.
+sample market for a first look.
 
-Keys are random and shown once. The first ones are written into files that only their owner can
-read, because nobody could ask for them yet.
+Keys are random and shown once. The first keys are written into files that only their owner can
+read, because there is no key yet to ask for them with.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ FORMATS: dict[str, Literal["toml", "yaml", "json"]] = {
 
 
 class CannotCreate(Exception):
-    """A new market cannot be made as asked."""
+    """A new market cannot be created."""
 
 
 def has_market(folder: Path) -> bool:
-    """Whether there is a market in the folder. A lock and a file under the name of a new one are
-    left where a first start was cut short: nobody has been told of that market."""
+    """Whether the folder holds a market. An interrupted first start leaves only a lock and a file
+    with the name of a new journal, which is no market yet."""
     names = [path.name for path in folder.glob("journal.*")]
     return (
         any(name != "journal.lock" and not name.startswith("journal.db.new") for name in names)
@@ -53,7 +53,7 @@ def has_market(folder: Path) -> bool:
 
 
 def create_if_new(settings: Settings) -> None:
-    """Make the data folder if there is none yet, from the topology that the settings name."""
+    """Create the data folder from the topology in the settings, unless it exists."""
     folder = Path(settings.data.folder)
     if not has_market(folder):
         topology = read_topology(Path(settings.data.topology))
@@ -78,13 +78,14 @@ def read_topology(path: Path) -> Topology:
 
 
 async def issue_first_key(gateway: Gateway, folder: Path, holder: str) -> Path | None:
-    """Issue the first key of a holder into a file; None if the holder has had one already."""
+    """Issue the first key of a holder and write it into a file; None if the holder has had a key
+    already."""
     if any(key.holder == holder for key in gateway.exchange.keys.values()):
         return None
     path = folder / KEYS / f"{holder}.key"
     make_folder(path.parent)
     key = new_key()
-    # The file first: a key in force that nobody knows could not be replaced by its holder.
+    # The file first: its holder could not replace a valid key without knowing it.
     write_atomically(path, f"{key.secret}\n".encode())
     fsync(folder)
     _enter(gateway, OPERATOR, IssueKey(holder, key.id, key.digest, scopes_of(holder), "first"))
@@ -93,13 +94,13 @@ async def issue_first_key(gateway: Gateway, folder: Path, holder: str) -> Path |
 
 
 def _enter(gateway: Gateway, who: str, command: Command) -> None:
-    refusal = gateway.enter(who, SERVICE, "", command).applied.refusal
+    refusal = gateway.enter(who, SERVICE, "", command).refusal
     if refusal is not None:
         raise problem_of(refusal, who)
 
 
-# -- the sample market: H100s and A100s in two zones, floors, and three tenants that hold something;
-# three more trade by themselves once `laissez.live.sample` runs them
+# -- the sample market: H100s and A100s in two zones, floors, and three tenants with leases and
+# orders; `laissez.live.sample` runs three more
 
 LEVELS = ["type", "zone", "rack", "host", "gpu"]
 SAMPLE_TOPOLOGY = Topology.from_mapping(
@@ -136,7 +137,7 @@ BUDGETS = {"dynamo": 2_000_000_000, "sailor": 1_500_000_000, "parabricks": 500_0
 
 
 async def set_up_sample(gateway: Gateway, folder: Path) -> None:
-    """Make what is not there yet; on a second start, nothing."""
+    """Create whatever is missing; a second start changes nothing."""
     await issue_first_key(gateway, folder, OPERATOR)
     if not gateway.exchange.accounts:
         for node, price in FLOORS.items():

@@ -17,9 +17,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple, Protocol
-
-import msgspec
+from typing import Any, Final, Protocol
 
 from laissez.exchange.accounts import Account
 from laissez.exchange.codec import Codec
@@ -30,6 +28,7 @@ from laissez.exchange.commands import (
     Command,
     Request,
     RevokeKey,
+    SetCaps,
 )
 from laissez.exchange.events import Applied
 from laissez.exchange.exchange import Exchange
@@ -47,7 +46,8 @@ from laissez.server.admission import Admission, failed
 from laissez.server.audit.refusals import Refusals
 from laissez.server.auth import Principal
 from laissez.server.clock import Clock
-from laissez.server.event_log import EventLog, IdempotencyKeys
+from laissez.server.counts import Counts
+from laissez.server.event_log import EventLog
 from laissez.server.event_reader import EventReader
 from laissez.server.fair_queue import CoalescedWrites
 from laissez.server.rates import RateWatch
@@ -56,6 +56,8 @@ from laissez.wire.events import Notice, Numbered
 from laissez.wire.problems import Code, ProblemError
 from laissez.wire.rendering import render_for, rendered
 from laissez.wire.session import CLOSE_UNAUTHENTICATED
+
+_FOLLOWED: Final = frozenset((RevokeKey, SetCaps))
 
 
 class Opened(Protocol):
@@ -75,8 +77,8 @@ class Follower(Opened, Protocol):
 
     watch: RateWatch
 
-    def tell(self, events: Sequence[Numbered]) -> None:
-        """Send events, which are durable."""
+    def send(self, event: Numbered) -> None:
+        """Send an event, which is durable."""
 
     def notify(self, notice: Notice) -> None:
         """Send a notice; what it reflects is durable."""
@@ -89,20 +91,16 @@ class Origin(Follower, Protocol):
         """Answer the command `id`, which is durable; `events` are those that it may see."""
 
 
-class Entered(msgspec.Struct, frozen=True, gc=False):
+class Entered:
     """A request that was applied; it is durable with entry `seq` of the journal."""
 
-    seq: int
-    request: Request
-    applied: Applied
-    origin: Origin | None
+    __slots__ = ("applied", "origin", "request", "seq")
 
-
-class Result(NamedTuple):
-    """What came of a command; `replayed` says that it was carried out before, under the same id."""
-
-    applied: Applied
-    replayed: bool
+    def __init__(self, seq: int, request: Request, applied: Applied, origin: Origin | None) -> None:
+        self.seq = seq
+        self.request = request
+        self.applied = applied
+        self.origin = origin
 
 
 class Commit(Protocol):
@@ -127,7 +125,6 @@ class Gateway:
         clock: Clock,
         limits: Limits,
         event_log: EventLog,
-        idempotency_keys: IdempotencyKeys,
         commit: Commit = GroupCommit,
     ) -> None:
         self.exchange = exchange
@@ -136,23 +133,28 @@ class Gateway:
         self.clock = clock
         self.limits = limits
         self.event_log = event_log
-        self.idempotency_keys = idempotency_keys
         self.writes = CoalescedWrites()
         self.admission = Admission(self)
         self.refusals = Refusals(clock)
         self.stopping = False
         self.failure: str | None = None  # once the journal has failed, why
         self.on_failure: Callable[[str], None] = lambda reason: None
-        # called with each group that became durable, and how long its first entry had waited
-        self.on_durable: Callable[[Sequence[Entered], float], None] = lambda entered, waited_s: None
+        # called with the size of each group that became durable, and how long its first waited
+        self.on_durable: Callable[[int, float], None] = lambda commands, waited_s: None
         # called after that
         self.on_news: Callable[[], None] | None = None
         self.commands = 0  # applied since the start
+        market = exchange.market
+        offline = {leaf for leaf in market.topology.leaves if not market.is_online(leaf)}
+        self.counts = Counts(offline)
         self._loop = asyncio.get_running_loop()
         self._reader = journal.reader()
         self._event_reader = EventReader(self._reader, clock)
         self._journal = journal
-        self._outbox: deque[tuple[int, Callable[[Any], None], Any]] = deque()
+        # position, message, and what to call with it: once that is durable, or if it never will be
+        self._outbox: deque[
+            tuple[int, Callable[[Any], None], Any, Callable[[Any], None] | None]
+        ] = deque()
         self._unstored: deque[Entered] = deque()  # applied and not durable yet
         # the followers of each holder, with the number of the last event before they began
         self._followers: dict[str, dict[Follower, int]] = {}
@@ -165,43 +167,37 @@ class Gateway:
 
     # -- in
 
-    def end_holds(self) -> int:
-        """Expire what is due, so that readers never see it: holds, spent budgets, old index
-        entries. Returns the time reached."""
-        now = self.clock.now()
-        self.event_log.forget(now)
-        self.idempotency_keys.forget(now)
-        if self.failure is None and self.exchange.is_due(now):
-            self.enter(OPERATOR, SERVICE, "", AdvanceTime())
-        return now
+    def end_holds(self, at: int | None = None) -> int:
+        """Expire what is due by now, or by the time of the frame under way, so that readers never
+        see it: holds, spent budgets, old index entries. Returns that time."""
+        if at is None:
+            at = self.clock.now()
+        self.event_log.forget(at)
+        if self.failure is None and self.exchange.is_due(at):
+            self.enter(OPERATOR, SERVICE, "", AdvanceTime(), at=at)
+        return at
 
     def enter(
-        self,
-        who: str,
-        by: str,
-        id: str,
-        command: Command,
-        digest: bytes = b"",
-        at: int | None = None,
-    ) -> Result:
-        """Apply a command, or find what came of it when it was first sent. What is returned must
-        not leave before `when_durable` says so. `at` is now, unless given."""
+        self, who: str, key: str, id: str, command: Command, at: int | None = None
+    ) -> Applied:
+        """Submit a command, for callers that need not know whether it is a repeat."""
+        return self.submit(Request(who, key, id, b"", command), at)[0]
+
+    def submit(
+        self, request: Request, at: int | None = None, origin: Origin | None = None
+    ) -> tuple[Applied, bool]:
+        """Apply a request now, or at that time, or find what came of it when its idempotency key
+        was first used; returns which. What is returned must not leave before `when_durable` says
+        so. Once a new request is durable, `origin` gets a reply."""
+        if request.id:
+            seq = self.event_log.find(request.who, request.id)
+            if seq is not None:
+                return self._first_time(seq, request), True
         if at is None:
-            if type(command) in BESIDE_THE_MARKET:
+            if type(request.command) in BESIDE_THE_MARKET:
                 # Holds that are over by now end first: events are told in the order of time.
                 self.end_holds()
             at = self.clock.now()
-        return Result(*self.submit(Request(who, by, id, digest, command), at))
-
-    def submit(
-        self, request: Request, at: int, origin: Origin | None = None
-    ) -> tuple[Applied, bool]:
-        """Apply a request, or find what came of it when its idempotency key was first used; says
-        which. Once a new request is durable, `origin` gets a reply."""
-        if request.id:
-            seq = self.idempotency_keys.find(request.who, request.id)
-            if seq is not None:
-                return self._first_time(seq, request), True
         return self._apply(request, at, origin), False
 
     def _apply(self, request: Request, at: int, origin: Origin | None) -> Applied:
@@ -213,7 +209,7 @@ class Gateway:
             ) from None
         try:
             applied = self.exchange.apply(at, request)
-            entry = Entry(at, packed, self._codec.pack_outcome(at, applied))
+            entry = Entry(at, packed, self._codec.pack_outcome(at, request, applied))
         # A bug. The state in memory may be half changed and must not be used.
         except BaseException as error:
             self.fail(_bug(error))
@@ -231,13 +227,17 @@ class Gateway:
         self.position = seq
         self.commands += 1
         self._unstored.append(Entered(seq, request, applied, origin))
-        if request.id:
-            self.idempotency_keys.add(at, request.who, request.id, seq)
-        if applied.events:
-            self.event_log.add(at, seq, applied)
-        if type(request.command) is RevokeKey and applied.refusal is None:
-            self._cut_off(request.command.key)
+        self.event_log.add(at, seq, request.who, request.id, applied.first, applied.tenants)
+        if type(request.command) in _FOLLOWED and applied.refusal is None:
+            self._follow_up(request.command)
         return applied
+
+    def _follow_up(self, command: Command) -> None:
+        """Change in the server what the command changed in the exchange."""
+        if type(command) is RevokeKey:
+            self._cut_off(command.key)
+        elif type(command) is SetCaps:
+            self.admission.change_caps(command.tenant)
 
     def _first_time(self, seq: int, request: Request) -> Applied:
         """The first outcome under this id, if the request is the same."""
@@ -257,7 +257,7 @@ class Gateway:
     def first_command(self, who: str, id: str) -> Command | None:
         """The command first carried out under this id. A request that is resolved by the state
         could resolve to another one now."""
-        seq = self.idempotency_keys.find(who, id) if id else None
+        seq = self.event_log.find(who, id) if id else None
         return None if seq is None else self._entered(seq)[0].command
 
     def _entered(self, seq: int) -> tuple[Request, Applied]:
@@ -267,21 +267,28 @@ class Gateway:
             return entered.request, entered.applied
         entry = self._reader.entry(seq)
         assert entry is not None
-        return (
-            self._codec.unpack_request(entry.request),
-            self._codec.unpack_outcome(entry.at, entry.outcome),
-        )
+        return self._unpack(entry)
+
+    def _unpack(self, entry: Entry) -> tuple[Request, Applied]:
+        request = self._codec.unpack_request(entry.request)
+        return request, self._codec.unpack_outcome(entry.at, request, entry.outcome)
 
     # -- out
 
-    def when_durable(self, deliver: Callable[[Any], None], message: Any) -> None:
-        """Call `deliver(message)` once everything applied so far is durable; at once if it is."""
+    def when_durable(
+        self,
+        deliver: Callable[[Any], None],
+        message: Any,
+        lose: Callable[[Any], None] | None = None,
+    ) -> None:
+        """Call `deliver(message)` once everything applied so far is durable; at once if it is. If
+        the journal fails before that, call `lose(message)`."""
         if self.failure is not None:
             return
         if self.durable >= self.position:
             deliver(message)
         else:
-            self._outbox.append((self.position, deliver, message))
+            self._outbox.append((self.position, deliver, message, lose))
 
     async def all_durable(self) -> None:
         """Wait until everything applied so far is durable. Await this between reading the state
@@ -289,7 +296,7 @@ class Gateway:
         self.admission.check_journal()
         if self.durable < self.position:
             future = self._loop.create_future()
-            self._outbox.append((self.position, _resolve, future))
+            self._outbox.append((self.position, _resolve, future, _give_up))
             await future
 
     async def events_after(self, holder: str, n: int, most: int | None = None) -> list[Numbered]:
@@ -300,7 +307,7 @@ class Gateway:
         found: list[Numbered] = []
 
         def take(entry: Entry) -> None:
-            seen = rendered(self._codec.unpack_outcome(entry.at, entry.outcome), holder)
+            seen = rendered(self._unpack(entry)[1], holder)
             found.extend(one for one in seen if n < one.n <= latest)
 
         await self._event_reader.read(holder, entries, take)
@@ -366,16 +373,19 @@ class Gateway:
     def _publish(self, entered: Entered) -> None:
         """Reply to the origin of a request and tell its followers, now that it is durable."""
         request, applied, origin = entered.request, entered.applied, entered.origin
-        told = render_for(applied, self._followers) if self._followers and applied.events else {}
+        seen = render_for(applied, self._followers) if self._followers else []
         if origin is not None:
-            origin.reply(request.id, applied, told.get(request.who, ()))
-        self._tell(told, origin)
+            who = request.who
+            origin.reply(request.id, applied, [event for holder, event in seen if holder == who])
+        for holder, event in seen:
+            followers = self._followers[holder]
+            if len(followers) > 1 or origin not in followers:
+                self._tell(followers, event, origin)
 
-    def _tell(self, told: dict[str, list[Numbered]], origin: Origin | None) -> None:
-        for holder, events in told.items():
-            for follower, began_after in tuple(self._followers[holder].items()):
-                if follower is not origin and events[-1].n > began_after:
-                    follower.tell([one for one in events if one.n > began_after])
+    def _tell(self, followers: dict[Follower, int], event: Numbered, origin: Origin | None) -> None:
+        for follower, began_after in tuple(followers.items()):
+            if follower is not origin and event.n > began_after:
+                follower.send(event)
 
     def end_streams(self, code: int, reason: str) -> None:
         for opened in self._all_opened():
@@ -391,7 +401,7 @@ class Gateway:
 
     def _all_opened(self) -> list[Opened]:
         return [
-            *(follower for followers in self._followers.values() for follower in followers),
+            *[follower for followers in self._followers.values() for follower in followers],
             *self._others,
         ]
 
@@ -410,15 +420,16 @@ class Gateway:
 
     def _let_out(self, seq: int) -> None:
         now = self._loop.time()
-        unstored = self._unstored
-        stored = [unstored.popleft() for _ in range(seq - self.durable)]
-        self.on_durable(stored, now - self._waiting_since)
+        self.on_durable(seq - self.durable, now - self._waiting_since)
         self._waiting_since = now
+        unstored, outbox, counts = self._unstored, self._outbox, self.counts
         self.durable = seq
         with self.writes:
-            for entered in stored:
-                if self._outbox:
+            while unstored and unstored[0].seq <= seq:
+                entered = unstored.popleft()
+                if outbox and outbox[0][0] < entered.seq:
                     self._deliver_until(entered.seq - 1)
+                counts.add(entered.request, entered.applied)
                 self._publish(entered)
             self._deliver_until(seq)
         if self.on_news is not None:
@@ -427,7 +438,7 @@ class Gateway:
     def _deliver_until(self, seq: int) -> None:
         outbox = self._outbox
         while outbox and outbox[0][0] <= seq:
-            _, deliver, message = outbox.popleft()
+            _, deliver, message, _ = outbox.popleft()
             deliver(message)
 
     # -- the end
@@ -442,9 +453,9 @@ class Gateway:
             return
         self.failure = reason
         waiting, self._outbox = self._outbox, deque()
-        for _, deliver, message in waiting:
-            if deliver is _resolve and not message.done():
-                message.set_exception(failed())
+        for _, _, message, lose in waiting:
+            if lose is not None:
+                lose(message)
         self.on_failure(reason)
 
     def close(self) -> None:
@@ -467,3 +478,8 @@ def _bug(error: BaseException) -> str:
 def _resolve(future: asyncio.Future[None]) -> None:
     if not future.done():
         future.set_result(None)
+
+
+def _give_up(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_exception(failed())

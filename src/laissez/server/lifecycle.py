@@ -1,8 +1,7 @@
-"""The parts of the service over one open data folder: the gateway, the API, the sessions, and what
-runs in the background.
+"""The parts of the service over one open data folder: gateway, API, sessions and background tasks.
 
-It listens to nothing and handles no signal: `serve` puts it behind a socket, and a simulated world
-behind a network of its own.
+The service neither listens nor handles signals: `serve` puts it behind a socket, and a simulated
+world behind its own network.
 """
 
 from __future__ import annotations
@@ -18,13 +17,16 @@ from typing import Any
 from laissez.journal import GroupCommit
 from laissez.server import maintenance
 from laissez.server.audit.writer import AuditWriter
+from laissez.server.background import every
 from laissez.server.beside import FILE, Beside
 from laissez.server.data_folder import Opened
 from laissez.server.gateway import Commit, Gateway
 from laissez.server.http.app import make_app
 from laissez.server.http.static import FOLDER
 from laissez.server.rate_limits import StreamQuota
+from laissez.server.rates import sample_rates
 from laissez.server.retention import Archiver, MakeCopy, Snapshotter, by_fork
+from laissez.server.samples import SAMPLE_EVERY_S
 from laissez.server.settings import Settings
 from laissez.server.signins import SignIns
 from laissez.server.webhooks.dispatcher import Webhooks
@@ -38,8 +40,8 @@ log = logging.getLogger("laissez.server")
 
 
 class Service:
-    """Belongs to one event loop. `begin` comes before the first request, `say_farewell` before the
-    last one ends, then `stop_tasks`, `end` and `close`."""
+    """Belongs to one event loop. Call `begin` before the first request and `say_farewell` before
+    the last one ends, then `stop_tasks`, `end` and `close`."""
 
     def __init__(
         self,
@@ -58,7 +60,6 @@ class Service:
             opened.clock,
             settings.limits,
             opened.event_log,
-            opened.idempotency_keys,
             commit,
         )
         self.gateway.on_failure = self._fail
@@ -82,7 +83,7 @@ class Service:
         self._tasks: list[asyncio.Task[None]] = []
 
     def begin(self) -> None:
-        """Finish what a crash left undone, and start the background tasks."""
+        """Clean up after a crash, and start the background tasks."""
         orphans = maintenance.cancel_orphans(self.gateway, maintenance.last_done(self.gateway))
         if orphans:
             log.info("cancelled orders whose sessions were lost", extra={"orders": orphans})
@@ -91,13 +92,15 @@ class Service:
             task.add_done_callback(partial(_note_end, self.gateway))
 
     def _background(self) -> list[Coroutine[Any, Any, None]]:
+        gateway, settings = self.gateway, self._settings
+        bookkeeper = maintenance.Bookkeeper(gateway, settings.books)
         return [
-            maintenance.end_holds(self.gateway),
-            maintenance.Bookkeeper(self.gateway, self._settings.books).run(),
+            every(maintenance.HOLDS_EVERY_S, gateway, partial(maintenance.end_holds, gateway)),
+            every(maintenance.BOOKS_EVERY_S, gateway, bookkeeper.close),
+            every(settings.stream.rate_every_s, gateway, partial(sample_rates, gateway)),
+            every(SAMPLE_EVERY_S, gateway, self.app.site.samples.take),
             self.snapshotter.run(),
             self.archiver.run(),
-            maintenance.sample_rates(self.gateway, self._settings.stream.rate_every_s),
-            self.app.site.samples.run(),
             self.sessions.keep_alive(),
             self.audit.run(),
             self.webhooks.run(),
@@ -105,8 +108,8 @@ class Service:
         ]
 
     async def say_farewell(self) -> None:
-        """Accept nothing new, and tell sessions and streams why they end. Those that do not read
-        are not waited for."""
+        """Accept nothing new, and end sessions and streams with a reason. Clients that do not read
+        it are not waited for long."""
         self.gateway.stopping = True
         self.gateway.end_streams(CLOSE_STOPPING, "stopping")
         self.app.site.previews.give_up()
@@ -125,7 +128,7 @@ class Service:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def end(self) -> None:
-        """Wait until all is durable, and leave a snapshot: the next start replays nothing."""
+        """Wait until everything is durable, and write a snapshot for a quick start."""
         with suppress(Exception):
             await self.gateway.all_durable()
         self.snapshotter.take_last()
@@ -143,8 +146,7 @@ class Service:
 
 
 def _note_end(gateway: Gateway, task: asyncio.Task[None]) -> None:
-    """Background tasks never end by themselves, except by a bug or because the journal has failed.
-    The service must not go on without one."""
+    """Stop the service if a background task ends: that is a bug, unless the journal has failed."""
     error = None if task.cancelled() else task.exception()
     if error is not None and not isinstance(error, ProblemError):
         log.critical("a task of the server ended", exc_info=error)

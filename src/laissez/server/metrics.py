@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import accumulate
 from typing import TypeAlias
 
@@ -22,14 +22,10 @@ from prometheus_client.core import (
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 from prometheus_client.registry import Collector
 
-from laissez.exchange.events import BudgetSpent, Event
-from laissez.market.commands import BringOnline, TakeOffline
-from laissez.market.events import LeaseEnded, LeaseStarted
-from laissez.market.reasons import EndReason
-from laissez.server.gateway import Entered, Gateway
+from laissez.server.gateway import Gateway
 from laissez.server.rate_limits import StreamQuota
 from laissez.server.webhooks.delivery import Tally
-from laissez.units import CHARGE_PER_MICRO_DOLLAR
+from laissez.units import micro_dollars
 from laissez.wire.texts import code_of
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4.encode()
@@ -63,16 +59,10 @@ class Histogram:
 
 
 class Metrics(Collector):
-    """Lease counts are since the start of the process. A leaf is transferred where its lease ends
-    for one tenant and starts for another in one outcome."""
-
     def __init__(self, gateway: Gateway, places: StreamQuota) -> None:
         self._gateway = gateway
         self._places = places
-        # by kind and by the code of a refusal; None: carried out
-        self._commands: Counter[tuple[type, str | None]] = Counter()
         self._answers: Counter[tuple[str, int]] = Counter()
-        self._events = 0
         self._latency = Histogram(
             "commit_latency_seconds",
             "How long the first command of each group that became durable together had waited.",
@@ -88,15 +78,7 @@ class Metrics(Collector):
         )
         self._owed = 0
         self._rate = 0
-        self.leases_started = 0
-        self.transfers = 0
-        # every reason from the start on: a rate over a counter that was not there misses its first
-        # step
-        self.leases_ended: dict[str, int] = {str(reason): 0 for reason in EndReason}
-        self._budgets_spent = 0
         self.webhooks = Tally()
-        market = gateway.exchange.market
-        self.offline = {leaf for leaf in market.topology.leaves if not market.is_online(leaf)}
         gateway.on_durable = self.durable
         gateway.admission.queue.on_turn = self._turn.observe
         self.registry = CollectorRegistry(auto_describe=False)
@@ -106,30 +88,9 @@ class Metrics(Collector):
 
     # -- counting
 
-    def durable(self, entered: Sequence[Entered], waited_s: float) -> None:
+    def durable(self, commands: int, waited_s: float) -> None:
         self._latency.observe(waited_s)
-        self._group.observe(len(entered))
-        for one in entered:
-            command, refusal, events = one.request.command, one.applied.refusal, one.applied.events
-            self._commands[type(command), None if refusal is None else code_of(refusal)] += 1
-            self._events += len(events)
-            self._count_leases(events)
-            if refusal is None and type(command) is TakeOffline:
-                self.offline.add(command.leaf)
-            elif refusal is None and type(command) is BringOnline:
-                self.offline.discard(command.leaf)
-
-    def _count_leases(self, events: Sequence[Event]) -> None:
-        lost: dict[str, str] = {}
-        for event in events:
-            if type(event) is LeaseEnded:
-                self.leases_ended[event.reason] += 1
-                lost[event.leaf] = event.tenant
-            elif type(event) is LeaseStarted:
-                self.leases_started += 1
-                self.transfers += lost.pop(event.leaf, event.tenant) != event.tenant
-            elif type(event) is BudgetSpent:
-                self._budgets_spent += 1
+        self._group.observe(commands)
 
     def answered(self, operation: str, status: int) -> None:
         self._answers[operation, status] += 1
@@ -144,11 +105,11 @@ class Metrics(Collector):
         return generate_latest(self.registry)
 
     def collect(self) -> Iterable[Metric]:
-        commands = {
-            (kind.__name__, "done" if code is None else code): count
-            for (kind, code), count in self._commands.items()
-        }
-        ended = [((reason,), count) for reason, count in self.leases_ended.items()]
+        counts = self._gateway.counts
+        commands = Counter({(kind.__name__, "done"): count for kind, count in counts.done.items()})
+        for (kind, reason), count in counts.refused.items():
+            commands[kind.__name__, code_of(reason)] += count
+        ended = [((reason,), count) for reason, count in counts.leases_ended.items()]
         tally = self.webhooks
         delivered = [(("delivered",), tally.delivered), (("failed",), tally.failed)]
         answers = sorted(self._answers.items())
@@ -169,12 +130,12 @@ class Metrics(Collector):
     def _gauges(self) -> Iterator[Figure]:
         gateway, exchange = self._gateway, self._gateway.exchange
         queue, pending = gateway.admission.queue, gateway.position - gateway.durable
-        keys, digested_s = gateway.idempotency_keys, gateway.refusals.digested_us / 1e6
+        event_log, digested_s = gateway.event_log, gateway.refusals.digested_us / 1e6
         counts = [exchange.market.counts(tenant) for tenant in exchange.accounts]
         leases = sum(one.leases_live for one in counts)
         orders = sum(one.orders_open for one in counts)
         leaves = len(exchange.market.topology.leaves)
-        online, retrying = leaves - len(self.offline), self.webhooks.retrying
+        online, retrying = leaves - len(gateway.counts.offline), self.webhooks.retrying
         yield "waiting_requests", len(queue), "Requests and frames that wait for their turn."
         yield "pending_commands", pending, "Applied and not yet durable."
         yield "durable_seq", gateway.durable, "The last entry of the journal that is durable."
@@ -196,8 +157,8 @@ class Metrics(Collector):
         yield "leaves_online", online, "Leaves that can be leased."
         yield "webhooks", len(exchange.webhooks.live), "Webhooks."
         yield "webhooks_retrying", retrying, "Webhooks whose last delivery failed."
-        yield "history_events", len(gateway.event_log), "Events kept for streams that resume."
-        yield "idempotency_keys", len(keys), "Clients' ids kept for requests sent again."
+        yield "history_events", event_log.events, "Events kept for streams that resume."
+        yield "idempotency_keys", event_log.keys, "Idempotency keys kept."
         yield (
             "rate_microdollars_per_hour",
             self._rate,
@@ -206,8 +167,9 @@ class Metrics(Collector):
 
     def _counters(self) -> Iterator[Figure]:
         admission, webhooks = self._gateway.admission, self.webhooks
+        counts = self._gateway.counts
         refusals = self._gateway.refusals.noted
-        revenue = self._owed // CHARGE_PER_MICRO_DOLLAR
+        revenue = micro_dollars(self._owed)
         yield (
             "shed",
             admission.queue.shed,
@@ -218,11 +180,11 @@ class Metrics(Collector):
             admission.delayed,
             "Answers, refusals above all, that were held back.",
         )
-        yield "events", self._events, "Events since the start of this process."
+        yield "events", counts.events, "Events since the start of this process."
         yield "refusals", refusals, "Refused before the exchange, and so not in the journal."
-        yield "transfers", self.transfers, "Leaves that went from one tenant to another at once."
-        yield "leases_started", self.leases_started, "Leases that started."
-        yield "budgets_spent", self._budgets_spent, "Budgets that were used up."
+        yield "transfers", counts.transfers, "Leaves that went from one tenant to another at once."
+        yield "leases_started", counts.leases_started, "Leases that started."
+        yield "budgets_spent", counts.budgets_spent, "Budgets that were used up."
         yield (
             "webhook_dead_letters",
             webhooks.given_up,

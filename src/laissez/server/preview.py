@@ -1,7 +1,7 @@
-"""Previews of the operator's commands: they are carried out on a fork of the process, so the answer
-is exact and nothing changes.
+"""Previews of the operator's commands: a fork of the process carries them out, so the answer is
+exact and nothing changes.
 
-Only what happens at once is told, not what a band lets through later or a hold keeps for now.
+A preview shows immediate effects only, not those that a band or a hold delays.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PREVIEWS_AT_ONCE = 2  # each is a copy of the process, and keeps a core busy
 PREVIEW_S = 8.0  # less than the ten seconds for which a client waits
 ENDED_SHOWN = 100
 
-Readable: TypeAlias = Command | PreviewRefused  # a command, or why it is none
+Readable: TypeAlias = Command | PreviewRefused  # a command, or the reason why it is invalid
 
 _read_done = msgspec.msgpack.Decoder(PreviewDone).decode
 
@@ -53,7 +53,7 @@ class Previews:
             with copy:
                 return _read_done(await copy.answer())
         except CopyFailed as failed:
-            self._gateway.admission.check_open()  # a server that stops gives previews up
+            self._gateway.admission.check_open()  # a stopping server kills previews
             if not failed.took_too_long:
                 raise
             why = (
@@ -77,14 +77,14 @@ class Previews:
             raise ProblemError(Code.OVERLOADED, why, 10.0) from None
 
     def give_up(self) -> None:
-        """End those under way: the server is being stopped."""
+        """End all previews, because the server stops."""
         for copy in self._under_way:
             copy.kill()
 
 
 def carried_out(exchange: Exchange, at: int, commands: Sequence[Readable]) -> PreviewDone:
     """Apply the commands to the exchange and compare it before and after."""
-    # holds that are over by now end first: they are no consequence
+    # Holds that are over end first: they are no effect of the commands.
     exchange.apply(at, Request(OPERATOR, SERVICE, "", b"", AdvanceTime()))
     before = _Look(exchange.market)
     events: list[Event] = []
@@ -102,7 +102,7 @@ def carried_out(exchange: Exchange, at: int, commands: Sequence[Readable]) -> Pr
 
 
 class _Look:
-    """The market at one moment: its leases by leaf, and how many leaves are idle."""
+    """The market at one moment: its leases by leaf, and the number of idle leaves."""
 
     def __init__(self, market: Market) -> None:
         self.leases: dict[str, LeaseView] = {lease.leaf: lease for lease in market.leases()}

@@ -20,12 +20,16 @@ class RateLimit:
 
     __slots__ = ("_at", "_left", "_what", "burst", "per_second")
 
-    def __init__(self, per_second: int, burst: int, now: int, what: str = "commands") -> None:
+    def __init__(self, per_second: int, burst: int, what: str = "commands") -> None:
         self._what = what
+        self.change(per_second, burst)
+
+    def change(self, per_second: int, burst: int) -> None:
+        """Start anew with other rates, and with all tokens."""
         self.per_second = per_second
         self.burst = burst
         self._left = burst * SECOND_US
-        self._at = now
+        self._at = 0
 
     def take(self, count: int, now: int) -> None:
         """Take `count` tokens, or refuse and say when there will be enough."""

@@ -1,5 +1,5 @@
-"""Run the service as a process: log, listen, recover the data folder, serve, and stop so that
-nothing is lost and the next start is quick."""
+"""Run the service as a process: listen, recover the data folder, serve, and stop so that nothing is
+lost and the next start is quick."""
 
 from __future__ import annotations
 
@@ -14,35 +14,33 @@ import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-import msgspec
 import uvloop
 from msgspec.structs import replace
 
 from laissez import __version__
-from laissez.server.data_folder import open_folder
+from laissez.server.data_folder import Opened, open_folder
 from laissez.server.gateway import Gateway
 from laissez.server.http.app import App
 from laissez.server.http.protocol import HttpConnection
 from laissez.server.lifecycle import Service
-from laissez.server.settings import Server as LogSettings
+from laissez.server.logs import set_up_log
 from laissez.server.settings import Settings
-from laissez.units import format_time
 
-# how long the journal's thread may wait for the interpreter while the event loop is busy; Python's
-# default is 5 ms
+# the longest wait of the journal's thread for the interpreter while the event loop is busy; 5 ms by
+# default
 SWITCH_INTERVAL_S = 0.0005
-# The loop waits for each collection, so they are small. A full one would mostly walk over what is
-# alive, since the market leaves no cycles behind; it is left for the rare cycles of connections.
+# The loop waits for each collection, so they are small. A full one would mostly walk over live
+# objects, since the market creates no cycles; connections rarely do, so it still happens.
 GC_THRESHOLDS = (5_000, 2, 10_000)
 BACKLOG = 2048
 GRACE_S = 3  # for requests under way when the server is stopped
 ABORTED_S = 1  # for the tasks of aborted connections to end
-LOOK_S = 0.02
+POLL_S = 0.02
 STOPPED_BY = (signal.SIGINT, signal.SIGTERM)
-# exit status: the disk failed or a bug was met; a restart recovers what is durable
+# exit status after a failure of the disk or a bug; a restart recovers all durable entries
 STOPPED_BY_FAILURE = 70
-# open files for the journal, snapshots, previews, logs, and the connection that is told that there
-# are too many
+# open files for the journal, snapshots, previews, logs, and the connection that is refused because
+# there are too many
 KEPT_FREE = 100
 
 log = logging.getLogger("laissez.server")
@@ -52,7 +50,8 @@ OnReady = Callable[[Gateway, str], Awaitable[None]]
 def serve(settings: Settings, on_ready: OnReady | None = None) -> int:
     """Serve until stopped by a signal; returns the exit status."""
     set_up_log(settings.server)
-    settings = _with_room(settings)
+    possible = connections_possible(settings.limits.connections_max)
+    settings = replace(settings, limits=replace(settings.limits, connections_max=possible))
     listening = listen(settings.server.host, settings.server.port)
     drop_deaf_peers(listening, settings.limits.dead_after_s)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
@@ -60,6 +59,31 @@ def serve(settings: Settings, on_ready: OnReady | None = None) -> int:
 
 
 async def _serve(settings: Settings, listening: socket.socket, on_ready: OnReady | None) -> int:
+    folder = settings.data.folder
+    service = Service(settings, _recover(settings))
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*GC_THRESHOLDS)
+    try:
+        server = Server(service.app, service.say_farewell)
+        for number in STOPPED_BY:  # from here on: a signal before the server runs must stop it too
+            asyncio.get_running_loop().add_signal_handler(number, server.stop)
+        service.begin()
+        address = "http://{}:{}".format(*listening.getsockname()[:2])
+        if on_ready is not None:
+            await on_ready(service.gateway, address)
+        log.info("serving", extra={"version": __version__, "address": address, "folder": folder})
+        try:
+            await server.serve(listening)
+        finally:
+            await service.stop_tasks()
+        await service.end()
+    finally:
+        service.close()
+    return STOPPED_BY_FAILURE if service.gateway.failure is not None else 0
+
+
+def _recover(settings: Settings) -> Opened:
     opened = open_folder(Path(settings.data.folder), settings.limits)
     for warning in opened.warnings:
         log.warning(warning)
@@ -70,40 +94,12 @@ async def _serve(settings: Settings, listening: socket.socket, on_ready: OnReady
         )
     entries, snapshot, replayed = opened.journal.last, opened.snapshot_seq, opened.replayed
     log.info("recovered", extra={"entries": entries, "snapshot": snapshot, "replayed": replayed})
-    service = Service(settings, opened)
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(*GC_THRESHOLDS)
-    try:
-        return await _run(settings, listening, service, on_ready)
-    finally:
-        service.close()
-
-
-async def _run(
-    settings: Settings, listening: socket.socket, service: Service, on_ready: OnReady | None
-) -> int:
-    server = Server(service.app, service.say_farewell)
-    loop = asyncio.get_running_loop()
-    for number in STOPPED_BY:  # from here on: a signal before the server runs must stop it too
-        loop.add_signal_handler(number, server.stop)
-    service.begin()
-    address = "http://{}:{}".format(*listening.getsockname()[:2])
-    if on_ready is not None:
-        await on_ready(service.gateway, address)
-    folder = settings.data.folder
-    log.info("serving", extra={"version": __version__, "address": address, "folder": folder})
-    try:
-        await server.serve(listening)
-    finally:
-        await service.stop_tasks()
-    await service.end()
-    return STOPPED_BY_FAILURE if service.gateway.failure is not None else 0
+    return opened
 
 
 class Server:
-    """Serves connections until it is told to stop. Then it ends them: sessions and streams with a
-    farewell, requests with their answers, and after a while the rest by aborting."""
+    """Serves connections until it is stopped. Then it ends sessions and streams with a farewell,
+    lets requests finish, and aborts the rest after a grace period."""
 
     def __init__(self, app: App, before_stop: Callable[[], Awaitable[None]]) -> None:
         self._app = app
@@ -115,7 +111,7 @@ class Server:
         return HttpConnection(self._app)
 
     def stop(self) -> None:
-        """Asked a second time, wait for nobody."""
+        """Stop gracefully; the second time, at once."""
         if self._stop.is_set():
             self._abort()
         self._stop.set()
@@ -137,17 +133,17 @@ class Server:
             await self._ended_within(ABORTED_S)
 
     async def _ended_within(self, seconds: float) -> bool:
-        """Whether all connections have ended, and all work for them."""
+        """Whether all connections and all their tasks end in time."""
         until = asyncio.get_running_loop().time() + seconds
         while self._app.connections or self._app.tasks:
             if asyncio.get_running_loop().time() >= until:
                 return False
-            await asyncio.sleep(LOOK_S)
+            await asyncio.sleep(POLL_S)
         return True
 
     def _abort(self) -> None:
-        """Callers without an answer get none: their requests may have been carried out, so they
-        must ask again."""
+        """Drop connections that wait for an answer. Their requests may have been carried out, so
+        clients must send them again."""
         for connection in list(self._app.connections):
             connection.transport.abort()
         for task in list(self._app.tasks):
@@ -158,11 +154,11 @@ class Server:
 
 
 class CannotListen(Exception):
-    """The address cannot be had."""
+    """The address cannot be listened on."""
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """The socket to serve on. It is opened first, so that an address that is taken is found out at
+    """Open the socket to serve on. This comes first, so that an address in use is reported at
     once."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
@@ -174,79 +170,31 @@ def listen(host: str, port: int) -> socket.socket:
         hint = " Is another server running there?" if error.errno == errno.EADDRINUSE else ""
         why = f"cannot listen on {host} port {port}: {error.strerror or error}.{hint}"
         raise CannotListen(why) from error
-    listening.listen(BACKLOG)  # from here on callers wait instead of being refused
+    listening.listen(BACKLOG)  # from here on clients wait instead of being refused
     listening.setblocking(False)
     return listening
 
 
 def drop_deaf_peers(listening: socket.socket, after_s: float) -> None:
-    """Let the system drop peers that take nothing of what is sent to them, with their buffers:
-    closing waits until those are empty."""
-    if hasattr(socket, "TCP_USER_TIMEOUT"):  # connections have it from the socket that accepts them
+    """Let the system drop peers that do not read what they are sent. Otherwise closing a connection
+    waits until its buffer is empty."""
+    if hasattr(socket, "TCP_USER_TIMEOUT"):  # connections inherit it from the listening socket
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(after_s * 1000))
 
 
-def _with_room(settings: Settings) -> Settings:
-    """The settings with no more connections than the system allows open files: past that, not even
-    a snapshot could be written."""
-    wanted = settings.limits.connections_max
-    possible = connections_possible(wanted)
-    if possible == wanted:
-        return settings
-    log.warning(
-        "the system allows fewer open files than connections_max needs",
-        extra={"connections_max": wanted, "possible": possible},
-    )
-    return replace(settings, limits=replace(settings.limits, connections_max=possible))
-
-
 def connections_possible(wanted: int) -> int:
-    """How many of the wanted connections there can be; asks the system for the files they need."""
+    """The number of connections for which the system allows open files, at most `wanted`. Without
+    free files not even a snapshot could be written. Raises the process's limit if it may."""
     allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = wanted + KEPT_FREE
     if allowed != resource.RLIM_INFINITY and allowed < needed:
         allowed = needed if most == resource.RLIM_INFINITY else min(needed, most)
         resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, most))
-    return wanted if allowed == resource.RLIM_INFINITY else max(1, min(wanted, allowed - KEPT_FREE))
-
-
-# -- the log: a line per event, as text or as JSON; no keys, no bodies, no prices
-
-_STANDARD = {*vars(logging.makeLogRecord({})), "message", "asctime", "taskName"}
-
-
-def fields_of(record: logging.LogRecord) -> dict[str, object]:
-    """What the caller added with `extra`."""
-    return {name: value for name, value in vars(record).items() if name not in _STANDARD}
-
-
-class TextLines(logging.Formatter):
-    def format(self, record: logging.LogRecord) -> str:
-        extra = "".join(f" {name}={value}" for name, value in fields_of(record).items())
-        line = (
-            f"{format_time(round(record.created * 1e6))} {record.levelname.lower():7}"
-            f" {record.name}: {record.getMessage()}{extra}"
-        )
-        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
-
-
-class JsonLines(logging.Formatter):
-    def format(self, record: logging.LogRecord) -> str:
-        line: dict[str, object] = {
-            "at": format_time(round(record.created * 1e6)),
-            "level": record.levelname.lower(),
-            "logger": record.name,
-            "message": record.getMessage(),
-            **fields_of(record),
-        }
-        if record.exc_info:
-            line["exception"] = self.formatException(record.exc_info)
-        return msgspec.json.encode(line, enc_hook=str).decode()
-
-
-def set_up_log(settings: LogSettings) -> None:
-    writer = logging.StreamHandler(sys.stderr)
-    writer.setFormatter(JsonLines() if settings.log_format == "json" else TextLines())
-    root = logging.getLogger()
-    root.handlers[:] = [writer]
-    root.setLevel(settings.log_level.upper())
+    if allowed == resource.RLIM_INFINITY or allowed >= needed:
+        return wanted
+    possible = max(1, allowed - KEPT_FREE)
+    log.warning(
+        "the system allows fewer open files than connections_max needs",
+        extra={"connections_max": wanted, "possible": possible},
+    )
+    return possible

@@ -1,9 +1,7 @@
-"""The settings of the service: what can be set, what it is when nobody sets it, and what is
-possible.
+"""The settings of the service, with their defaults and bounds (all are in `docs/laissez.toml`).
 
-They are read from one TOML file, then the environment (`LAISSEZ_SERVER__PORT` is `port` of
-`[server]`), then flags; later ones win. Each is checked where it was written, so a mistake is told
-with its place. `docs/laissez.toml` shows them all.
+They are read from a TOML file, then from the environment (`LAISSEZ_SERVER__PORT` is `port` of
+`[server]`), then from flags; later ones win. An error names the source of the value.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ from laissez.units import HOUR_US, TimeError, parse_duration
 from laissez.wire import limits as bounds
 
 PREFIX = "LAISSEZ_"
-# a variable with LAISSEZ_ and without this, such as LAISSEZ_MARKET, is not about a setting
+# a variable without this, such as LAISSEZ_MARKET, is no setting
 BETWEEN = "__"
 
 Text: TypeAlias = Annotated[str, Meta(min_length=1)]
@@ -32,12 +30,11 @@ Bytes: TypeAlias = Annotated[int, Meta(ge=1024, le=1024**3)]
 Seconds: TypeAlias = Annotated[float, Meta(gt=0, le=86_400)]
 Hours: TypeAlias = Annotated[float, Meta(gt=0, le=87_600)]
 
-
-RETAIN_HOURS_MIN = 48  # the digest of a day is made on the next one
+RETAIN_HOURS_MIN = 48  # the audit log digests a day on the next one
 
 
 class SettingsError(Exception):
-    """Settings that cannot be used, with one line for each mistake."""
+    """Invalid settings, with one line for each mistake."""
 
 
 class _Section(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,11 +47,11 @@ class Server(_Section, frozen=True):
     log_format: Literal["text", "json"] = "text"
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     metrics_open: bool = False
-    trusted_proxies: tuple[str, ...] = ("127.0.0.1",)  # X-Forwarded-For is believed from these
+    trusted_proxies: tuple[str, ...] = ("127.0.0.1",)  # X-Forwarded-For is trusted from these
 
 
 class Data(_Section, frozen=True):
-    """Relative paths start at the working folder, wherever they were written."""
+    """Relative paths start at the working folder, also those in a file."""
 
     folder: Text = "laissez-data"
     topology: Text = "cluster.toml"
@@ -67,7 +64,7 @@ class Journal(_Section, frozen=True):
 
     @property
     def retain_us(self) -> int | None:
-        """None if entries stay where they are for ever."""
+        """None if entries are never moved."""
         return None if self.retain == "off" else parse_duration(self.retain)
 
 
@@ -77,14 +74,14 @@ class Books(_Section, frozen=True):
 
 
 class Limits(_Section, frozen=True):
-    """Bounds that an operator may move, with their defaults. Those that clients know too are in
-    `laissez.wire.limits` by the same names, with the promises of the API."""
+    """Limits that an operator may change. Those that clients know too have the same names in
+    `laissez.wire.limits`."""
 
-    # from the first byte of a head, or of a connection, to the last; a session's hello too
+    # from the first byte of a connection or a head to the last; for a session's hello too
     head_within_s: Seconds = 10.0
-    # from the head to the end of the body: the largest comes at 9 KiB per second
+    # from the head to the end of the body: the largest needs 9 KiB per second
     body_within_s: Seconds = 30.0
-    # in all, sessions and streams included: as many files are open, and each costs 10 to 20 KiB
+    # with sessions and streams: each takes an open file and 10 to 20 KiB
     connections_max: Count = 10_000
     body_bytes_max: Bytes = bounds.BODY_BYTES_MAX
     batch_bytes_max: Bytes = bounds.BATCH_BYTES_MAX
@@ -94,32 +91,31 @@ class Limits(_Section, frozen=True):
     open_orders_max: Annotated[int, Meta(ge=1, le=bounds.OPEN_ORDERS_MAX)] = bounds.OPEN_ORDERS_MAX
     commands_per_second: Count = 100  # per tenant, on average
     commands_burst: Count = 500  # per tenant, at once
-    # answered per tenant, and per address without a key in force; beyond it they come later.
+    # answered at once per tenant, and per address without a valid key; others are delayed.
     # About 1 % of a core
     refusals_per_second: Count = 100
     refusals_burst: Count = 500
-    wait_s_max: Seconds = 0.05  # in line, when everybody has waited so long for a while; then 503
+    wait_s_max: Seconds = 0.05  # in the fair queue; if all requests wait longer, some get 503
     sessions_max: Count = 8  # per tenant, streams included
-    # of all who operate together: a console that is looked at takes two
+    # of the operator's keys together: an open console takes two
     operator_sessions_max: Count = 64
     heartbeat_s: Seconds = 15.0
     dead_after_s: Seconds = float(bounds.DEAD_AFTER_S)
-    # waiting for one session, then it is cut off and may resume
+    # queued for one session; beyond it the session is cut off and may resume
     outbound_messages_max: Count = 1_000
     outbound_bytes_max: Bytes = bounds.OUTBOUND_BYTES_MAX
-    idempotency_hours: Hours = 24.0
-    idempotency_keys_max: Count = 1_000_000  # remembered over all tenants; about 250 bytes each
-    history_hours: Hours = 24.0
-    # kept for resuming over all tenants; about 250 bytes each
-    history_events_max: Count = 1_000_000
+    history_hours: Hours = 24.0  # for streams that resume and requests that are repeated
+    history_events_max: Count = 1_000_000  # of all tenants; about 250 bytes each
+    history_commands_max: Count = 1_000_000  # the same for commands
     page_default: Count = bounds.PAGE_DEFAULT
     page_max: Count = bounds.PAGE_MAX
-    # applied and not yet durable; beyond it new ones are turned away
+    # applied and not yet durable; beyond it new ones are refused
     pending_commands_max: Count = 20_000
 
 
 class Audit(_Section, frozen=True):
-    """Of the log of refusals. What is beyond its bounds is counted; digests are kept for ever."""
+    """Bounds of the log of refusals. Refusals beyond them are counted; digests are kept for
+    ever."""
 
     keep_days: Annotated[int, Meta(ge=1, le=36_500)] = 90
     lines_per_second: Annotated[int, Meta(ge=1, le=10_000)] = 100
@@ -152,12 +148,12 @@ class Settings(_Section, frozen=True):
 
 SECTIONS: dict[str, type[_Section]] = get_type_hints(Settings)
 
-# Fields that make no sense apart: the first may not be more than the second.
+# Pairs of fields: the first may not exceed the second.
 NOT_MORE_THAN = (
     ("limits", "page_default", "page_max"),
     ("limits", "body_bytes_max", "batch_bytes_max"),
     ("limits", "heartbeat_s", "dead_after_s"),
-    # else a large one would be told for ever to try again in a moment
+    # or a large batch would be refused as overload every time
     ("limits", "batch_commands_max", "pending_commands_max"),
     ("limits", "instances_per_request_max", "pending_commands_max"),
 )
@@ -168,8 +164,8 @@ def read_settings(
     environment: Mapping[str, str] | None = None,
     flags: Mapping[str, Mapping[str, object]] | None = None,
 ) -> Settings:
-    """The settings of `file`, overruled by the environment (this process's unless given), overruled
-    by `flags`, in which `None` means not given."""
+    """Read settings from `file`, the environment (by default that of this process) and `flags`;
+    later ones win. A flag that is None is not given."""
     values: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
     origins: dict[Place, str] = {}
     mistakes: list[str] = []
@@ -196,8 +192,8 @@ def _sources(
     environment: Mapping[str, str] | None,
     flags: Mapping[str, Mapping[str, object]],
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Where settings come from and what each sets. An empty variable counts as not set, as shells
-    and containers leave them behind."""
+    """The sources of settings with their values. Empty variables are ignored: shells and containers
+    leave them behind."""
     if file is not None:
         yield str(file), load_toml(file, SettingsError)
     for variable, text in sorted((os.environ if environment is None else environment).items()):
@@ -210,26 +206,24 @@ def _sources(
 
 
 def _impossible(settings: Settings, origins: Mapping[Place, str]) -> Iterator[str]:
-    """Fields that are possible each by itself and not together, where one of them was set."""
+    """Invalid combinations of individually valid fields, and invalid text in valid fields."""
+
+    def mistake(section: str, field: str, expected: str, found: object, other: str = "") -> str:
+        origin = origins.get((section, field)) or origins[section, other]
+        return f"{origin}: {section}.{field}: expected {expected}, found {found}"
+
     for section, less, more in NOT_MORE_THAN:
         values = getattr(settings, section)
         small, large = getattr(values, less), getattr(values, more)
         if small > large:
-            origin = origins.get((section, less)) or origins[section, more]
-            yield (
-                f"{origin}: {section}.{less}: expected at most {section}.{more}, which is {large},"
-                f" found {small}"
-            )
+            expected = f"at most {section}.{more}, which is {large}"
+            yield mistake(section, less, expected, small, more)
     for section, field in (("webhooks", "allow_addresses"), ("server", "trusted_proxies")):
         for network in filter(_is_no_network, getattr(getattr(settings, section), field)):
-            yield (
-                f"{origins[section, field]}: {section}.{field}: expected networks such as"
-                " 10.1.0.0/16 or fd00::/8, with no bit set after the prefix, found"
-                f" {shown(network)}"
-            )
+            expected = "networks such as 10.1.0.0/16 or fd00::/8, with no bit set after the prefix"
+            yield mistake(section, field, expected, shown(network))
     if expected := _retain_expected(settings):
-        origin = origins["journal", "retain"]
-        yield (f"{origin}: journal.retain: expected {expected}, found {settings.journal.retain!r}")
+        yield mistake("journal", "retain", expected, repr(settings.journal.retain))
 
 
 def _is_no_network(text: str) -> bool:
@@ -240,12 +234,12 @@ def _is_no_network(text: str) -> bool:
     return False
 
 
-def _retain_expected(settings: Settings) -> str | None:
-    """Entries that the service itself still reads must not be moved away."""
+def _retain_expected(settings: Settings) -> str:
+    """The valid values of `retain`, if it is invalid: entries that the service itself still reads
+    must not be moved."""
     hours_min = max(
         RETAIN_HOURS_MIN,
         settings.limits.history_hours,
-        settings.limits.idempotency_hours,
         settings.webhooks.dead_after_hours,
         settings.books.keep_hours,
     )
@@ -253,6 +247,5 @@ def _retain_expected(settings: Settings) -> str | None:
         retain_us = settings.journal.retain_us
     except TimeError:
         return "off, or a duration such as 90d or 72h"
-    if retain_us is not None and retain_us < hours_min * HOUR_US:
-        return f"at least {hours_min:g}h, which the service itself reads"
-    return None
+    is_enough = retain_us is None or retain_us >= hours_min * HOUR_US
+    return "" if is_enough else f"at least {hours_min:g}h, which the service itself reads"

@@ -17,7 +17,7 @@ import msgspec
 from msgspec.structs import replace
 
 from laissez.server.auth import Principal, holder_of
-from laissez.server.beside import Beside, BesideFailed, Damaged
+from laissez.server.beside import Beside, BesideFailed
 from laissez.server.gateway import Gateway
 
 LASTS_S = 12 * 3600
@@ -31,9 +31,6 @@ class SignIn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     digest: bytes
     key: str  # its id
     until: int  # microseconds since 1970
-
-
-_decode = msgspec.json.Decoder(SignIn).decode
 
 
 class SignIns:
@@ -132,17 +129,16 @@ class SignIns:
         for digest, signin in rows:
             connection.execute("DELETE FROM signins WHERE digest = ?", (digest,))
             if signin is not None:
-                body = self._beside.seal(f"signin {digest.hex()}", msgspec.json.encode(signin))
+                body = self._beside.encode(f"signin {digest.hex()}", signin)
                 connection.execute("INSERT INTO signins VALUES (?, ?)", (digest, body))
         self._is_known = True
 
     def _read(self, connection: sqlite3.Connection) -> dict[bytes, SignIn]:
-        found: list[SignIn] = []
-        for digest, body in connection.execute("SELECT digest, body FROM signins"):
-            try:
-                found.append(_decode(self._beside.unseal(f"signin {bytes(digest).hex()}", body)))
-            except (Damaged, msgspec.MsgspecError, TypeError) as error:
-                log.warning("a sign-in could not be read", extra={"reason": str(error)})
+        rows = connection.execute("SELECT hex(digest), body FROM signins")
+        read = [
+            self._beside.decode(f"signin {digest.lower()}", body, SignIn) for digest, body in rows
+        ]
+        found = [one for one in read if one is not None]
         return {one.digest: one for one in sorted(found, key=lambda one: one.until)}
 
 

@@ -1,11 +1,11 @@
-"""Bills of a period: what a tenant was charged within `[since, until)`, exactly.
+"""Bills of a period: a tenant's exact charges within `[since, until)`.
 
-The market has the detail since the books were last closed; older charges lie in statements, which
-are filed with the journal. A period may begin and end anywhere in the open books, and anywhere in
-closed ones that cuts no line of a statement in two: what is inside a line is no longer known.
+The market has the detail since the books were last closed. Older charges are in statements, which
+the journal holds. A period may begin and end anywhere in open books; in closed books it must not
+cut a line of a statement, because the detail of the line is gone.
 
-A statement lies among those of all tenants from the same closing and is checked together with
-them, so reading one takes long. Only those that the period touches are read, one at a time.
+Reading a statement takes long: the journal checks it together with those of all other tenants from
+the same closing. So only those that the period touches are read, one at a time.
 """
 
 from __future__ import annotations
@@ -15,11 +15,9 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-import msgspec
-
 from laissez.exchange.accounts import Account
 from laissez.exchange.exchange import Exchange
-from laissez.exchange.statements import LEASE, Statement, StatementLine, document_name
+from laissez.exchange.statements import HEAD, LEASE, Statement, StatementLine, document_name
 from laissez.journal import JournalDamaged, Reader
 from laissez.market.commands import TIME_MAX_US
 from laissez.server.background import Background
@@ -27,22 +25,16 @@ from laissez.server.billing import LINES_PER_PIECE, Line, Owed, open_lines, rate
 from laissez.server.gateway import Gateway
 from laissez.server.views import reached
 from laissez.units import format_time
-from laissez.wire.ids import lease_id, order_id, tag_of
 from laissez.wire.problems import Code, ProblemError
 
-HEAD_BYTES = 24  # an array of three begins with two times and the length of the third
-ITEMS_PER_STATEMENT = 100  # reading a statement costs about as much as telling this many lines
-# bytes after the first, of long numbers and arrays in MessagePack
-_SIZES = {0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8, 0xDC: 2, 0xDD: 4}
-
-read_statement = msgspec.msgpack.Decoder(Statement).decode
+ITEMS_PER_STATEMENT = 100  # reading a statement costs about as much as sending this many lines
 
 
 # -- statements in the journal
 
 
 class Head(NamedTuple):
-    """How a statement begins, unchecked."""
+    """The beginning of a statement, unchecked."""
 
     seq: int
     since: int
@@ -59,7 +51,7 @@ class FiledStatements:
 
     async def touching(self, tenant: str, since: int | None, until: int | None) -> list[Head]:
         """The statements of a tenant that `[since, until)` touches, and one more on either side,
-        which shows that there are no others."""
+        which proves that there are no others."""
         heads = await asyncio.to_thread(self._heads, tenant)
         first, last = 0, len(heads)
         if since is not None:
@@ -70,11 +62,11 @@ class FiledStatements:
 
     def _heads(self, tenant: str) -> list[Head]:
         with self._gateway.reader() as reader:
-            heads = reader.document_heads(document_name(tenant), HEAD_BYTES)
-        return [head_of(seq, begins) for seq, begins in heads]
+            heads = reader.document_heads(document_name(tenant), HEAD.size)
+        return [Head(seq, *HEAD.unpack(head)) for seq, head in heads]
 
     async def read(self, tenant: str, heads: Sequence[Head]) -> list[Statement]:
-        """All of them, checked."""
+        """Read and check these statements."""
         if not heads:
             return []
         found: list[Statement] = []
@@ -86,34 +78,19 @@ class FiledStatements:
 
 
 def items(heads: Sequence[Head], since: int | None, until: int | None) -> int:
-    """What it costs to read these statements and to tell their lines of a period."""
-    told = [
+    """The cost of reading these statements and of sending their lines of a period."""
+    sent = [
         head.lines
         for head in heads
         if (since is None or since < head.until) and (until is None or head.since < until)
     ]
-    return sum(told) + ITEMS_PER_STATEMENT * len(heads)
-
-
-def head_of(seq: int, begins: bytes) -> Head:
-    since, place = _number(begins, 1)
-    until, place = _number(begins, place)
-    return Head(seq, since, until, _number(begins, place)[0])
-
-
-def _number(begins: bytes, place: int) -> tuple[int, int]:
-    """A number, or the length of an array, and where it ends."""
-    first, begin = begins[place], place + 1
-    if first not in _SIZES:
-        return first & (0x7F if first < 0x80 else 0x0F), begin
-    end = begin + _SIZES[first]
-    return int.from_bytes(begins[begin:end], "big"), end
+    return sum(sent) + ITEMS_PER_STATEMENT * len(heads)
 
 
 def _read(reader: Reader, tenant: str, head: Head) -> Statement:
-    """It must begin as its head did, by which it was chosen."""
+    """Read a statement that was chosen by its head. Both must agree."""
     name = document_name(tenant)
-    statement = read_statement(reader.document(name, head.seq).body)
+    statement = Statement.of(reader.document(name, head.seq).body)
     if (statement.since, statement.until) != (head.since, head.until):
         raise JournalDamaged(
             f"document {name!r} of entry {head.seq}", "read twice, it is not the same"
@@ -125,16 +102,16 @@ def _read(reader: Reader, tenant: str, head: Head) -> Statement:
 
 
 class Joined:
-    """Lines in their order; a lease or fee that goes on from one statement to the next, or into
-    the open books, is one line."""
+    """Lines in order. A lease or fee that continues in the next statement, or in the open books,
+    becomes one line."""
 
     def __init__(self) -> None:
         self.lines: list[Line] = []
-        self._latest: dict[tuple[str, str, str], Line] = {}
+        self._latest: dict[tuple[str, int, str], Line] = {}
 
     def add_all(self, lines: Iterable[Line]) -> None:
         for line in lines:
-            key = (line.kind, line.id, line.scope)
+            key = (line.kind, line.number, line.scope)
             before = self._latest.get(key)
             if before is not None and (line.kind == LEASE or before.end == line.start):
                 before.end = line.end
@@ -166,8 +143,8 @@ def of_period(
     until: int | None,
     at: int,
 ) -> Owed:
-    """What was charged within `[since, until)`, by default from the beginning and until `at`.
-    `closed` holds the lines of statements."""
+    """The charges within `[since, until)`, by default from the beginning and until `at`. `closed`
+    holds the lines of statements."""
     until = reached(exchange, at) if until is None else until
     since = min(account.created_at, until) if since is None else since
     begin = max(since, exchange.closed_before)
@@ -177,35 +154,33 @@ def of_period(
 
 
 async def closed_lines(
-    account: Account,
     statements: Iterable[Statement],
     since: int | None,
     until: int | None,
     pieces: Background,
 ) -> Joined:
-    """The lines of statements within a period; without an end, all that follow."""
+    """The lines of statements within a period, which may have no end."""
     joined = Joined()
-    tag, begin, end = tag_of(account.name), since or 0, TIME_MAX_US if until is None else until
+    begin, end = since or 0, TIME_MAX_US if until is None else until
     for statement in statements:
         async for part in pieces.parts(statement.lines, LINES_PER_PIECE):
-            joined.add_all(_within(tag, statement, part, begin, end))
+            joined.add_all(_within(statement, part, begin, end))
     return joined
 
 
 def _within(
-    tag: str, statement: Statement, lines: Iterable[StatementLine], since: int, until: int
+    statement: Statement, lines: Iterable[StatementLine], since: int, until: int
 ) -> Iterator[Line]:
     for line in lines:
         if line.end <= since or line.start >= until:
             continue
         if line.start < since or until < line.end:
             raise _cut(statement, since if line.start < since else until)
-        id = lease_id(tag, line.number) if line.kind == LEASE else order_id(tag, line.number)
-        yield Line(line.kind, id, line.scope, line.start, line.end, int(line.charge))
+        yield Line(line.kind, line.number, line.scope, line.start, line.end, int(line.charge))
 
 
 def _cut(statement: Statement, found: int) -> ProblemError:
-    """Names the nearest times before and after that cut no line of the statement."""
+    """A refusal that names the nearest times before and after that cut no line."""
     first = min(line.start for line in statement.lines)
     between = (
         f"expected no time between {format_time(first)} and {format_time(statement.until)}, which"

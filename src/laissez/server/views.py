@@ -1,17 +1,18 @@
-"""The exchange as its callers see it: pure functions from its state to what the wire carries.
+"""Views of the exchange: pure functions from its state to the responses of the API.
 
-The market's own time is that of its latest command. Between two commands only charges go on, at
-constant rates, until the next hold ends. So the state at a later moment is computed here, exactly,
-without a command that lets time pass.
+The market's own time is that of its latest command. Between two commands only charges continue, at
+constant rates, until the next hold ends. So these functions compute the exact state at a later
+moment without a command.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from laissez.exchange.accounts import Account, KeyRecord
+from laissez.exchange.accounts import Account
 from laissez.exchange.commands import OPERATOR
 from laissez.exchange.exchange import Exchange
+from laissez.exchange.keys import KeyRecord
 from laissez.market.answers import LeaseView, OrderView
 from laissez.market.answers import PriceSegment as Piece
 from laissez.market.errors import UnknownScope
@@ -23,15 +24,15 @@ from laissez.wire.problems import ProblemError
 from laissez.wire.rendering import caps_text, in_force, optional_price, optional_time, price
 from laissez.wire.views import Instance, Key, Lease, Order, PriceSegment, Quote, Tenant
 
-SHOWN_MAX = 200  # characters of a caller's text that a problem repeats
+SHOWN_MAX = 200  # characters of a caller's text that an error repeats
 
 
 # -- time
 
 
 def reached(exchange: Exchange, at: int | None) -> int:
-    """Until when charges are known: `at`, unless a hold that the market has not ended yet ends
-    before it. None is the market's own time."""
+    """The latest time up to `at` for which charges are known: a hold may end before. None is the
+    market's own time."""
     market = exchange.market
     if at is None or at <= market.now:
         return market.now
@@ -43,8 +44,8 @@ def reached(exchange: Exchange, at: int | None) -> int:
 
 
 def order_views(exchange: Exchange, account: Account, named: bool = False) -> Iterator[Order]:
-    """The open orders of a tenant, oldest first; `named` adds the tenant, for the operator. Each is
-    rendered when it is asked for."""
+    """The open orders of a tenant, oldest first, rendered one by one as they are needed. `named`
+    adds the tenant's name, for the operator."""
     return (_order(account, view, named) for view in exchange.market.orders(account.name))
 
 
@@ -69,8 +70,8 @@ def _order(account: Account, view: OrderView, named: bool) -> Order:
 def lease_views(
     exchange: Exchange, account: Account, at: int | None = None, named: bool = False
 ) -> Iterator[Lease]:
-    """The live leases of a tenant, oldest first, with what they cost until `at` (the market's own
-    time if None)."""
+    """The live leases of a tenant, oldest first, with their cost until `at` (the market's own time
+    if None)."""
     passed = reached(exchange, at) - exchange.market.now
     return (_lease(exchange, view, passed, named) for view in exchange.market.leases(account.name))
 
@@ -78,8 +79,7 @@ def lease_views(
 def lease_view(
     exchange: Exchange, lease: LeaseView, at: int | None = None, named: bool = False
 ) -> Lease | None:
-    """A lease as it is at that time, which may have passed since it was looked up; None if it has
-    ended."""
+    """The present state of a lease that was found earlier; None if it has ended since."""
     view = exchange.market.lease(lease.tenant, lease.lease)
     if view is None or view.end is not None:
         return None
@@ -87,7 +87,7 @@ def lease_view(
 
 
 def _lease(exchange: Exchange, view: LeaseView, passed: int, named: bool) -> Lease:
-    """A lease `passed` microseconds after the market's own time."""
+    """The state of a lease `passed` microseconds after the market's own time."""
     tag = tag_of(view.tenant)
     return Lease(
         lease_id(tag, view.lease),
@@ -104,8 +104,8 @@ def _lease(exchange: Exchange, view: LeaseView, passed: int, named: bool) -> Lea
 
 
 def price_pieces(exchange: Exchange, lease: LeaseView, at: int) -> list[Piece]:
-    """What a lease was charged until `at`: the newest pieces, and all before them as one without a
-    rate. The rate has not changed since the market's last command."""
+    """The charges of a lease until `at`: the newest pieces, and everything before them as one piece
+    without a rate. The rate is constant after the market's latest command."""
     market, until = exchange.market, reached(exchange, at)
     pieces = list(market.price_history(lease.tenant, lease.lease, PRICE_PIECES_MAX - 1))
     if lease.end is None and until > market.now:
@@ -126,8 +126,8 @@ def price_segment(piece: Piece) -> PriceSegment:
 
 
 def instance_views(exchange: Exchange, account: Account, named: bool = False) -> Iterator[Instance]:
-    """Pending and running instances, oldest request first. Each is rendered when it is asked
-    for."""
+    """Pending and running instances, oldest request first, rendered one by one as they are
+    needed."""
     market = exchange.market
     found: list[OrderView | LeaseView] = [
         *market.orders(account.name),
@@ -143,7 +143,7 @@ def instance_views(exchange: Exchange, account: Account, named: bool = False) ->
 def instance_view(
     exchange: Exchange, account: Account, order: int, named: bool = False
 ) -> Instance | None:
-    """The instance of an order; one that stopped as long as the books know it."""
+    """The instance of an order. A stopped one is known until the books close."""
     lease = lease_of_order(exchange, account, order)
     if lease is not None:
         return _won(lease, named)
@@ -152,7 +152,7 @@ def instance_view(
 
 
 def lease_of_order(exchange: Exchange, account: Account, order: int) -> LeaseView | None:
-    """The lease that an order won, if the books know one."""
+    """The lease that an order won, if the open books have one."""
     number = exchange.market.lease_won(account.name, order)
     return None if number is None else exchange.market.lease(account.name, number)
 
@@ -173,7 +173,7 @@ def _pending(view: OrderView, named: bool) -> Instance:
 
 
 def _won(view: LeaseView, named: bool) -> Instance:
-    """Running, or stopped when its lease ended."""
+    """An instance that has a lease: running, or stopped when the lease ended."""
     tag, runs = tag_of(view.tenant), view.end is None
     return Instance(
         instance_of_order(order_id(tag, view.order)),
@@ -189,17 +189,17 @@ def _won(view: LeaseView, named: bool) -> Instance:
 
 
 def own_number(id: str) -> int:
-    """The number at the end of a tenant's own id of an order, lease or instance: newer ones are
-    higher."""
-    return int(id[12:])  # a prefix of four characters, a tag of eight
+    """The number in the id of an order, lease or instance. A tenant's newer ones have higher
+    numbers."""
+    return int(id[12:])  # after a prefix of four characters and a tag of eight
 
 
 # -- prices
 
 
 def quote_view(exchange: Exchange, holder: str | None, scope: str, at: int) -> Quote:
-    """What wins a leaf of the scope now. A scope outside the asker's pricing domain is answered
-    exactly like one that does not exist."""
+    """The lowest price that wins a leaf of the scope now. A scope outside the holder's pricing
+    domain gets the same answer as one that does not exist."""
     try:
         quoted = exchange.market.quote(None if holder == OPERATOR else holder, scope)
     except UnknownScope:
@@ -245,5 +245,5 @@ def key_view(record: KeyRecord) -> Key:
 
 
 def keys_of(exchange: Exchange, holder: str) -> Iterator[KeyRecord]:
-    """Oldest first."""
+    """The keys of a holder, oldest first."""
     return (record for record in exchange.keys.values() if record.holder == holder)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from laissez.wire.views import Controls
+from laissez.wire.views import Controls, Resource
 
 
 class Bid(msgspec.Struct, frozen=True):
@@ -72,16 +72,9 @@ class RateHistory(msgspec.Struct, frozen=True):
     segments: tuple[RatePiece, ...]
 
 
-class LevelRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A leaf. `owner` is `null` if it is idle, `rate` is its price, `limit` is its owner's (`null`
-    if none), and `floor` is the floor in force."""
-
-    leaf: str
-    online: bool
-    owner: str | None
-    rate: str
-    limit: str | None
-    floor: str
+class LevelRow(Resource, frozen=True, array_like=True, gc=False):
+    """A leaf as a row. `owner` is `null` if it is idle, `rate` is its price, `limit` is its owner's
+    (`null` if none), and `floor` is the floor in force."""
 
 
 class Levels(msgspec.Struct, frozen=True):

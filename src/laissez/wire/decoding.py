@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from laissez.exchange import commands
 from laissez.exchange.caps import PER_HOUR_MAX
@@ -27,7 +27,7 @@ from laissez.wire.problems import Code, ProblemError
 from laissez.wire.texts import EXPECTED_RATE, no_lease, no_order, no_webhook
 
 # The length of the longest path. Refused names are stored too, so they must be bounded.
-NAME_MAX = DEPTH_MAX * (NODE_NAME_MAX + 1)
+NAME_MAX: Final = DEPTH_MAX * (NODE_NAME_MAX + 1)
 
 ACTIONS = {action.name.lower(): action for action in Action}
 
@@ -185,9 +185,9 @@ def read_band(band: wire.BandSetting | None, field: str) -> to_market.Band | Non
     return to_market.Band(read_fraction(band.fraction, f"{field}.fraction"), interval)
 
 
-def read_controls(asked: wire.SetControls | wire.ControlsBody, node: str) -> to_market.SetControls:
+def read_controls(asked: wire.SetControls) -> to_market.SetControls:
     return to_market.SetControls(
-        node,
+        asked.node,
         read_band(asked.rise, "rise"),
         read_band(asked.fall, "fall"),
         read_duration(asked.hold_s, "hold_s"),
@@ -195,7 +195,7 @@ def read_controls(asked: wire.SetControls | wire.ControlsBody, node: str) -> to_
     )
 
 
-COMMANDS: dict[type, Callable[[str, Any], commands.Command]] = {
+COMMANDS: Final[dict[type, Callable[[str, Any], commands.Command]]] = {
     wire.PlaceOrder: lambda holder, asked: to_market.PlaceOrder(
         holder, read_alternatives(asked.alternatives)
     ),
@@ -216,18 +216,22 @@ COMMANDS: dict[type, Callable[[str, Any], commands.Command]] = {
     wire.SetFloor: lambda _, asked: to_market.SetFloor(
         asked.node, None if asked.price is None else read_price(asked.price, "price")
     ),
-    wire.SetControls: lambda _, asked: read_controls(asked, asked.node),
+    wire.SetControls: lambda _, asked: read_controls(asked),
     wire.TakeOffline: lambda _, asked: to_market.TakeOffline(asked.leaf),
     wire.BringOnline: lambda _, asked: to_market.BringOnline(asked.leaf),
+    wire.CreateTenant: lambda _, asked: commands.CreateTenant(asked.name, read_caps(asked.caps)),
+    wire.SetCaps: lambda _, asked: commands.SetCaps(asked.name, read_caps(asked.caps)),
 }
 
 TENANT_COMMANDS = frozenset(
     {wire.PlaceOrder, wire.AmendOrder, wire.CancelOrder, wire.SetLimit, wire.Relinquish}
 )
-SCOPE_OF = {kind: "trade" if kind in TENANT_COMMANDS else "operate" for kind in COMMANDS}
+SCOPE_OF: Final = {kind: "trade" if kind in TENANT_COMMANDS else "operate" for kind in COMMANDS}
 
 
-def read_command(holder: str, asked: wire.TenantCommand | wire.OperatorCommand) -> commands.Command:
+def read_command(
+    holder: str, asked: wire.TenantCommand | wire.OperatorCommand | wire.CreateTenant | wire.SetCaps
+) -> commands.Command:
     return COMMANDS[type(asked)](holder, asked)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from laissez.wire.requests import OperatorCommand
+from laissez.wire.views import MarketSummary
 
 
 class Preview(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -126,17 +127,10 @@ class Spending(msgspec.Struct, frozen=True):
     budget: Budget | None
 
 
-class MarketSample(msgspec.Struct, frozen=True):
+class MarketSample(MarketSummary, frozen=True):
     """The market at `at`. `transfers`, `started` and `ended` count leases since the previous
     sample."""
 
-    at: str
-    revenue: str
-    rate_now: str
-    leaves: int
-    online: int
-    leased: int
-    open_orders: int
     transfers: int
     started: int
     ended: int

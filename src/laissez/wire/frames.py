@@ -24,7 +24,7 @@ Frame: TypeAlias = SessionMessage | list[SessionMessage]
 class FrameCodec:
     name: str
     text: bool  # frames are text, not binary
-    encode: Callable[[Any], bytes]
+    encode: Callable[[Any], bytes]  # of a message, or of a list of them
     _decode: Callable[[bytes], Any]
     _decode_ids: Callable[[bytes], Any]
     _reject_duplicate_keys: Callable[[bytes, object], None]
@@ -58,10 +58,6 @@ class FrameCodec:
             return None
         return [one.id for one in read] if type(read) is list else [read.id]
 
-    def join(self, messages: list[bytes]) -> bytes:
-        """The payload of one frame with all messages."""
-        raise NotImplementedError
-
 
 class JsonFrames(FrameCodec):
     name = "JSON"
@@ -73,9 +69,6 @@ class JsonFrames(FrameCodec):
         self._decode_ids = msgspec.json.Decoder(_MessageId | list[_MessageId]).decode
         self._reject_duplicate_keys = duplicate_keys.check_json
 
-    def join(self, messages: list[bytes]) -> bytes:
-        return messages[0] if len(messages) == 1 else b"[" + b",".join(messages) + b"]"
-
 
 class MsgpackFrames(FrameCodec):
     name = "MessagePack"
@@ -86,13 +79,6 @@ class MsgpackFrames(FrameCodec):
         self._decode = msgspec.msgpack.Decoder(Frame).decode
         self._decode_ids = msgspec.msgpack.Decoder(_MessageId | list[_MessageId]).decode
         self._reject_duplicate_keys = duplicate_keys.check_packed
-
-    def join(self, messages: list[bytes]) -> bytes:
-        return (
-            messages[0]
-            if len(messages) == 1
-            else b"\xdd" + len(messages).to_bytes(4, "big") + b"".join(messages)
-        )
 
 
 FRAME_CODECS: dict[str, FrameCodec] = {session.JSON: JsonFrames(), session.MSGPACK: MsgpackFrames()}

@@ -7,6 +7,8 @@ must look, and answer, exactly like an id that never existed.
 
 from __future__ import annotations
 
+from typing import Final
+
 from laissez.exchange.names import tag_of
 from laissez.exchange.webhooks import WebhookRecord
 
@@ -25,13 +27,13 @@ __all__ = [
     "webhook_name",
 ]
 
-ORDER = "ord_"
-LEASE = "lse_"
+ORDER: Final = "ord_"
+LEASE: Final = "lse_"
 # An instance keeps the id of its order, with another prefix.
-INSTANCE = "ins_"
-KEY = "key_"
-WEBHOOK = "whk_"
-DIGITS_MAX = 18  # more do not fit 64 bits
+INSTANCE: Final = "ins_"
+KEY: Final = "key_"
+WEBHOOK: Final = "whk_"
+DIGITS_MAX: Final = 18  # more do not fit 64 bits
 
 
 def order_id(tag: str, number: int) -> str:
@@ -52,12 +54,13 @@ def webhook_name(record: WebhookRecord) -> str:
 
 def number_of(prefix: str, tag: str, id: str) -> int | None:
     """The number in an id of this holder; None if it is another holder's, or not an id at all."""
-    digits = id[len(prefix) + len(tag) :]
-    if not id.startswith(prefix + tag) or not 1 <= len(digits) <= DIGITS_MAX:
+    start = prefix + tag
+    if not id.startswith(start):
         return None
-    if not digits.isdecimal() or not digits.isascii() or digits[0] == "0":
-        return None
-    return int(digits)
+    digits = id[len(start) :]
+    # Numbers have no leading zeros: each has one id only.
+    is_number = digits.isdecimal() and digits.isascii() and digits[0] != "0"
+    return int(digits) if is_number and len(digits) <= DIGITS_MAX else None
 
 
 def instance_of_order(order: str) -> str:

@@ -172,6 +172,11 @@ class CreateTenant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     caps: Caps = Caps()
 
 
+class SetCaps(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    name: str
+    caps: Caps
+
+
 class IssueKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A key for the tenant. Two keys of one `name` may be live at once, so that you can replace a
     key without downtime."""
@@ -187,36 +192,3 @@ class SignIn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def __repr__(self) -> str:
         return "SignIn(key=...)"  # keys must not reach logs
-
-
-class OrderBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Places or amends an order."""
-
-    alternatives: tuple[Alternative, ...]
-
-
-class LimitBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`limit: null` keeps the lease at any price."""
-
-    limit: str | None
-
-
-class FloorBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    price: str
-
-
-class ControlsBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Replaces all controls set at the node. Omitted controls are inherited."""
-
-    rise: BandSetting | None = None
-    fall: BandSetting | None = None
-    hold_s: float | None = None
-    flash_s: float | None = None
-
-
-class ResourceBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    online: bool
-
-
-class CapsBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    caps: Caps

@@ -11,7 +11,6 @@ from typing import TypeAlias
 import msgspec
 
 from laissez.wire.events import Notice, Numbered
-from laissez.wire.limits import BATCH_BYTES_MAX, BATCH_COMMANDS_MAX
 from laissez.wire.views import Lease, Order, Quote
 
 JSON = "laissez.v1.json"
@@ -34,15 +33,15 @@ class _Sent(
 
 class Welcome(_Sent, frozen=True, tag="welcome"):
     """The session's events start at number `n + 1`. `frame_messages_max` and `frame_bytes_max`
-    limit the frames that you send; they are omitted if they have their defaults."""
+    limit the frames that you send; they are omitted if they are the usual ones."""
 
     holder: str
     n: int
     server: str
     heartbeat_s: float
     dead_after_s: float
-    frame_messages_max: int = BATCH_COMMANDS_MAX
-    frame_bytes_max: int = BATCH_BYTES_MAX
+    frame_messages_max: int | None = None
+    frame_bytes_max: int | None = None
 
 
 class Reply(_Sent, frozen=True, tag="reply"):

@@ -17,7 +17,7 @@ from laissez.market.commands import TIME_MAX_US
 from laissez.market.reasons import Reason
 from laissez.units import MICRO_PER_DOLLAR, format_amount, format_price, format_time
 from laissez.wire.ids import lease_id, order_id, tag_of, webhook_id
-from laissez.wire.problems import Code, ProblemError
+from laissez.wire.problems import ProblemError
 
 NO_BUDGET = "no budget is set"
 EXPECTED_RATE = (
@@ -25,37 +25,9 @@ EXPECTED_RATE = (
     ' such as "40"'
 )
 
-# Reasons that are not codes of the API themselves.
-_CODES: dict[AnyReason, str] = {
-    Denial.NO_BUDGET: Code.NOT_FOUND,
-    Denial.AMOUNT_OUT_OF_RANGE: Code.BAD_REQUEST,
-    Denial.BUDGET_BELOW_FEES: Code.BUDGET_SPENT,
-    Denial.BUDGET_BLOCKS_ORDERS: Code.BUDGET_SPENT,
-    Denial.BUDGET_BLOCKS_LIMITS: Code.BUDGET_SPENT,
-    Denial.FEES_ABOVE_BUDGET: Code.BUDGET_SPENT,
-    Denial.RATE_CAP: Code.CAP_EXCEEDED,
-    Denial.WORST_RATE_CAP: Code.CAP_EXCEEDED,
-    Denial.OPEN_ORDERS_CAP: Reason.TOO_MANY_ORDERS,
-    Denial.SPENDING_CAP_INVALID: Code.BAD_REQUEST,
-    Denial.CAP_INVALID: Code.BAD_REQUEST,
-    Denial.TENANT_NAME_INVALID: Reason.TENANT_INVALID,
-    Denial.TENANT_TAG_TAKEN: Reason.TENANT_INVALID,
-    Denial.TENANT_EXISTS: Code.CONFLICT,
-    Denial.TENANT_UNKNOWN: Code.NOT_FOUND,
-    Denial.KEY_SCOPES_INVALID: Code.BAD_REQUEST,
-    Denial.KEY_NAME_INVALID: Code.BAD_REQUEST,
-    Denial.TOO_MANY_KEYS: Code.TOO_MANY_KEYS,
-    Denial.TOO_MANY_KEY_NAMES: Code.TOO_MANY_KEYS,
-    Denial.KEY_UNKNOWN: Code.NOT_FOUND,
-    Denial.LAST_OPERATOR_KEY: Code.CONFLICT,
-    Denial.TOO_MANY_WEBHOOKS: Code.TOO_MANY_WEBHOOKS,
-    Denial.WEBHOOK_UNKNOWN: Code.NOT_FOUND,
-    Denial.WEBHOOK_SECRET_FRESH: Code.CONFLICT,
-    Denial.EVENT_NUMBER_INVALID: Code.BAD_REQUEST,
-    Denial.CLOSING_TIME_INVALID: Reason.BOOKS_CLOSED,
-}
-
-_TEMPLATES: dict[AnyReason, str] = {
+# The English for each reason. A template may name the subject and the numbers: `{0}`, in dollars
+# per hour `{price0}`, in dollars `{amount0}`. A function explains what no template can.
+_WORDS: dict[AnyReason, str | Callable[[Refusal, str], str]] = {
     Reason.MALFORMED: (
         "{subject} has the wrong type: expected whole numbers of at most 62 bits for prices, times"
         " and ids, and text for names"
@@ -140,22 +112,6 @@ _TEMPLATES: dict[AnyReason, str] = {
     Denial.EVENT_NUMBER_INVALID: (
         "{subject}: expected the number of an event from 0 to {1}, your latest, found {0}"
     ),
-}
-
-
-def _closing_time(refusal: Refusal, holder: str) -> str:
-    found, closed = _whole(refusal.numbers[0]), _whole(refusal.numbers[1])
-    shown = format_time(found) if 0 <= found <= TIME_MAX_US else str(found)
-    return f"expected a time from {format_time(closed)} until now, found {shown}"
-
-
-def _whole(number: int | None) -> int:
-    assert number is not None
-    return number
-
-
-# Refusals that a template cannot express.
-_EXPLAIN: dict[AnyReason, Callable[[Refusal, str], str]] = {
     Reason.NOT_YOUR_ORDER: lambda refusal, holder: no_order(
         order_id(tag_of(holder), int(refusal.subject))
     ),
@@ -163,13 +119,19 @@ _EXPLAIN: dict[AnyReason, Callable[[Refusal, str], str]] = {
         lease_id(tag_of(holder), int(refusal.subject))
     ),
     Denial.WEBHOOK_UNKNOWN: lambda refusal, holder: no_webhook(
-        webhook_id(tag_of(holder), _whole(refusal.numbers[0]))
+        webhook_id(tag_of(holder), refusal.numbers[0] or 0)
     ),
-    Denial.KEY_SCOPES_INVALID: lambda refusal, holder: (
+    Denial.KEY_SCOPES_INVALID: lambda refusal, _: (
         f"scopes: expected one or more of {', '.join(scopes_of(refusal.subject))}"
     ),
-    Denial.CLOSING_TIME_INVALID: _closing_time,
+    Denial.CLOSING_TIME_INVALID: lambda refusal, _: _closing_time(*refusal.numbers),
 }
+
+
+def _closing_time(found: int | None, closed: int | None) -> str:
+    assert found is not None and closed is not None
+    shown = format_time(found) if 0 <= found <= TIME_MAX_US else str(found)
+    return f"expected a time from {format_time(closed)} until now, found {shown}"
 
 
 def no_order(id: str) -> str:
@@ -186,25 +148,24 @@ def no_webhook(id: str) -> str:
 
 def explain(refusal: Refusal, holder: str) -> str:
     """Explain a refusal to the holder that sent the command, in one sentence."""
-    write = _EXPLAIN.get(refusal.reason)
-    if write is not None:
-        return write(refusal, holder)
-    words: dict[str, object] = {"subject": refusal.subject}
+    words = _WORDS[refusal.reason]
+    if callable(words):
+        return words(refusal, holder)
+    named: dict[str, str] = {"subject": refusal.subject}
     for place, number in enumerate(refusal.numbers):
         if number is not None:
-            words |= {
-                f"price{place}": format_price(number),
-                f"amount{place}": format_amount(number),
-            }
-    return _TEMPLATES[refusal.reason].format(*refusal.numbers, **words)
+            named[f"price{place}"] = format_price(number)
+            named[f"amount{place}"] = format_amount(number)
+    return words.format(*refusal.numbers, **named)
 
 
-def code_of(refusal: Refusal) -> str:
-    return _CODES.get(refusal.reason, refusal.reason)
+def code_of(reason: AnyReason) -> str:
+    """The error code of the API."""
+    return reason.code if isinstance(reason, Denial) else reason
 
 
 def problem_of(refusal: Refusal, holder: str) -> ProblemError:
-    return ProblemError(code_of(refusal), explain(refusal, holder))
+    return ProblemError(code_of(refusal.reason), explain(refusal, holder))
 
 
 def command_name(command: Command) -> str:

@@ -176,8 +176,8 @@ class Resource(msgspec.Struct, frozen=True):
     online: bool
     owner: str | None
     rate: str
-    floor: str
     limit: str | None
+    floor: str
 
 
 class Floor(msgspec.Struct, frozen=True):

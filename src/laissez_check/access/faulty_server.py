@@ -9,23 +9,26 @@ from __future__ import annotations
 import logging
 import runpy
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from msgspec.structs import replace
 from prometheus_client.core import GaugeMetricFamily, Metric
 
+from laissez.exchange.commands import Command
+from laissez.exchange.events import Applied
 from laissez.exchange.exchange import Exchange
 from laissez.market.reasons import Reason
+from laissez.server.auth import Principal
 from laissez.server.gateway import Gateway
-from laissez.server.http import app, orders, webhooks
-from laissez.server.http import request as incoming
-from laissez.server.http.response import Headers
+from laissez.server.http import app, endpoint, webhooks
+from laissez.server.http.messages import Request
 from laissez.server.metrics import Metrics
-from laissez.wire import decoding
+from laissez.wire.decoding import COMMANDS
 from laissez.wire.ids import ORDER, number_of, tag_of
 from laissez.wire.problems import ProblemError
 from laissez.wire.rendering import price
+from laissez.wire.requests import AmendOrder, CancelOrder
 from laissez_check.started_server import Entry
 
 ENTRY = Entry(("-m", "laissez_check.access.faulty_server"))
@@ -34,7 +37,7 @@ ENTRY = Entry(("-m", "laissez_check.access.faulty_server"))
 def open_to_tenants() -> None:
     """An operation of the operator's is marked as anybody's."""
     app.OPERATIONS = tuple(  # type: ignore[attr-defined]
-        replace(one, of_operator=False) if one.name == "getMarket" else one
+        replace(one, scopes=("read",)) if one.name == "getMarket" else one
         for one in app.OPERATIONS  # type: ignore[attr-defined]
     )
 
@@ -42,14 +45,14 @@ def open_to_tenants() -> None:
 def curious() -> None:
     """An order that is somebody else's is refused in other words than one that never was, and with
     its price."""
-    begin, read = Gateway.__init__, decoding.read_order
+    begin = Gateway.__init__
     served: list[Exchange] = []
 
     def note(self: Gateway, exchange: Exchange, *more: Any, **named: Any) -> None:
         served.append(exchange)
         begin(self, exchange, *more, **named)
 
-    def told(holder: str, id: str) -> int:
+    def tell(holder: str, id: str) -> None:
         for name in served[-1].accounts:
             number = number_of(ORDER, tag_of(name), id)
             order = None if number is None else served[-1].market.order(name, number)
@@ -59,32 +62,37 @@ def curious() -> None:
                     Reason.NOT_YOUR_ORDER,
                     f"the order {id!r} is not yours: somebody asks at {limits}",
                 )
-        return read(holder, id)
+
+    def told(read: Callable[[str, Any], Command]) -> Callable[[str, Any], Command]:
+        def read_and_tell(holder: str, asked: AmendOrder | CancelOrder) -> Command:
+            tell(holder, asked.order)
+            return read(holder, asked)
+
+        return read_and_tell
 
     Gateway.__init__ = note  # type: ignore[method-assign]
-    decoding.read_order = orders.read_order = told  # type: ignore[attr-defined]
+    for kind in (AmendOrder, CancelOrder):
+        COMMANDS[kind] = told(COMMANDS[kind])
 
 
 def chatty() -> None:
     """Requests are logged with their headers."""
-    read = incoming.read_headers
+    authenticated = endpoint.authenticated
 
-    def logged(sent: Headers) -> dict[bytes, bytes]:
-        headers = read(sent)
-        logging.getLogger("laissez.http").debug("a request: %s", headers)
-        return headers
+    def logged(site: app.Site, request: Request, changes: bool) -> Principal | None:
+        logging.getLogger("laissez.http").debug("a request: %s", request.headers)
+        return authenticated(site, request, changes)
 
-    incoming.read_headers = logged
+    endpoint.authenticated = logged
 
 
 def detailed() -> None:
     """Commands are logged as they are, and there is a figure of every lease."""
-    durable, collect = Metrics.durable, Metrics.collect
+    enter, collect = endpoint.Call.enter, Metrics.collect
 
-    def logged(self: Metrics, entered: Any, waited_s: float) -> None:
-        durable(self, entered, waited_s)
-        for one in entered:
-            logging.getLogger("laissez.gateway").debug("applied: %s", one.request.command)
+    def logged(self: endpoint.Call, command: Command, body: bytes = b"") -> Applied:
+        logging.getLogger("laissez.gateway").debug("applied: %s", command)
+        return enter(self, command, body)
 
     def collected(self: Metrics) -> Iterable[Metric]:
         yield from collect(self)
@@ -95,7 +103,7 @@ def detailed() -> None:
             family.add_metric((leaf,), (lease.limit if lease is not None else None) or 0)
         yield family
 
-    Metrics.durable = logged  # type: ignore[method-assign]
+    endpoint.Call.enter = logged  # type: ignore[method-assign]
     Metrics.collect = collected  # type: ignore[method-assign]
 
 

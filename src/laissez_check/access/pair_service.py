@@ -4,10 +4,8 @@ by hand."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from pathlib import Path
 from random import Random
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -20,14 +18,12 @@ from laissez.server.clock import Clock
 from laissez.server.data_folder import create, open_folder
 from laissez.server.gateway import Gateway
 from laissez.server.http.app import App, make_app
-from laissez.server.maintenance import notify_rates
 from laissez.server.rate_limits import StreamQuota
+from laissez.server.rates import notify_rates
 from laissez.server.settings import Limits, Settings
 from laissez.server.settings import Webhooks as WebhookSettings
 from laissez.server.webhooks.addresses import Target
 from laissez.server.webhooks.dispatcher import Webhooks
-from laissez.server.websocket.connection import SELF
-from laissez.server.websocket.session import Session
 from laissez.server.websocket.sessions import Sessions
 from laissez.units import parse_time
 from laissez_check.access.pairs import ME, Pair
@@ -57,7 +53,6 @@ class Service:
             self._clock(),
             LIMITS,
             self._opened.event_log,
-            self._opened.idempotency_keys,
         )
         places = StreamQuota()
         self.sessions = Sessions(self.gateway, places)
@@ -161,53 +156,3 @@ class Service:
     def close(self) -> None:
         self.gateway.close()
         self._opened.journal.close()
-
-
-class Wire:
-    """The tenant's end of one session: keeps what is said to it."""
-
-    is_full = is_gone = False
-
-    def __init__(self, heard: Callable[[bytes], None]) -> None:
-        self._heard = heard
-        self.session: Session | None = None
-
-    def write(self, payload: bytes, text: bool) -> None:
-        self._heard(payload)
-
-    def attach(self, session: Session) -> None:
-        self.session = session
-
-    def rest(self, seconds: float) -> None:
-        """It goes on as it likes: what it sends is not read over a connection here."""
-
-    def hang_up(self, code: int, reason: str) -> None:
-        self._heard(b"hung up %d %b" % (code, reason.encode()))
-
-    async def converse(self, sessions: Sessions, secret: str, hello: str) -> None:
-        """Until it is cancelled."""
-        coming: list[dict[str, Any]] = [
-            {"type": "websocket.connect"},
-            {"type": "websocket.receive", "text": hello},
-        ]
-
-        async def receive() -> dict[str, Any]:
-            if coming:
-                return coming.pop(0)
-            await asyncio.Event().wait()
-            raise AssertionError("never")
-
-        async def send(message: Any) -> None:
-            self._heard(repr(message).encode())
-
-        headers = [(b"authorization", f"Bearer {secret}".encode())]
-        await sessions.serve(
-            {
-                "type": "websocket",
-                "subprotocols": ["laissez.v1.json"],
-                "headers": headers,
-                SELF: self,
-            },
-            receive,
-            send,
-        )

@@ -14,6 +14,7 @@ import msgspec
 from laissez.market.commands import AmendOrder, CancelOrder, Relinquish, SetLimit
 from laissez.market.market import Market
 from laissez.server.http.app import App
+from laissez.wire.frames import FRAME_CODECS
 from laissez.wire.ids import (
     LEASE,
     instance_of_order,
@@ -24,10 +25,11 @@ from laissez.wire.ids import (
     webhook_id,
 )
 from laissez.wire.rendering import price
+from laissez.wire.session import JSON
 from laissez_check.access.pair_asides import Asides
-from laissez_check.access.pair_service import ELSEWHERE, Service, Wire
+from laissez_check.access.pair_service import ELSEWHERE, Service
 from laissez_check.access.pairs import ME, Ask, Pair
-from laissez_check.in_process import Exchange, head_of
+from laissez_check.in_process import Exchange, Wire, head_of
 
 READS_PER_MOMENT = 3
 HIDDEN_PER_WORLD = 3  # at most, of what others do beside the market
@@ -89,15 +91,14 @@ class Tenant:
         self._hidden = Random(pair.seed * 2 + side)  # another in each
         self._said: list[bytes] = []
         self._streamed: list[bytes] = []
-        self._wire = Wire(self._heard)
+        self._wire = Wire(self._heard, secret)
         self._asides = Asides(service, pair.seed, self._ask)
         self._ids = 0
         self._known: list[str] = []
 
     async def live(self) -> list[bytes]:
-        hello = json.dumps({"type": "hello", "id": "h"})
         tasks = [
-            asyncio.create_task(self._wire.converse(self._service.sessions, self._secret, hello)),
+            asyncio.create_task(self._open(self._wire, {"type": "hello", "id": "h"})),
             asyncio.create_task(self._follow()),
         ]
         await self._service.settle()
@@ -130,15 +131,13 @@ class Tenant:
 
     async def _come_back(self) -> asyncio.Task[None]:
         """In another session, which is told all that is still kept, until it has caught up."""
-        wire, gateway = Wire(self._heard), self._service.gateway
-        hello = json.dumps(
-            {
-                "type": "hello",
-                "id": "again",
-                "resume_after": gateway.event_log.gone_until(ME, gateway.latest(ME)),
-            }
-        )
-        task = asyncio.create_task(wire.converse(self._service.sessions, self._secret, hello))
+        wire, gateway = Wire(self._heard, self._secret), self._service.gateway
+        hello = {
+            "type": "hello",
+            "id": "again",
+            "resume_after": gateway.event_log.gone_until(ME, gateway.latest(ME)),
+        }
+        task = asyncio.create_task(self._open(wire, hello))
         for _ in range(TURNS_MAX):
             if wire.session is not None or task.done():
                 break
@@ -147,6 +146,15 @@ class Tenant:
             raise AssertionError("a session never caught up")
         await self._service.settle()
         return task
+
+    async def _open(self, wire: Wire, hello: dict[str, Any]) -> None:
+        """A session, until it is cancelled."""
+        await self._service.sessions.open(wire, FRAME_CODECS[JSON], json.dumps(hello).encode())
+        try:
+            await asyncio.Event().wait()
+        finally:
+            if wire.session is not None:
+                wire.session.lost()
 
     @property
     def _market(self) -> Market:
@@ -186,7 +194,7 @@ class Tenant:
         message = self._message(ask)
         self._ids += 1
         if ask.in_session and self._wire.session is not None:
-            self._wire.session.receive(json.dumps({**message, "id": f"s{self._ids}"}))
+            self._wire.session.receive(json.dumps({**message, "id": f"s{self._ids}"}).encode())
             return
         way = self._way(message, self._draw.random())
         for _ in range(self._draw.choice((1, 1, 2))):  # now and then once more, under the same id
@@ -308,7 +316,7 @@ class Tenant:
         asked += [{"type": "orders"}, {"type": "leases"}, {"type": "ping"}]
         session.beat()
         session.receive(
-            json.dumps([{**one, "id": f"q{number}"} for number, one in enumerate(asked)])
+            json.dumps([{**one, "id": f"q{number}"} for number, one in enumerate(asked)]).encode()
         )
 
     async def _ask(

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from struct import Struct
 from typing import Any
 
 import msgspec
@@ -22,6 +23,7 @@ from laissez_check.bills.prices import Lease, Prices
 MICRO = 1_000_000
 HOUR_US = 3_600 * MICRO
 STATEMENT = "statement/"
+HEAD = Struct(">QQI")  # of a statement: its period, and how many lines follow
 CLOSED = "books.closed"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
@@ -292,7 +294,8 @@ class Auditor:
             found: dict[Line, int] = {}
         else:
             self.statements += 1
-            told_since, told_until, lines = msgspec.msgpack.decode(body)
+            told_since, told_until, _ = HEAD.unpack_from(body)
+            lines = msgspec.msgpack.decode(body[HEAD.size :])
             self.lines += len(lines)
             found = summed(lines)
             if (told_since, told_until) != (since, before):

@@ -13,7 +13,6 @@ from laissez.journal import Diverged, JournalDamaged, Reader
 from laissez.server import billing
 from laissez.server.billing import Owed
 from laissez.server.data_folder import exchange_after
-from laissez.wire.ids import LEASE, ORDER, number_of, tag_of
 from laissez_check.bills.audit import (
     Account,
     Auditor,
@@ -27,7 +26,6 @@ from laissez_check.bills.audit import (
 from laissez_check.bills.journal import Rows
 
 STEP = 1_000  # entries between two signs of progress
-PREFIXES = {"lease": LEASE, "fee": ORDER}  # of the ids on a bill
 NOTHING_WORKED_OUT = "the journal is damaged, so no bill was worked out"
 
 
@@ -172,10 +170,8 @@ class Comparison:
         return account.carried + sum(self._lines(account, until).values())
 
     def _compare(self, tenant: str, owed: Owed, account: Account, total: int) -> None:
-        expected, bill = (
-            self._lines(account, owed.until),
-            owed.bill(line.rendered() for line in owed.lines),
-        )
+        expected = self._lines(account, owed.until)
+        bill = owed.bill([owed.rendered(line) for line in owed.lines])
         found: dict[Line, int] = {}
         carried = 0
         for line, shown in zip(owed.lines, bill.lines, strict=True):
@@ -183,14 +179,13 @@ class Comparison:
             if line.kind == "carried":
                 carried += line.charge
             else:
-                number = number_of(PREFIXES[line.kind], tag_of(tenant), line.id) or 0
-                key = (line.kind, number, line.scope, line.start, line.end)
+                key = (line.kind, line.number, line.scope, line.start, line.end)
                 found[key] = found.get(key, 0) + line.charge
             if shown.cost != printed(line.charge):
                 self._find(
                     "a line of a running bill, as printed",
                     tenant,
-                    f"{line.kind} {line.id}",
+                    f"{line.kind} {line.number}",
                     owed,
                     printed(line.charge),
                     shown.cost,

@@ -91,17 +91,18 @@ class Outcomes:
         self._nodes = nodes_of(genesis)
         self._holders = ["operator"]
 
-    def read(self, at: int, outcome: bytes) -> tuple[int, list[Event]]:
+    def read(self, at: int, request: bytes, outcome: bytes) -> tuple[int, list[Event]]:
         """The operator's number of the first event, and the events."""
         first, rows, *_ = _decode(outcome)
-        return first, [self._event(at, row) for row in rows]
+        return first, [self._event(at, request, row) for row in rows]
 
-    def _event(self, at: int, row: list[Any]) -> Event:
+    def _event(self, at: int, request: bytes, row: list[Any]) -> Event:
         code, n, before, *values = row
         kind, names = EVENTS[code] if code < len(EVENTS) else (f"event {code}", ())
         tenant = self._holder(values.pop(0)) if n else None
         fields = {
-            name: self._value(name, value) for name, value in zip(names, values, strict=False)
+            name: self._value(name, value, request)
+            for name, value in zip(names, values, strict=False)
         }
         if kind == "tenant.created":
             self._holders.append(fields["name"])
@@ -110,11 +111,12 @@ class Outcomes:
     def _holder(self, written: int | str) -> str:
         return written if isinstance(written, str) else self._holders[written]
 
-    def _value(self, name: str, value: Any) -> Any:
+    def _value(self, name: str, value: Any, request: bytes) -> Any:
         if name in PLACES:
             return self._node(value)
         if name == "alternatives":
-            return self._bids(value)
+            # They are nil if they are those of the request, whose last field they are.
+            return self._bids(_decode(request)[-1] if value is None else value)
         return value
 
     def _node(self, written: int | str) -> str:
@@ -168,7 +170,7 @@ class Rows:
     def rows(self, last: int) -> Iterator[Row]:
         outcomes = Outcomes(self._genesis())
         for entry in self._entries(last):
-            first, events = outcomes.read(entry.at, entry.outcome)
+            first, events = outcomes.read(entry.at, entry.request, entry.outcome)
             yield Row(entry.seq, entry.at, first, events, entry.documents)
 
     def _genesis(self) -> bytes:

@@ -17,8 +17,8 @@ from laissez.journal import Document, GroupCommit, Journal, recovery
 from laissez.journal import Entry as Stored
 from laissez.journal.format import SEQ_MAX
 from laissez.server import data_folder
-from laissez.server.event_log import IdempotencyKeys
 from laissez_check.crashes.busy_server import take_snapshots_by_commands
+from laissez_check.simulated.service_bugs import ids_forgotten_at_start
 from laissez_check.started_server import Entry
 
 VARIABLE = "LAISSEZ_FAULT"
@@ -44,7 +44,8 @@ def early() -> None:
 
 def forgetful() -> None:
     """A start does not learn which ids were used."""
-    IdempotencyKeys.add_older = lambda self, at, holder, id, seq: True  # type: ignore[method-assign]
+    (bug,) = ids_forgotten_at_start()
+    setattr(*bug)
 
 
 def behind() -> None:

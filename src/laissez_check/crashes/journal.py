@@ -57,7 +57,7 @@ class Truth:
     def _add(self, codec: Codec, entry: Entry) -> None:
         request = codec.unpack_request(entry.request)
         codec.learn(entry.request, entry.outcome)  # the outcome may tell of what it brings
-        applied = codec.unpack_outcome(entry.at, entry.outcome)
+        applied = codec.unpack_outcome(entry.at, request, entry.outcome)
         self._tell(entry.at, applied)
         if request.of_session:
             self.going |= {(request.who, order) for order in self._left_open(request.who, applied)}
@@ -65,7 +65,11 @@ class Truth:
             if (request.who, request.id) in self.parts:
                 raise Finding(f"the request {request.id} of {request.who} was carried out twice")
             refusal = applied.refusal
-            refused = None if refusal is None else (code_of(refusal), explain(refusal, request.who))
+            refused = (
+                None
+                if refusal is None
+                else (code_of(refusal.reason), explain(refusal, request.who))
+            )
             # What a refused request tells of is what happened before it; that is not part of its
             # answer.
             self.parts[request.who, request.id] = Part(

@@ -100,7 +100,7 @@ class Beside:
 
     def _sign_in(self, database: Database, until: int) -> None:
         signin = SignIn(bytes(32), "key_1", until)
-        body = database.seal(f"signin {signin.digest.hex()}", msgspec.json.encode(signin))
+        body = database.encode(f"signin {signin.digest.hex()}", signin)
         row = (signin.digest, body)
         insert = "INSERT OR REPLACE INTO signins VALUES (?, ?)"
         database.transact(lambda connection: connection.execute(insert, row))

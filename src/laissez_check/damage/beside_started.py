@@ -97,11 +97,11 @@ async def _letters(service: Service, record: WebhookRecord) -> list[DeadLetter]:
 def _secrets(service: Service, records: list[WebhookRecord]) -> dict[str, str]:
     """None if the key cannot be had, which is said."""
     try:
-        service.webhooks.load_key()
+        service.webhooks.key.load()
     except ProblemError:
         return {}
     return {
-        webhook_name(record): service.webhooks.secret(
+        webhook_name(record): service.webhooks.key.secret(
             webhook_name(record), format_time(record.secret_at)
         )
         for record in records

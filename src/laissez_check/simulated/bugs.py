@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from laissez import market_form
 from laissez_check.simulated.market_bugs import MARKET_BUGS, Replaced
 from laissez_check.simulated.service_bugs import SERVICE_BUGS
 
@@ -15,7 +16,8 @@ BUGS: dict[str, Callable[[], list[Replaced]]] = {
 
 @contextmanager
 def planted(bug: str | None) -> Iterator[None]:
-    """The code with that mistake in it, for a while."""
+    """The code with that mistake in it, for a while. Only sources can be replaced."""
+    assert bug is None or market_form() == "interpreted", "set LAISSEZ_MARKET=interpreted"
     replaced = [] if bug is None else BUGS[bug]()
     usual = [(place, name, getattr(place, name)) for place, name, _ in replaced]
     try:

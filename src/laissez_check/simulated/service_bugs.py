@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
+
+from msgspec.structs import replace
 
 from laissez.exchange.commands import Request
 from laissez.exchange.events import Applied, Document
@@ -12,14 +13,14 @@ from laissez.journal import Entry, recovery
 from laissez.journal.format import SEQ_MAX
 from laissez.server import data_folder, maintenance
 from laissez.server.clock import Clock
-from laissez.server.event_log import IdempotencyKeys
+from laissez.server.event_log import EventLog
 from laissez.server.gateway import Gateway
-from laissez.server.http.endpoint import _Ready
-from laissez.server.http.request import read_headers, read_key
-from laissez.server.webhooks.delivery import Deliverer
-from laissez.server.websocket.session import Session
+from laissez.server.http.endpoint import Call
+from laissez.server.http.endpoint import Endpoint as HttpEndpoint
+from laissez.server.webhooks.delivery import Batch, Deliverer
+from laissez.server.webhooks.endpoints import Endpoint
 from laissez.wire.rendering import render_for
-from laissez.wire.requests import AskQuote
+from laissez.wire.session import QuoteReply
 from laissez_check.simulated.market_bugs import Replaced
 from laissez_check.simulated.storing import LoopCommit, LoopCopy
 
@@ -42,14 +43,22 @@ def event_before_commit() -> list[Replaced]:
 
     def apply_and_tell(self: Gateway, request: Request, at: int, origin: Any) -> Applied:
         applied = apply(self, request, at, origin)
-        tell(self, render_for(applied, self.following()), origin)
+        for holder, event in render_for(applied, self.following()):
+            tell(self, self._followers[holder], event, origin)
         return applied
 
     return [(Gateway, "_apply", apply_and_tell), *events_not_pushed()]
 
 
 def ids_forgotten_at_start() -> list[Replaced]:
-    return [(IdempotencyKeys, "add_older", lambda self, at, holder, id, seq: True)]
+    """A start does not learn which idempotency keys were used."""
+    fill = data_folder._fill
+
+    def fill_and_forget(opened: Any, *more: Any) -> None:
+        fill(opened, *more)
+        opened.event_log._by_key.clear()
+
+    return [(data_folder, "_fill", fill_and_forget)]
 
 
 def body_not_compared() -> list[Replaced]:
@@ -111,9 +120,9 @@ def cursor_before_delivery() -> list[Replaced]:
     """A webhook's events count as delivered before they are sent."""
     send = Deliverer._send
 
-    async def count_and_send(self: Deliverer, course: Any, batch: Any) -> None:
-        course.cursor.delivered = batch.through
-        await send(self, course, batch)
+    async def count_and_send(self: Deliverer, endpoint: Endpoint, batch: Batch) -> None:
+        endpoint.cursor = replace(endpoint.cursor, delivered=batch.through)
+        await send(self, endpoint, batch)
 
     return [(Deliverer, "_send", count_and_send)]
 
@@ -122,10 +131,10 @@ def ids_of_everybody() -> list[Replaced]:
     """An id that one holder has used counts as used by all."""
     return [
         (
-            IdempotencyKeys,
+            EventLog,
             "find",
             lambda self, holder, id: next(
-                (ids[id] for ids in self._by_holder.values() if id in ids), None
+                (keys[id] for keys in self._by_key.values() if id in keys), None
             ),
         )
     ]
@@ -143,14 +152,14 @@ def revoked_still_heard() -> list[Replaced]:
 
 def events_not_pushed() -> list[Replaced]:
     """Followers hear of what happens only when they come back."""
-    return [(Gateway, "_tell", lambda self, told, origin: None)]
+    return [(Gateway, "_tell", lambda self, followers, event, origin: None)]
 
 
 def holds_end_when_asked() -> list[Replaced]:
     """What is over by itself waits for somebody to ask."""
 
     async def wait(gateway: Gateway) -> None:
-        await asyncio.get_running_loop().create_future()
+        pass
 
     return [(maintenance, "end_holds", wait)]
 
@@ -158,30 +167,29 @@ def holds_end_when_asked() -> list[Replaced]:
 def quote_before_commit() -> list[Replaced]:
     """Who asks for a quote in a session is told at once, though what it reflects is not stored
     yet."""
-    answer = Session._answer
+    when_durable = Gateway.when_durable
 
-    def tell_quotes_at_once(self: Session, message: Any) -> None:
-        if isinstance(message, AskQuote):
-            self.deliver(self._form.encode(self._ask(message)))
+    def deliver_quotes_at_once(self: Gateway, deliver: Any, message: Any, *lose: Any) -> None:
+        if isinstance(message, QuoteReply):
+            deliver(message)
         else:
-            answer(self, message)
+            when_durable(self, deliver, message, *lose)
 
-    return [(Session, "_answer", tell_quotes_at_once)]
+    return [(Gateway, "when_durable", deliver_quotes_at_once)]
 
 
 def answers_500_once() -> list[Replaced]:
     """The first request under an id meets a bug before anything is done; sent again, it is carried
     out."""
-    answer, met = _Ready._answer, set[str]()
+    carry_out, met = HttpEndpoint._carry_out, set[str]()
 
-    async def answer_the_second_time(self: _Ready, call: Any, request: Any) -> Any:
-        id = read_key(read_headers(request.headers)) if self._takes_key else ""
-        if id and id not in met:
-            met.add(id)
+    def carry_out_the_second_time(self: HttpEndpoint, call: Call) -> Any:
+        if call.key and call.key not in met:
+            met.add(call.key)
             raise RuntimeError("a bug on purpose")
-        return await answer(self, call, request)
+        return carry_out(self, call)
 
-    return [(_Ready, "_answer", answer_the_second_time)]
+    return [(HttpEndpoint, "_carry_out", carry_out_the_second_time)]
 
 
 SERVICE_BUGS = (

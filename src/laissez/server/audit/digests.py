@@ -19,9 +19,11 @@ from laissez.server.audit.log import (
     Broken,
     Digest,
     End,
+    check_chain,
     day_of,
     decode_line,
     encode_line,
+    end_of_day,
     follow,
     rows,
 )
@@ -38,7 +40,7 @@ class StoredDigest(NamedTuple):
     n: int
     stored: bytes | None
     digest: Digest | None  # None: unreadable
-    broken: str
+    broken: str  # the reason if it is damaged, else empty
     is_credible: bool
 
 
@@ -46,31 +48,28 @@ def read_digests(connection: sqlite3.Connection, beginning: str) -> list[StoredD
     """Check each digest against the one stored before it, so that a damaged one affects only the
     next."""
     found: list[StoredDigest] = []
-    before: str | None = beginning
+    before = beginning
     for n, stored in rows(connection, "digests"):
         digest, broken = None, ""
         try:
-            digest = decode_line(stored, Digest, None)
-            decode_line(stored, Digest, before)
+            digest = decode_line(stored, Digest)
+            check_chain(stored, digest, before)
         except Broken as error:
             broken = str(error)
-        follows = not broken and before is not None
+        follows = not broken and before != ""
         is_credible = digest is not None and (follows or _ends_its_day(connection, digest))
         found.append(StoredDigest(n, stored, digest, broken, is_credible))
-        before = digest.chain if digest else None
+        before = digest.chain if digest else ""
     return found
 
 
 def _ends_its_day(connection: sqlite3.Connection, digest: Digest) -> bool:
     """Whether the log holds the line that the digest names as the last of its day."""
-    last = End(digest.refusals - 1, "", 0)
-    for _, line, _ in follow(connection, last):
-        return line is not None and (line.n, line.chain, line.at[:10]) == (
-            digest.refusals,
-            digest.refusals_chain,
-            digest.date,
-        )
-    return False
+    found = next(follow(connection, End(digest.refusals - 1)), None)
+    if found is None or found.line is None:
+        return False
+    named = (digest.refusals, digest.refusals_chain, digest.date)
+    return (found.line.n, found.line.chain, found.line.at[:10]) == named
 
 
 def credible(connection: sqlite3.Connection, beginning: str) -> list[Digest]:
@@ -84,7 +83,7 @@ def logged(connection: sqlite3.Connection, beginning: str) -> End:
     must not block the log."""
     for digest in credible(connection, beginning)[-1:]:
         return End(digest.refusals, digest.refusals_chain, digest.at_us)
-    return End(0, beginning, 0)
+    return End(0, beginning)
 
 
 def add_missing(
@@ -92,19 +91,16 @@ def add_missing(
 ) -> list[Digest]:
     """Add the missing digests of days before today, and return them."""
     latest = _latest(connection, beginning, reader)
-    made: list[Digest] = []
-    tail = reader.tail().last
+    new_lines = follow(connection, End(latest.refusals))
     # the last line of each day
-    ends = {
-        line.at[:10]: line
-        for _, line, _ in follow(connection, End(latest.refusals, "", 0))
-        if line is not None
-    }
-    while (date := _next_day(reader, latest, sorted(ends))) is not None and date < today:
-        unchained = _digest(reader, latest, date, ends.get(date), tail)
-        stored, chain = encode_line(unchained, latest.chain)
+    ends = {line.at[:10]: line for _, line, _ in new_lines if line is not None}
+    tail = reader.tail().last
+    made: list[Digest] = []
+    while (date := _next_day(reader, latest, ends)) is not None and date < today:
+        digest = _digest(reader, latest, date, ends.get(date), tail)
+        stored, chain = encode_line(digest, latest.chain)
         connection.execute("INSERT INTO digests VALUES (NULL, ?)", (stored,))
-        latest = replace(unchained, chain=chain)
+        latest = replace(digest, chain=chain)
         made.append(latest)
     return made
 
@@ -126,7 +122,8 @@ def _latest(connection: sqlite3.Connection, beginning: str, reader: Reader) -> D
         return Digest("", 0, reader.start.hex(), 0, 0, beginning, 0, beginning)
     n, _, latest, _, is_credible = found[-1]
     assert latest is not None
-    if not is_credible or not _fits(latest, reader):
+    in_journal = _end_of_journal(reader, latest.date, reader.tail().last)
+    if not is_credible or in_journal != (latest.seq, latest.journal):
         raise Broken(
             f"digests, line {n}: the journal or the log of refusals is not what it says; none is"
             " added"
@@ -134,29 +131,25 @@ def _latest(connection: sqlite3.Connection, beginning: str, reader: Reader) -> D
     return latest
 
 
-def _fits(digest: Digest, reader: Reader) -> bool:
-    """Whether the journal matches the digest."""
-    last = last_entry(reader, digest.at_us - 1, reader.tail().last)
-    chain = reader.chain_at(last)
-    return last == digest.seq and chain is not None and chain.hex() == digest.journal
-
-
-def _next_day(reader: Reader, latest: Digest, logged: list[str]) -> str | None:
+def _next_day(reader: Reader, latest: Digest, ends: dict[str, Line]) -> str | None:
     """The first day after the latest digest on which anything happened."""
+    found = [date for date in ends if date > latest.date]
     entry = reader.entry(latest.seq + 1)
-    found = [date for date in logged if date > latest.date][:1]
     if entry is not None:
         day_after = day_of(latest.at_us) if latest.date else ""
         found.append(max(day_of(entry.at), day_after))
     return min(found, default=None)
 
 
-def _digest(reader: Reader, before: Digest, date: str, line: Line | None, tail: int) -> Digest:
-    n, refusals_chain = (
-        (before.refusals, before.refusals_chain) if line is None else (line.n, line.chain)
-    )
-    ended = Digest(date, 0, "", 0, n, refusals_chain, n - before.refusals)
-    seq = last_entry(reader, ended.at_us - 1, tail)
+def _digest(reader: Reader, before: Digest, date: str, end: Line | None, tail: int) -> Digest:
+    seq, journal = _end_of_journal(reader, date, tail)
+    n, chain = (end.n, end.chain) if end else (before.refusals, before.refusals_chain)
+    return Digest(date, seq, journal, seq - before.seq, n, chain, n - before.refusals)
+
+
+def _end_of_journal(reader: Reader, date: str, tail: int) -> tuple[int, str]:
+    """The last entry by the end of the day, and the chain of the group that holds it."""
+    seq = last_entry(reader, end_of_day(date) - 1, tail)
     chain = reader.chain_at(seq)
     assert chain is not None
-    return replace(ended, seq=seq, journal=chain.hex(), entries=seq - before.seq)
+    return seq, chain.hex()

@@ -55,8 +55,7 @@ class Digest(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
     @property
     def at_us(self) -> int:
-        """The first microsecond after the day."""
-        return parse_time(f"{self.date}T00:00:00Z") + DAY_US
+        return end_of_day(self.date)
 
 
 L = TypeVar("L", Line, Digest)
@@ -72,20 +71,16 @@ def start(identity: bytes) -> str:
     return hashlib.sha256(b"laissez audit\n" + identity.hex().encode()).hexdigest()
 
 
-def link(before: str, text: bytes) -> str:
-    return hashlib.sha256(before.encode() + text).hexdigest()
-
-
 def encode_line(line: L, before: str) -> tuple[bytes, str]:
     """The line as stored, and its chain."""
     text = msgspec.json.encode(replace(line, chain="")).removesuffix(b"}")
-    chain = link(before, text)
+    chain = _link(before, text)
     return b"".join((text, MARK, chain.encode(), END)), chain
 
 
-def decode_line(stored: bytes | None, kind: type[L], before: str | None) -> L:
-    """Decode a stored line, and check its chain unless `before` is None."""
-    text, mark, rest = (stored or b"").rpartition(MARK)
+def decode_line(stored: bytes | None, kind: type[L]) -> L:
+    """Decode a stored line, whose chain is not checked."""
+    _, mark, rest = (stored or b"").rpartition(MARK)
     if not mark or len(rest) != HASH_LENGTH + len(END) or not rest.endswith(END):
         raise Broken("it does not end with its chain")
     try:
@@ -95,13 +90,28 @@ def decode_line(stored: bytes | None, kind: type[L], before: str | None) -> L:
         raise Broken(f"it cannot be read: {error}") from None
     except TimeError as error:
         raise Broken(str(error)) from None
-    if before is not None and link(before, text) != line.chain:
-        raise Broken("its checksum differs: it, or a line before it, is not what was written")
     return line
+
+
+def check_chain(stored: bytes | None, line: Line | Digest, before: str) -> None:
+    """Check that a line follows from the one with the chain `before`, unless that is unknown
+    (empty)."""
+    text, _, _ = (stored or b"").rpartition(MARK)
+    if before and _link(before, text) != line.chain:
+        raise Broken("its checksum differs: it, or a line before it, is not what was written")
+
+
+def _link(before: str, text: bytes) -> str:
+    return hashlib.sha256(before.encode() + text).hexdigest()
 
 
 def day_of(us: int) -> str:
     return datetime.fromtimestamp(us // 1_000_000, UTC).date().isoformat()
+
+
+def end_of_day(date: str) -> int:
+    """The first microsecond after the day."""
+    return parse_time(f"{date}T00:00:00Z") + DAY_US
 
 
 def first_kept(now: int, keep_days: int) -> str:
@@ -125,8 +135,8 @@ class End(NamedTuple):
     is behind after a restart."""
 
     n: int
-    chain: str  # empty: unknown
-    at: int
+    chain: str = ""  # empty: unknown
+    at: int = 0
 
 
 class Found(NamedTuple):
@@ -141,9 +151,9 @@ def follow(connection: sqlite3.Connection, end: End) -> Iterator[Found]:
     for n, stored in rows(connection, "refusals", end.n):
         line, broken = None, ""
         try:
-            line = decode_line(stored, Line, None)
+            line = decode_line(stored, Line)
             _check_order(n, line, end)
-            decode_line(stored, Line, end.chain or None)
+            check_chain(stored, line, end.chain)
         except Broken as error:
             broken = str(error)
         yield Found(n, line, broken)
@@ -187,22 +197,22 @@ def copy(data: Path, target: Path) -> None:
     """Copy the log and the digests into a backup, even while a server writes them, so that digests
     kept elsewhere match the backup. Sign-ins and webhook cursors are not copied. A damaged
     `beside.db` does not fail the backup of the journal."""
+
+    def copy_rows(to: sqlite3.Connection) -> None:
+        for table in ("refusals", "digests"):
+            add = f"INSERT INTO {table} VALUES (?, ?)"  # noqa: S608 (ours)
+            to.executemany(add, rows(source, table))
+
     with Reader.of(data) as reader:
         identity = reader.identity
     try:
         with (
             reading(data / FILE, identity) as source,
-            closing(Beside(target / FILE, identity)) as to,
+            closing(Beside(target / FILE, identity)) as beside,
         ):
-            to.transact(lambda connection: _copy_rows(source, connection))
+            beside.transact(copy_rows)
         with closing(connect(target / FILE, "rw")) as copied:
             # without a write-ahead log it can be read from read-only media
             copied.execute("PRAGMA journal_mode = DELETE")
     except (BesideFailed, sqlite3.Error) as error:
         log.error("the backup has no log of refusals: %s", error)
-
-
-def _copy_rows(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
-    for table in ("refusals", "digests"):
-        add = f"INSERT INTO {table} VALUES (?, ?)"  # noqa: S608 (ours)
-        target.executemany(add, rows(source, table))

@@ -41,7 +41,7 @@ class Journaled(ProblemError):
     """A refusal that the journal already records."""
 
     def __init__(self, refusal: Refusal, holder: str) -> None:
-        super().__init__(code_of(refusal), explain(refusal, holder))
+        super().__init__(code_of(refusal.reason), explain(refusal, holder))
 
 
 class Line(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):

@@ -13,15 +13,15 @@ in the future.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from laissez.exchange.exchange import Exchange
 from laissez.journal import Document, JournalError, Reader
-from laissez.journal import verify as replay
+from laissez.journal import verify as journal
+from laissez.journal.recovery import Progress
+from laissez.server.audit.digests import read_digests
 from laissez.server.audit.log import (
     CUT,
     REMOVED,
@@ -40,8 +40,6 @@ from laissez.server.data_folder import Replaying, last_entry
 from laissez.server.settings import Audit
 from laissez.units import HOUR_US
 from laissez.wire.ids import KEY
-
-Progress: TypeAlias = Callable[[str, int, int], None]  # what, how many done, of how many
 
 # tolerance between the server's and the verifier's clocks; days are removed right after midnight
 CLOCKS_DIFFER_US = HOUR_US
@@ -87,7 +85,7 @@ def verify(
     kept: Path | None = None,
     keep_days: int | None = None,
     now: int | None = None,
-    on_progress: Progress = lambda what, done, of: None,
+    on_progress: Progress | None = None,
 ) -> Verdict:
     """`kept` is a file of digests kept elsewhere. `keep_days` is the retention of refusals and
     overrides that in the lines. `now` is a trusted time; without it the times of lines are trusted.
@@ -95,11 +93,10 @@ def verify(
     Raises the errors of opening a journal, and `KeptUnreadable`."""
     found = None if kept is None else _read_kept(kept)  # fail early
     with Reader.of(data) as reader:
-        check = _Check(data, reader, keep_days, now)
+        check = _Check(reader, keep_days, now)
         # In this order: a running server writes entries before the digest that covers them.
         check.read_record()
-        if check_chain(reader, check.verdict, on_progress):
-            replay_journal(data, check.verdict, on_progress)
+        check.replay_journal(on_progress)
         check.compare_digests()
         if kept is not None and found is not None:
             check.compare_kept(kept, found)
@@ -129,9 +126,8 @@ class Removal(NamedTuple):
 
 
 class _Check:
-    def __init__(self, data: Path, reader: Reader, keep_days: int | None, now: int | None) -> None:
+    def __init__(self, reader: Reader, keep_days: int | None, now: int | None) -> None:
         self.verdict = Verdict()
-        self._path = data / FILE
         self._reader = reader
         self._keep_days = keep_days
         self._now = now
@@ -139,23 +135,22 @@ class _Check:
         self._ends: dict[str, Line] = {}  # the last line of each day
         self._digests: dict[str, Digest] = {}
 
+    # -- the log of refusals and the digests, each by itself
+
     def read_record(self) -> None:
         try:
-            with reading(self._path, self._reader.identity) as connection:
+            with reading(self._reader.folder / FILE, self._reader.identity) as connection:
                 self._read_digests(connection)
                 self._read_lines(connection)
         except BesideFailed as error:
             self.verdict.problems.append(str(error))
 
     def _read_digests(self, connection: sqlite3.Connection) -> None:
-        chain = start(self._reader.identity)
-        for n, stored in rows(connection, "digests"):
-            try:
-                digest = decode_line(stored, Digest, chain)
-            except Broken as broken:
-                self.verdict.report(f"digests, line {n}", str(broken))
-                return
-            self._digests[digest.date], chain = digest, digest.chain
+        for one in read_digests(connection, start(self._reader.identity)):
+            if one.broken:
+                self.verdict.report(f"digests, line {one.n}", one.broken)
+            elif one.digest is not None:
+                self._digests[one.digest.date] = one.digest
         self.verdict.digests = len(self._digests)
         self.verdict.until = max(self._digests, default="")
 
@@ -177,8 +172,8 @@ class _Check:
         first = next(rows(connection, "refusals"), (1, None))[0]
         for digest in self._digests.values():
             if digest.refusals == first - 1:
-                return End(digest.refusals, digest.refusals_chain, 0)
-        return End(0, start(self._reader.identity), 0)
+                return End(digest.refusals, digest.refusals_chain)
+        return End(0, start(self._reader.identity))
 
     def _note(self, line: Line) -> None:
         self.verdict.refusals += 1
@@ -192,6 +187,34 @@ class _Check:
                 f"refusals, line {line.n}",
                 f"the log before it was damaged, and is set aside as {line.aside}",
             )
+
+    # -- the journal by itself
+
+    def replay_journal(self, on_progress: Progress | None) -> None:
+        verdict = self.verdict
+        strangers: dict[tuple[str, str], int] = {}
+        report = journal.verify(
+            self._reader.folder,
+            begin=lambda genesis: _KeyCheck(Exchange.begin(genesis), strangers),
+            on_progress=on_progress,
+        )
+        verdict.replayed, verdict.snapshots = report.entries, report.snapshots
+        verdict.entries, verdict.head = report.entries, report.head.hex()
+        problems = report.problems
+        try:
+            # Entries after one that replays otherwise are still compared with digests.
+            for group in self._reader.groups(report.entries + 1):
+                verdict.entries, verdict.head = group.last, group.chain.hex()
+        except JournalError as error:
+            problems = [*problems, str(error)]
+        for problem in dict.fromkeys(problems):
+            verdict.report("journal", problem)
+        for (who, key), seq in strangers.items():
+            verdict.report(
+                f"journal, entry {seq}", f"it was asked for with {key}, which {who} was never given"
+            )
+
+    # -- digests against the journal and the log
 
     def compare_digests(self) -> None:
         for digest in self._digests.values():
@@ -240,18 +263,16 @@ class _Check:
         told = [one for one in self._removals if day.refusals <= one.until]
         return max(told, key=lambda one: one.first_kept, default=None)
 
-    def _count_removed(self, digest: Digest) -> None:
-        removal = self._removal_of(digest)
-        is_gone = digest.lines > 0 and digest.date not in self._ends
-        if removal is None or not is_gone or not removal.was_due(digest):
+    def _count_removed(self, day: Digest) -> None:
+        removal = self._removal_of(day)
+        is_gone = day.lines > 0 and day.date not in self._ends
+        if removal is None or not is_gone or not removal.was_due(day):
             return
-        verdict = self.verdict
-        verdict.removed_lines += digest.lines
-        verdict.removed_from = verdict.removed_from or digest.date
-        verdict.removed_until = digest.date
-        verdict.removed_after_days = min(
-            verdict.removed_after_days or removal.keep_days, removal.keep_days
-        )
+        verdict, keep_days = self.verdict, removal.keep_days
+        verdict.removed_lines += day.lines
+        verdict.removed_from = verdict.removed_from or day.date
+        verdict.removed_until = day.date
+        verdict.removed_after_days = min(verdict.removed_after_days or keep_days, keep_days)
 
     def compare_kept(self, path: Path, lines: list[bytes]) -> None:
         for number, stored in enumerate(map(bytes.strip, lines), 1):
@@ -262,7 +283,7 @@ class _Check:
 
     def _compare_kept(self, stored: bytes, where: str) -> None:
         try:
-            digest = decode_line(stored, Digest, None)
+            digest = decode_line(stored, Digest)
         except Broken as broken:
             self.verdict.report(where, str(broken))
             return
@@ -274,54 +295,13 @@ class _Check:
         self._compare(digest, where)
 
 
-# -- the journal
-
-
-def check_chain(reader: Reader, verdict: Verdict, on_progress: Progress) -> bool:
-    """Check that each entry follows the one before it, and that the marked entry is there."""
-    told_before = len(verdict.problems)
-    verdict.head = reader.start.hex()
-    try:
-        reader.check_file()
-        last, at = reader.tail().last, 0
-        for group in reader.groups(1, last):
-            for seq, entry in enumerate(group.entries, group.first):
-                if entry.at < at:
-                    verdict.report(
-                        f"journal, entry {seq}", "its time lies before that of the entry before it"
-                    )
-                at = entry.at
-            verdict.entries, verdict.head = group.last, group.chain.hex()
-            on_progress("entries", group.last, last)
-        reader.check_mark()
-    except JournalError as error:
-        verdict.report("journal", str(error))
-    return len(verdict.problems) == told_before
-
-
-def replay_journal(data: Path, verdict: Verdict, on_progress: Progress) -> None:
-    strange: dict[tuple[str, str], int] = {}
-    report = replay.verify(
-        data,
-        begin=lambda genesis: _KeyCheck(Exchange.begin(genesis), strange),
-        on_progress=partial(on_progress, "carried out again"),
-    )
-    verdict.replayed, verdict.snapshots = report.entries, report.snapshots
-    for problem in report.problems:
-        verdict.report("journal", problem)
-    for (who, key), seq in strange.items():
-        verdict.report(
-            f"journal, entry {seq}", f"it was asked for with {key}, which {who} was never given"
-        )
-
-
 class _KeyCheck(Replaying):
     """Notes the first entry of each key that was never issued, such as one from a forged snapshot
     that was deleted since."""
 
-    def __init__(self, exchange: Exchange, strange: dict[tuple[str, str], int]) -> None:
+    def __init__(self, exchange: Exchange, strangers: dict[tuple[str, str], int]) -> None:
         super().__init__(exchange)
-        self._strange = strange
+        self._strangers = strangers
         self._seq = 0
 
     def apply(self, at: int, request: bytes) -> tuple[bytes, tuple[Document, ...]]:
@@ -330,5 +310,5 @@ class _KeyCheck(Replaying):
         if asked.key.startswith(KEY):
             known = self.exchange.keys.get(asked.key)
             if known is None or known.holder != asked.who:
-                self._strange.setdefault((asked.who, asked.key), self._seq)
+                self._strangers.setdefault((asked.who, asked.key), self._seq)
         return super().apply(at, request)

@@ -95,11 +95,11 @@ def _entries(
 
 def _of_entry(codec: Codec, seq: int, entry: Entry) -> Record:
     request = codec.unpack_request(entry.request)
-    applied = codec.unpack_outcome(entry.at, entry.outcome)
+    applied = codec.unpack_outcome(entry.at, request, entry.outcome)
     about = ABOUT.get(type(request.command))
     return Record(
         format_time(entry.at),
-        DONE if applied.refusal is None else code_of(applied.refusal),
+        DONE if applied.refusal is None else code_of(applied.refusal.reason),
         command_name(request.command),
         request.who,
         request.key,
@@ -113,7 +113,7 @@ def _of_entry(codec: Codec, seq: int, entry: Entry) -> Record:
 def _lines(beside: sqlite3.Connection, wanted: Filter) -> Iterator[Record]:
     for _, stored in rows(beside, "refusals"):
         try:
-            line = decode_line(stored, Line, None)
+            line = decode_line(stored, Line)
         except Broken:
             continue  # `verify` reports it
         if line.at_us >= wanted.since and (wanted.until is None or line.at_us < wanted.until):
@@ -121,16 +121,5 @@ def _lines(beside: sqlite3.Connection, wanted: Filter) -> Iterator[Record]:
 
 
 def _of_line(line: Line) -> Record:
-    return Record(
-        line.at,
-        line.code,
-        line.operation,
-        line.holder,
-        line.key,
-        line.claimed,
-        line.address,
-        line.id,
-        line=line.n,
-        status=line.status,
-        times=line.times,
-    )
+    asked = (line.operation, line.holder, line.key, line.claimed, line.address, line.id)
+    return Record(line.at, line.code, *asked, line=line.n, status=line.status, times=line.times)

@@ -53,7 +53,6 @@ class AuditWriter:
         self._beginning = start(gateway.identity)
         self._end: End | None = None  # of the log; None: to be looked up
         self._digested = ""  # the day on which digests were last made
-        self._set_aside = beside.set_aside  # the file name, until a line records it
         # a cancelled write goes on in its thread, so the next one must wait
         self._writing = threading.Lock()
         gateway.refusals.bounds = settings
@@ -113,18 +112,17 @@ class AuditWriter:
 
     def _write(self, lines: list[Line], now: int) -> None:
         refusals = self._gateway.refusals
-        told = list(lines)
-        if self._set_aside:
-            told.insert(0, Line(0, format_time(now), CUT, aside=self._set_aside))
-        if told and refusals.lost:
-            told.append(Line(0, format_time(now), LOST, times=refusals.lost))
+        at, written = format_time(now), list(lines)
+        if self._beside.set_aside:
+            written.insert(0, Line(0, at, CUT, aside=self._beside.set_aside))
+        if refusals.lost:
+            written.append(Line(0, at, LOST, times=refusals.lost))
         try:
-            self._end = self._beside.transact(partial(self._append, told))
+            self._end = self._beside.transact(partial(self._append, written))
         except BaseException:
             refusals.lost += sum(line.times for line in lines)
             raise
-        self._set_aside = ""
-        refusals.lost = 0 if told else refusals.lost
+        self._beside.set_aside, refusals.lost = "", 0
 
     def _append(self, lines: list[Line], connection: sqlite3.Connection) -> End:
         if self._end is None:

@@ -1,40 +1,76 @@
-"""The application: routes made from the table of operations, and all that connections share."""
+"""The application: routes made from the table of operations, and what all requests share."""
 
 from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import Awaitable, Coroutine
+from collections.abc import Coroutine, Mapping
+from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from msgspec.structs import replace
 
+from laissez.server.auth import NOBODY
 from laissez.server.gateway import Gateway
 from laissez.server.http.docs_page import docs_page
-from laissez.server.http.endpoint import Endpoint, refuse
+from laissez.server.http.endpoint import Endpoint, answer_at_pace, refuse
+from laissez.server.http.messages import JSON, Request, encode, head_of
 from laissez.server.http.openapi import openapi
 from laissez.server.http.operation import Operation
 from laissez.server.http.operations import OPERATIONS
 from laissez.server.http.protocol import HttpConnection
-from laissez.server.http.request import Request
-from laissez.server.http.response import encode
-from laissez.server.http.site import Site
-from laissez.server.http.static import FOLDER, File, console
+from laissez.server.http.static import FOLDER, console_files
+from laissez.server.inframaps import Board
+from laissez.server.levels import Feed
 from laissez.server.metrics import Metrics
+from laissez.server.preview import Previews
 from laissez.server.rate_limits import StreamQuota
+from laissez.server.samples import MarketSamples
 from laissez.server.settings import Settings
 from laissez.server.signins import SignIns
+from laissez.server.statements import FiledStatements
 from laissez.server.webhooks.dispatcher import Webhooks
 from laissez.server.websocket.connection import Connection
+from laissez.server.websocket.sessions import Sessions
 from laissez.wire.problems import Code, ProblemError
 
 PATH = ":path"  # of a parameter that may hold slashes
 
 
-class ServesSessions(Protocol):
-    def serve(self, scope: Any, receive: Any, send: Any) -> Awaitable[None]: ...
+class Serves(Protocol):
+    """An operation, or a file of the console."""
+
+    def serve(self, request: Request) -> None: ...
+
+
+Methods: TypeAlias = Mapping[str, Serves]
+
+
+@dataclass(eq=False)
+class Site:
+    """What all operations of one server share."""
+
+    gateway: Gateway
+    settings: Settings
+    metrics: Metrics
+    places: StreamQuota
+    signins: SignIns
+    webhooks: Webhooks
+    openapi: bytes
+    docs: bytes
+
+    def __post_init__(self) -> None:
+        gateway = self.gateway
+        self.inframaps = Board()
+        self.levels = Feed(gateway)
+        self.previews = Previews(gateway)
+        self.statements = FiledStatements(gateway)
+        # of nodes, some of which have very many
+        self.children = functools.lru_cache(1_000)(gateway.exchange.market.topology.children)
+        self.samples = MarketSamples(gateway)
+        self.count = self.metrics.answered
 
 
 class App:
@@ -42,8 +78,8 @@ class App:
         self,
         site: Site,
         operations: tuple[Operation, ...],
-        sessions: ServesSessions | None,
-        files: dict[str, File],
+        sessions: Sessions | None,
+        files: Mapping[str, Serves],
     ) -> None:
         self.site = site
         self.sessions = sessions
@@ -51,31 +87,50 @@ class App:
         self.tasks: set[asyncio.Task[None]] = set()
         networks = tuple([ip_network(one) for one in site.settings.server.trusted_proxies])
         self.trusts = functools.lru_cache(1_000)(lambda host: _is_within(host, networks))
-        self._exact: dict[str, Endpoint | File] = {**files}
+        self._exact: dict[str, Methods] = {path: {"GET": files[path]} for path in files}
         # by what comes before and after the one parameter of a path
-        self._patterns: dict[tuple[str, str], tuple[str, Endpoint]] = {}
-        by_path: dict[str, list[Operation]] = {}
-        for operation in operations:
-            by_path.setdefault(operation.path, []).append(operation)
-        for path, found in by_path.items():
-            self._add(path, Endpoint(site, found))
+        self._patterns: dict[tuple[str, str], tuple[str, Methods]] = {}
+        by_path: dict[str, dict[str, Serves]] = {}
+        for one in operations:
+            by_path.setdefault(one.path, {})[one.method] = Endpoint(one, site)
+        for path, methods in by_path.items():
+            self._add(path, methods)
 
-    def _add(self, path: str, endpoint: Endpoint) -> None:
+    def _add(self, path: str, methods: Methods) -> None:
         before, _, rest = path.partition("{")
         name, _, after = rest.partition("}")
         if not name:
-            self._exact[path] = endpoint
+            self._exact[path] = methods
         elif name.endswith(PATH):
-            self._patterns[before, PATH] = name.removesuffix(PATH), endpoint
+            self._patterns[before, PATH] = name.removesuffix(PATH), methods
         else:
-            self._patterns[before, after] = name, endpoint
+            self._patterns[before, after] = name, methods
 
-    def serve(self, request: Request) -> Coroutine[Any, Any, None]:
-        endpoint = self._exact.get(request.path) or self._matching(request)
-        return self._nothing_there(request) if endpoint is None else endpoint.serve(request)
+    def serve(self, request: Request) -> None:
+        methods = self._exact.get(request.path) or self._matching(request)
+        if methods is None:
+            words = f"there is nothing at {request.path[:200]!r}: /docs lists what there is"
+            refuse(self.site, ProblemError(Code.NOT_FOUND, words), request)
+            return
+        found = methods.get("GET" if request.method == "HEAD" else request.method)
+        if found is not None:
+            found.serve(request)
+        else:
+            self._serve_method(request, methods)
 
-    def _matching(self, request: Request) -> Endpoint | None:
-        """The endpoint of a path with a parameter: `/v1/noun/{parameter}` and what follows it."""
+    def _serve_method(self, request: Request, methods: Methods) -> None:
+        """A method that no operation of the path has."""
+        names = [*methods, "OPTIONS", *(["HEAD"] if "GET" in methods else [])]
+        allowed = ", ".join(sorted(names))
+        allow = f"allow: {allowed}\r\n"
+        if request.method == "OPTIONS":
+            answer_at_pace(self.site, NOBODY, request, head_of(200, JSON, 0, allow), b"")
+        else:
+            words = f"expected {allowed}, found {request.method[:20]}"
+            refuse(self.site, ProblemError(Code.METHOD_NOT_ALLOWED, words), request, allow)
+
+    def _matching(self, request: Request) -> Methods | None:
+        """What there is at a path with a parameter: `/v1/noun/{parameter}` and what follows it."""
         parts = request.path.split("/", 3)
         if len(parts) < 4:
             return None
@@ -91,10 +146,6 @@ class App:
         request.path_params = {found[0]: value}
         return found[1]
 
-    async def _nothing_there(self, request: Request) -> None:
-        words = f"there is nothing at {request.path[:200]!r}: /docs lists what there is"
-        await refuse(self.site, ProblemError(Code.NOT_FOUND, words), request, [])
-
     def start(self, work: Coroutine[Any, Any, None]) -> None:
         """Run what outlasts the arrival of its request."""
         task = asyncio.get_running_loop().create_task(work)
@@ -106,7 +157,7 @@ def make_app(
     gateway: Gateway,
     settings: Settings,
     places: StreamQuota,
-    sessions: ServesSessions | None = None,
+    sessions: Sessions | None = None,
     metrics: Metrics | None = None,
     signins: SignIns | None = None,
     files: Path = FOLDER,
@@ -118,9 +169,9 @@ def make_app(
     webhooks = webhooks or Webhooks(gateway, settings.webhooks)
     metrics.webhooks = webhooks.tally
     signins = signins or SignIns(gateway)
-    site = Site(gateway, settings, metrics, places, signins, webhooks)
-    operations, site.openapi, site.docs = _described(settings.server.metrics_open)
-    return App(site, operations, sessions, console(files, site))
+    operations, *documents = _described(settings.server.metrics_open)
+    site = Site(gateway, settings, metrics, places, signins, webhooks, *documents)
+    return App(site, operations, sessions, console_files(files, site))
 
 
 @functools.cache
@@ -129,9 +180,7 @@ def _described(metrics_open: bool) -> tuple[tuple[Operation, ...], bytes, bytes]
     process, so they are made once."""
     operations = tuple(
         [
-            replace(one, scopes=None, of_operator=False)
-            if metrics_open and one.name == "getMetrics"
-            else one
+            replace(one, scopes=None) if metrics_open and one.name == "getMetrics" else one
             for one in OPERATIONS
         ]
     )

@@ -7,20 +7,19 @@ from laissez.exchange.commands import SetBudget, SetOwnCaps
 from laissez.server import exports
 from laissez.server.background import NO_REST, Background
 from laissez.server.billing import Owed, render_bill, running, settle
-from laissez.server.figures import caps_of, spending_of
-from laissez.server.http.call import Answer, Call
+from laissez.server.http.endpoint import Answer, Call
+from laissez.server.http.messages import bad_request
 from laissez.server.http.paging import Cursor, limit_of, names_after, page
-from laissez.server.http.request import bad_request
+from laissez.server.spending import caps_of, spending_of
 from laissez.server.statements import check_period, closed_lines, items, of_period
 from laissez.wire.decoding import read_action, read_amount, read_cap
-from laissez.wire.figures import Budget
+from laissez.wire.figures import Budget, Spending, SpendingCaps
 from laissez.wire.problems import Code, ProblemError
-from laissez.wire.rendering import rendered
 from laissez.wire.texts import NO_BUDGET
-from laissez.wire.views import Done
+from laissez.wire.views import Bill, Done, Page
 
 FORMATS = ("json", "csv", "focus")
-CSV = b"text/csv; charset=utf-8"
+CSV = "text/csv; charset=utf-8"
 
 
 def _pieces(call: Call) -> Background:
@@ -31,7 +30,7 @@ def _pieces(call: Call) -> Background:
 # -- bills
 
 
-async def get_bill(call: Call) -> Answer:
+async def get_bill(call: Call) -> Answer[bytes] | Bill | Page[Bill]:
     form = call.query.get("format", "json")
     if form not in FORMATS:
         raise bad_request(f"format: expected one of {', '.join(FORMATS)}, found {form[:40]!r}")
@@ -44,19 +43,19 @@ async def get_bill(call: Call) -> Answer:
             )
         owed = await _owed(call, call.accounts()[0], pieces)
         if form == "json":
-            return Answer(await render_bill(owed, pieces))
+            return await render_bill(owed, pieces)
         return await _table(call, form, [owed], pieces)
     names = list(call.gateway.exchange.accounts)
-    after = names_after(call, "bills", names)
+    after = names_after(call, names)
     wanted = after[: limit_of(call) + 1] if form == "json" else names
     found = [await _owed(call, call.tenant(name), pieces) async for name in pieces.of(wanted)]
     if form != "json":
         return await _table(call, form, found, pieces)
     bills = [await render_bill(owed, pieces) for owed in found]
-    return Answer(page(call, "bills", bills, lambda bill: Cursor(bill.tenant)))
+    return page(call, [(Cursor(bill.tenant), bill) for bill in bills])
 
 
-async def _table(call: Call, form: str, owed: list[Owed], pieces: Background) -> Answer:
+async def _table(call: Call, form: str, owed: list[Owed], pieces: Background) -> Answer[bytes]:
     if form == "csv":
         return Answer(await exports.plain(owed, pieces), CSV)
     topology = call.gateway.exchange.market.topology
@@ -89,7 +88,7 @@ async def _of_period(
         if is_first:
             call.owe_items(exchange.market.bill_lines(account.name) + items(heads, since, until))
         read = await statements.read(account.name, heads)
-        lines = await closed_lines(account, read, since, until, pieces)
+        lines = await closed_lines(read, since, until, pieces)
         await settle(exchange, account, pieces)
     return of_period(exchange, account, lines, since, until, gateway.end_holds())
 
@@ -97,25 +96,25 @@ async def _of_period(
 # -- spending, budgets and caps
 
 
-async def list_spending(call: Call) -> Answer:
+async def list_spending(call: Call) -> Page[Spending]:
     """In the order in which the tenants were created; a tenant gets its own alone."""
     accounts = {account.name: account for account in call.accounts()}
-    wanted = names_after(call, "spending", list(accounts))[: limit_of(call) + 1]
+    wanted = names_after(call, list(accounts))[: limit_of(call) + 1]
     pieces = _pieces(call)
     found = []
     async for name in pieces.of(wanted):
         await settle(call.gateway.exchange, accounts[name], pieces)
         found.append(spending_of(call.gateway, accounts[name]))
-    return Answer(page(call, "spending", found, lambda one: Cursor(one.tenant)))
+    return page(call, [(Cursor(one.tenant), one) for one in found])
 
 
-async def get_budget(call: Call) -> Answer:
+async def get_budget(call: Call) -> Budget:
     account = _whose(call, "budget is")
     await settle(call.gateway.exchange, account, _pieces(call))
-    return Answer(_budget(call, account))
+    return _budget(call, account)
 
 
-async def set_budget(call: Call) -> Answer:
+async def set_budget(call: Call) -> Budget:
     """Answered with the budget as it is now: what is spent is no part of an event."""
     asked = call.body
     # it counts from what is owed
@@ -123,11 +122,12 @@ async def set_budget(call: Call) -> Answer:
     call.check_in_force()
     amount, action = read_amount(asked.amount, "amount"), read_action(asked.action)
     call.enter(SetBudget(amount, action, asked.keep))
-    return Answer(_budget(call, call.account))
+    return _budget(call, call.account)
 
 
-def remove_budget(call: Call) -> Answer:
-    return Answer(Done(rendered(call.enter(SetBudget(None)), call.principal.holder)))
+def remove_budget(call: Call) -> Done:
+    call.enter(SetBudget(None))
+    return Done(call.events)
 
 
 def _budget(call: Call, account: Account) -> Budget:
@@ -137,15 +137,15 @@ def _budget(call: Call, account: Account) -> Budget:
     return found
 
 
-def get_caps(call: Call) -> Answer:
-    return Answer(caps_of(call.gateway, _whose(call, "caps are")))
+def get_caps(call: Call) -> SpendingCaps:
+    return caps_of(call.gateway, _whose(call, "caps are"))
 
 
-def set_caps(call: Call) -> Answer:
+def set_caps(call: Call) -> SpendingCaps:
     """Answered with the caps as they are now."""
     asked = call.body
     call.enter(SetOwnCaps(read_cap(asked.rate, "rate"), read_cap(asked.worst_rate, "worst_rate")))
-    return Answer(caps_of(call.gateway, call.account))
+    return caps_of(call.gateway, call.account)
 
 
 def _whose(call: Call, what: str) -> Account:

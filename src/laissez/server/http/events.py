@@ -8,19 +8,23 @@ off; a stream of levels sends the newest and may leave out what a slow reader mi
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, get_args
 
 from laissez.server.auth import Principal
-from laissez.server.catch_up import PAGE, catch_up
-from laissez.server.http.call import Answer, Call
+from laissez.server.catch_up import catch_up
+from laissez.server.http.endpoint import Answer, Call
+from laissez.server.http.messages import Request, bad_request, common_head, encode
 from laissez.server.http.paging import Cursor, cursor_of, limit_of, page
-from laissez.server.http.request import Request, bad_request
-from laissez.server.http.response import common_head, encode
-from laissez.server.http.site import Site
 from laissez.server.rates import RateWatch
-from laissez.wire.events import Notice, Numbered
+from laissez.wire.books import Levels
+from laissez.wire.events import Event, Notice, Numbered
 from laissez.wire.problems import ProblemError
 from laissez.wire.session import CLOSE_UNAUTHENTICATED
+from laissez.wire.views import Page
+
+if TYPE_CHECKING:
+    from laissez.server.http.app import Site
 
 STREAM = "text/event-stream"
 BEAT = b": beat\n\n"
@@ -30,11 +34,11 @@ WARN_WITHIN_PPM = 100_000  # of the limit, as in a session that does not say oth
 NUMBER_DIGITS_MAX = 18
 
 
-async def list_events(call: Call) -> Answer:
+async def list_events(call: Call) -> Answer[None] | Page[Numbered]:
     after = _number(call.query.get("after"), "after")
     if STREAM in call.accept:
         return await _stream(call, after)
-    cursor = cursor_of(call, "events")
+    cursor = cursor_of(call)
     if cursor is not None and after is not None:
         raise bad_request("expected after or cursor, found both")
     gateway = call.gateway
@@ -47,16 +51,17 @@ async def list_events(call: Call) -> Answer:
     most = limit_of(call) + 1
     call.admit_items(min(most, max(0, gateway.latest(holder) - after)))
     found = await gateway.events_after(holder, after, most)
-    return Answer(page(call, "events", found, lambda one: Cursor("", one.n)))
+    return page(call, [(Cursor("", one.n), one) for one in found])
 
 
-async def _stream(call: Call, after: int | None) -> Answer:
+async def _stream(call: Call, after: int | None) -> Answer[None]:
     if not call.query.keys() <= {"after"}:
         raise bad_request(
             "limit, cursor and tenant go with pages; a stream is resumed with Last-Event-ID or"
             " after"
         )
-    last = _number(call.last_event_id or None, "Last-Event-ID")
+    sent = call.request.headers.get(b"last-event-id", b"").decode("latin-1")
+    last = _number(sent or None, "Last-Event-ID")
     call.gateway.admission.check_open()
     call.admit_items(0)
     stream = EventStream(call.site, call.principal, after if last is None else last)
@@ -72,11 +77,11 @@ def _number(text: str | None, name: str) -> int | None:
     return int(text)
 
 
-async def get_levels(call: Call) -> Answer:
+async def get_levels(call: Call) -> Answer[None] | Levels:
     feed = call.site.levels
     if STREAM not in call.accept:
         await feed.look_now()
-        return Answer(feed.whole())
+        return feed.whole()
     call.gateway.admission.check_open()
     stream = LevelStream(call.site, call.principal)
     await stream.open()
@@ -95,9 +100,11 @@ class Stream:
         self._request: Request = None  # type: ignore[assignment]  # from `serve` on
         self._over = asyncio.Event()
         self._reason = ""
+        self._deadline = asyncio.timeout(None)  # for its last words, once it is over
 
     async def open(self) -> None:
         self._site.places.enter(self._holder, self._gateway.places_max(self._principal))
+        self._gateway.keep(self)
         try:
             await self._begin()
         except BaseException:
@@ -109,43 +116,44 @@ class Stream:
         raise NotImplementedError
 
     def _leave(self) -> None:
+        self._gateway.let_go(self)
         self._site.places.leave(self._holder)
 
     async def serve(self, request: Request) -> None:
         self._request = request
-        tasks = [
-            asyncio.create_task(work)
-            for work in (self._send(), request.gone(), self._over.wait(), self._signed_out())
-        ]
-        sending, gone, *_ = tasks
+        watching = asyncio.create_task(self._watch_signin())
         try:
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            if not gone.done():
-                await asyncio.wait((sending,), timeout=LAST_WORD_WITHIN_S)
+            async with self._deadline:
+                request.when_gone(self._cut_off)
+                if self._over.is_set():
+                    self._cut_off(LAST_WORD_WITHIN_S)
+                request.begin_stream(common_head(200, STREAM))
+                await self._send_all()
+                await request.send(f": closing {self._reason}\n\n".encode())
+                request.end_stream()
+        except TimeoutError:  # the client is gone, or does not read
+            request.connection.transport.close()
         finally:
             self._leave()
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            watching.cancel()
 
-    async def _signed_out(self) -> None:
+    async def _watch_signin(self) -> None:
         """End the stream with the sign-in that it was opened by. A revoked key the gateway
         reports."""
-        if not self._principal.signin:
-            await self._over.wait()
-        while self._site.signins.is_valid(self._principal):
-            await asyncio.sleep(SIGNED_OUT_LOOK_S)
-        self.end(CLOSE_UNAUTHENTICATED, "signed_out")
-
-    async def _send(self) -> None:
-        self._request.begin_stream(common_head(200, STREAM.encode()))
-        await self._send_all()
-        await self._request.send(f": closing {self._reason}\n\n".encode())
-        self._request.end_stream()
+        if self._principal.signin:
+            while self._site.signins.is_valid(self._principal):
+                await asyncio.sleep(SIGNED_OUT_LOOK_S)
+            self.end(CLOSE_UNAUTHENTICATED, "signed_out")
 
     async def _send_all(self) -> None:
         """Send what there is to send until the stream is over."""
         raise NotImplementedError
+
+    async def _over_within(self, seconds: float) -> bool:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._over.wait()
+        return self._over.is_set()
 
     def ignore(self) -> None:
         """A stream hears nothing anyway."""
@@ -154,6 +162,12 @@ class Stream:
         if not self._over.is_set():
             self._reason = reason
             self._over.set()
+            if self._request is not None:
+                self._cut_off(LAST_WORD_WITHIN_S)
+
+    def _cut_off(self, within_s: float = 0.0) -> None:
+        if not self._deadline.expired():
+            self._deadline.reschedule(asyncio.get_running_loop().time() + within_s)
 
 
 class EventStream(Stream):
@@ -164,63 +178,47 @@ class EventStream(Stream):
         self.watch = RateWatch(WARN_WITHIN_PPM)
         self._queue: list[bytes] = []
         self._queued_bytes = 0
-        self._missed: list[bytes] = []  # before it followed: a page at most
-        self._after = after  # the last event that the client has seen
-        self._is_following = False
+        self._after = after  # the last event that the client has seen; None: the latest
         # an id without data: where to resume if the stream breaks before its first event
         self._bookmark = b""
+        self._is_following = False
         self._wake = asyncio.Event()
 
     async def _begin(self) -> None:
-        """If it missed at most a page it follows from this instant, and what happens meanwhile is
-        queued."""
-        gateway, after = self._gateway, self._after
-        latest = gateway.latest(self._holder)
-        if after is not None and latest - after > PAGE:
-            gateway.event_log.check_kept(self._holder, after, latest)
-            await gateway.all_durable()
+        gateway, latest = self._gateway, self._gateway.latest(self._holder)
+        if self._after is None:
+            self._after, self._bookmark = latest, b"id: %d\n\n" % latest
         else:
-            await self._follow(after)
-
-    async def _follow(self, after: int | None) -> None:
-        gateway = self._gateway
-        gateway.follow(self._holder, self)
-        self._is_following = True
-        if after is None:
-            self._bookmark = b"id: %d\n\n" % gateway.latest(self._holder)
-        missed = [] if after is None else await gateway.events_after(self._holder, after)
+            gateway.event_log.check_kept(self._holder, self._after, latest)
         await gateway.all_durable()
-        self._missed = [_numbered(one) for one in missed]
-
-    async def _catch_up(self, after: int) -> None:
-        async def send_page(page: list[Numbered]) -> bool:
-            await self._request.send(b"".join([_numbered(one) for one in page]))
-            return not self._over.is_set()
-
-        try:
-            reached = await catch_up(self._gateway, self, self._principal, after, send_page)
-            if not self._over.is_set():
-                await self._follow(reached)
-        except ProblemError as problem:  # events left the history meanwhile, say
-            self.end(0, problem.code)
 
     async def _send_all(self) -> None:
-        await self._request.send(BEAT + self._bookmark)
-        if self._after is not None and not self._is_following:
-            await self._catch_up(self._after)
-        if self._missed:
-            await self._request.send(b"".join(self._missed))
-            self._missed = []
+        gateway, request = self._gateway, self._request
+        assert self._after is not None
+        await request.send(BEAT + self._bookmark)
+        try:
+            after = await catch_up(gateway, self, self._principal, self._after, self._send_page)
+            if not self._over.is_set():
+                gateway.follow(self._holder, self)
+                self._is_following = True
+                await self._send_page(await gateway.events_after(self._holder, after))
+        except ProblemError as problem:  # events left the history meanwhile, say
+            self.end(0, problem.code)
         while not self._over.is_set():
             try:
-                async with asyncio.timeout(self._gateway.limits.heartbeat_s):
+                async with asyncio.timeout(gateway.limits.heartbeat_s):
                     await self._wake.wait()
                 self._wake.clear()
             except TimeoutError:
                 self._queue.append(BEAT)
             if self._queue:
                 body, self._queue, self._queued_bytes = b"".join(self._queue), [], 0
-                await self._request.send(body)
+                await request.send(body)
+
+    async def _send_page(self, page: list[Numbered]) -> bool:
+        if page:
+            await self._request.send(b"".join([_numbered(one) for one in page]))
+        return not self._over.is_set()
 
     def _leave(self) -> None:
         if self._is_following:
@@ -229,9 +227,8 @@ class EventStream(Stream):
 
     # -- a follower
 
-    def tell(self, events: Sequence[Numbered]) -> None:
-        for one in events:
-            self._deliver(_numbered(one))
+    def send(self, event: Numbered) -> None:
+        self._deliver(_numbered(event))
 
     def notify(self, notice: Notice) -> None:
         self._deliver(_event(encode(notice), str(notice.__struct_config__.tag)))
@@ -256,12 +253,7 @@ class LevelStream(Stream):
     """Sends every leaf once, then the rows that changed."""
 
     async def _begin(self) -> None:
-        self._gateway.keep(self)
         await self._site.levels.look_now()
-
-    def _leave(self) -> None:
-        self._gateway.let_go(self)
-        super()._leave()
 
     async def _send_all(self) -> None:
         feed, loop = self._site.levels, asyncio.get_running_loop()
@@ -284,18 +276,16 @@ class LevelStream(Stream):
                 await self._request.send(message)
                 beaten_at = loop.time()
 
-    async def _over_within(self, seconds: float) -> bool:
-        try:
-            async with asyncio.timeout(seconds):
-                await self._over.wait()
-        except TimeoutError:
-            pass
-        return self._over.is_set()
-
 
 def _event(data: bytes, name: str) -> bytes:
     return b"event: %b\ndata: %b\n\n" % (name.encode(), data)
 
 
+# by kind: the name of an event
+_NAMES: dict[type, bytes] = {
+    kind: str(kind.__struct_config__.tag).encode() for kind in get_args(Event)
+}
+
+
 def _numbered(one: Numbered) -> bytes:
-    return b"id: %d\n" % one.n + _event(encode(one), str(one.event.__struct_config__.tag))
+    return b"id: %d\nevent: %b\ndata: %b\n\n" % (one.n, _NAMES[type(one.event)], encode(one))

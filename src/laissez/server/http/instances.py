@@ -8,10 +8,10 @@ from laissez.market.commands import Alternative, CancelOrder, PlaceOrder, Relinq
 from laissez.market.topology import DEPTH_MAX, TopologyError
 from laissez.server import views
 from laissez.server.audit.refusals import Journaled
-from laissez.server.http.call import Answer, Call, digest_of
+from laissez.server.http.endpoint import Call, digest_of
+from laissez.server.http.messages import bad_request
 from laissez.server.http.orders import enter_all, unknown_lease
-from laissez.server.http.paging import of_accounts
-from laissez.server.http.request import bad_request
+from laissez.server.http.paging import page_of_owned
 from laissez.wire import events as told
 from laissez.wire.decoding import read_lease, read_name, read_price
 from laissez.wire.ids import INSTANCE, instance_of_order, number_of, tag_of
@@ -19,10 +19,10 @@ from laissez.wire.problems import Code, ProblemError
 from laissez.wire.rendering import rendered
 from laissez.wire.requests import RunInstances
 from laissez.wire.texts import explain
-from laissez.wire.views import Instance, InstancesDone
+from laissez.wire.views import Instance, InstancesDone, Page
 
 
-async def run(call: Call) -> Answer:
+async def run(call: Call) -> InstancesDone:
     asked: RunInstances = call.body
     most, holder = call.gateway.limits.instances_per_request_max, call.principal.holder
     if not 1 <= asked.count <= most:
@@ -41,7 +41,7 @@ async def run(call: Call) -> Answer:
     if len(refusals) == len(applied):
         raise Journaled(refusals[0], holder)
     refused = tuple([explain(refusal, holder) for refusal in refusals])
-    return Answer(InstancesDone(_requested(applied, holder), refused))
+    return InstancesDone(_requested(applied, holder), refused)
 
 
 def _scope(call: Call, asked: RunInstances) -> str:
@@ -97,33 +97,31 @@ def _leased(id: str, state: str, event: told.LeaseStarted | told.LeaseEnded) -> 
     return Instance(id, state, leaf, leaf, event.lease, event.rate, event.limit, event.at)
 
 
-def list_instances(call: Call) -> Answer:
+def list_instances(call: Call) -> Page[Instance]:
     exchange, named = call.gateway.exchange, call.principal.is_operator
-    return Answer(
-        of_accounts(call, "instances", lambda owner: views.instance_views(exchange, owner, named))
-    )
+    return page_of_owned(call, lambda owner: views.instance_views(exchange, owner, named))
 
 
-def get_instance(call: Call) -> Answer:
+def get_instance(call: Call) -> Instance:
     exchange, named = call.gateway.exchange, call.principal.is_operator
     for account in call.accounts():
         order = number_of(INSTANCE, tag_of(account.name), call.path["id"])
         view = None if order is None else views.instance_view(exchange, account, order, named)
         if view is not None:
-            return Answer(view)
+            return view
     raise _unknown(call.path["id"])
 
 
-def stop(call: Call) -> Answer:
+def stop(call: Call) -> Instance:
     id = call.path["id"]
     # A repeat uses the first request's command: the state no longer tells which one it was.
     command = call.first_command or _ending(call, id)
-    applied = call.enter(command, digest_of(["stop", id]))
-    for event in [one.event for one in rendered(applied, call.principal.holder)]:
+    call.enter(command, digest_of(["stop", id]))
+    for event in [one.event for one in call.events]:
         if type(event) is told.OrderCancelled and instance_of_order(event.order) == id:
-            return Answer(Instance(id, "stopped", None, None, None, None, None, event.at))
+            return Instance(id, "stopped", None, None, None, None, None, event.at)
         if type(event) is told.LeaseEnded and event.reason == "relinquished":
-            return Answer(_leased(id, "stopped", event))
+            return _leased(id, "stopped", event)
     raise AssertionError(f"stopping {id} caused no end")
 
 

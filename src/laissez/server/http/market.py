@@ -6,22 +6,23 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 
-from laissez.exchange.commands import OPERATOR, Command
-from laissez.market.answers import AsksView, ControlsView
-from laissez.market.commands import BringOnline, SetControls, SetFloor, TakeOffline
+import msgspec
+
+from laissez.exchange.commands import OPERATOR
+from laissez.market.answers import AsksView, ControlsView, FloorView
 from laissez.market.reasons import Reason
 from laissez.server.gateway import Gateway
-from laissez.server.http.call import Answer, Call
-from laissez.server.http.paging import Cursor, page, paths_after
-from laissez.server.http.request import bad_request
+from laissez.server.http.endpoint import Call
+from laissez.server.http.messages import bad_request
+from laissez.server.http.paging import page_of_paths
 from laissez.server.views import SHOWN_MAX, quote_view, reached
 from laissez.units import HOUR_US, format_time
 from laissez.wire.books import Ask, Bid, NodeBook, RateHistory, RatePiece
-from laissez.wire.decoding import read_controls, read_price
 from laissez.wire.limits import PRICE_PIECES_MAX
 from laissez.wire.problems import Code, ProblemError
-from laissez.wire.rendering import band, optional_price, price, rendered, seconds
-from laissez.wire.views import Controls, Done, Floor, Node, Resource
+from laissez.wire.rendering import band, optional_price, price, seconds
+from laissez.wire.requests import BringOnline, TakeOffline
+from laissez.wire.views import Controls, Done, Floor, Node, Page, Quote, Resource
 
 CHILDREN_PER_ITEM = 10  # a child is only a path
 GROUPS_MAX = 50  # of bids, and of asks, in a book
@@ -34,31 +35,32 @@ def _known(call: Call, node: str) -> str:
     return node
 
 
-def _done(call: Call, command: Command) -> Answer:
-    return Answer(Done(rendered(call.enter(command), OPERATOR)))
+def done(call: Call) -> Done:
+    return Done(call.events)
 
 
-def get_topology(call: Call) -> Answer:
+def get_topology(call: Call) -> Page[Node]:
     """The roots; or a node and its children. A node may have very many children, so they count in
     what a page holds and costs."""
     topology, children = call.gateway.exchange.market.topology, call.site.children
     named = call.query.get("node")
     call.admit_items(0)
     paths = topology.roots if named is None else (named, *children(_known(call, named)))
-    nodes = (
-        Node(path, topology.level_of(path), topology.leaf_count(path), children(path))
-        for path in paths_after(call, "topology", paths)
+    found = page_of_paths(
+        call,
+        paths,
+        lambda path: Node(path, topology.level_of(path), topology.leaf_count(path), children(path)),
+        weigh=_weight,
     )
-    found = page(call, "topology", nodes, lambda node: Cursor(node.path), _weight)
     call.owe_items(sum(map(_weight, found.data)))
-    return Answer(found)
+    return found
 
 
 def _weight(node: Node) -> int:
     return 1 + len(node.children) // CHILDREN_PER_ITEM
 
 
-def get_prices(call: Call) -> Answer:
+def get_prices(call: Call) -> Page[Quote] | Quote:
     market, holder = call.gateway.exchange.market, call.principal.holder
     exchange, now = call.gateway.exchange, call.gateway.clock.now()
     scope = call.query.get("scope")
@@ -67,25 +69,19 @@ def get_prices(call: Call) -> Answer:
             raise bad_request(
                 "scope: expected alone; limit and cursor go with the list of all prices"
             )
-        return Answer(quote_view(exchange, holder, scope, now))
+        return quote_view(exchange, holder, scope, now)
     domain = market.topology.nodes if holder == OPERATOR else market.pricing_domain(holder)
-    paths = paths_after(call, "prices", domain)
-    quotes = (quote_view(exchange, holder, path, now) for path in paths)
-    return Answer(page(call, "prices", quotes, lambda quote: Cursor(quote.scope)))
+    return page_of_paths(call, domain, lambda path: quote_view(exchange, holder, path, now))
 
 
 # -- resources, floors and controls
 
 
-def list_resources(call: Call) -> Answer:
+def list_resources(call: Call) -> Page[Resource]:
     topology = call.gateway.exchange.market.topology
     under = call.query.get("under")
-    first, last = 0, len(topology.leaves)
-    if under is not None:
-        first, last = topology.leaf_range(_known(call, under))
-    leaves = paths_after(call, "resources", topology.leaves, first, last)
-    found = (_resource(call, leaf) for leaf in leaves)
-    return Answer(page(call, "resources", found, lambda resource: Cursor(resource.leaf)))
+    between = None if under is None else topology.leaf_range(_known(call, under))
+    return page_of_paths(call, topology.leaves, lambda leaf: _resource(call, leaf), between)
 
 
 def _resource(call: Call, leaf: str) -> Resource:
@@ -93,33 +89,29 @@ def _resource(call: Call, leaf: str) -> Resource:
     lease = market.lease_on(leaf)
     owner, limit = (None, None) if lease is None else (lease.tenant, optional_price(lease.limit))
     rate, floor = price(market.rate(leaf)), price(market.floor(leaf))
-    return Resource(leaf, market.is_online(leaf), owner, rate, floor, limit)
+    return Resource(leaf, market.is_online(leaf), owner, rate, limit, floor)
 
 
-def set_online(call: Call) -> Answer:
-    leaf = call.path["leaf"]
-    return _done(call, BringOnline(leaf) if call.body.online else TakeOffline(leaf))
+class SetOnlineBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    online: bool
 
 
-def list_floors(call: Call) -> Answer:
+def set_online(leaf: str, online: bool) -> BringOnline | TakeOffline:
+    return BringOnline(leaf=leaf) if online else TakeOffline(leaf=leaf)
+
+
+def list_floors(call: Call) -> Page[Floor]:
     own = {one.node: one for one in call.gateway.exchange.market.floors()}
-    views = (own[node] for node in paths_after(call, "floors", list(own)))
-    found = (Floor(one.node, price(one.own), price(one.in_force)) for one in views)
-    return Answer(page(call, "floors", found, lambda floor: Cursor(floor.node)))
+    return page_of_paths(call, list(own), lambda node: _floor(own[node]))
 
 
-def set_floor(call: Call) -> Answer:
-    return _done(call, SetFloor(call.path["node"], read_price(call.body.price, "price")))
+def _floor(view: FloorView) -> Floor:
+    return Floor(view.node, price(view.own), price(view.in_force))
 
 
-def remove_floor(call: Call) -> Answer:
-    return _done(call, SetFloor(call.path["node"], None))
-
-
-def list_controls(call: Call) -> Answer:
+def list_controls(call: Call) -> Page[Controls]:
     own = {one.node: one for one in call.gateway.exchange.market.controls()}
-    found = (_controls(own[node]) for node in paths_after(call, "controls", list(own)))
-    return Answer(page(call, "controls", found, lambda one: Cursor(one.node)))
+    return page_of_paths(call, list(own), lambda node: _controls(own[node]))
 
 
 def _controls(view: ControlsView) -> Controls:
@@ -127,47 +119,37 @@ def _controls(view: ControlsView) -> Controls:
     return Controls(view.node, rise, fall, seconds(view.hold_us), seconds(view.flash_us))
 
 
-def set_controls(call: Call) -> Answer:
-    return _done(call, read_controls(call.body, call.path["node"]))
-
-
-def remove_controls(call: Call) -> Answer:
-    return _done(call, SetControls(call.path["node"]))
-
-
 # -- books
 
 
-async def get_book(call: Call) -> Answer:
+async def get_book(call: Call) -> NodeBook:
     gateway, node = call.gateway, _known(call, call.path["node"])
     market = gateway.exchange.market
     asks = await _asks(gateway, node)
     found = market.book(node, GROUPS_MAX)
     cheapest = [Ask(price(ask), asks.by_ask[ask]) for ask in sorted(asks.by_ask)[:GROUPS_MAX]]
-    return Answer(
-        NodeBook(
-            node,
-            market.topology.level_of(node),
-            format_time(gateway.clock.now()),
-            market.topology.leaf_count(node),
-            asks.online,
-            asks.leased,
-            price(found.floor) if found.floor else None,
-            price(found.floor_in_force),
-            price(found.standing_rate),
-            optional_price(found.best_bid),
-            optional_price(market.quote(None, node)),
-            price(asks.charged),
-            None if found.controls is None else _controls(found.controls),
-            _controls(found.controls_in_force),
-            found.here,
-            found.above,
-            found.below,
-            tuple([Bid(price(group.limit), group.orders, group.here) for group in found.bids]),
-            found.bids_more,
-            tuple([*cheapest, Ask(None, asks.never)] if asks.never else cheapest),
-            max(0, len(asks.by_ask) - GROUPS_MAX),
-        )
+    return NodeBook(
+        node,
+        market.topology.level_of(node),
+        format_time(gateway.clock.now()),
+        market.topology.leaf_count(node),
+        asks.online,
+        asks.leased,
+        price(found.floor) if found.floor else None,
+        price(found.floor_in_force),
+        price(found.standing_rate),
+        optional_price(found.best_bid),
+        optional_price(market.quote(None, node)),
+        price(asks.charged),
+        None if found.controls is None else _controls(found.controls),
+        _controls(found.controls_in_force),
+        found.here,
+        found.above,
+        found.below,
+        tuple([Bid(price(group.limit), group.orders, group.here) for group in found.bids]),
+        found.bids_more,
+        tuple([*cheapest, Ask(None, asks.never)] if asks.never else cheapest),
+        max(0, len(asks.by_ask) - GROUPS_MAX),
     )
 
 
@@ -192,7 +174,7 @@ async def _asks(gateway: Gateway, node: str) -> AsksView:
 # -- rates
 
 
-def get_rates(call: Call) -> Answer:
+def get_rates(call: Call) -> RateHistory:
     exchange, node = call.gateway.exchange, _known(call, call.path["node"])
     market = exchange.market
     until = reached(exchange, call.gateway.clock.now())
@@ -208,7 +190,7 @@ def get_rates(call: Call) -> Answer:
         RatePiece(format_time(start), format_time(end), price(rate)) for start, end, rate in pieces
     ]
     begins = format_time(pieces[0][0] if pieces else until)
-    return Answer(RateHistory(node, begins, format_time(until), tuple(segments)))
+    return RateHistory(node, begins, format_time(until), tuple(segments))
 
 
 def _since(call: Call, now: int) -> int:

@@ -7,28 +7,29 @@ from collections import Counter
 from collections.abc import Callable
 
 from laissez.server.admission import failed
-from laissez.server.figures import all_owed, market_summary
-from laissez.server.http.call import Answer, Call
 from laissez.server.http.docs_page import STYLE_HASH
-from laissez.server.http.request import bad_request
+from laissez.server.http.endpoint import Answer, Call
+from laissez.server.http.messages import JSON, bad_request, lines
 from laissez.server.http.static import ALONE
 from laissez.server.metrics import CONTENT_TYPE
+from laissez.server.samples import all_owed, market_summary
 from laissez.wire.decoding import read_price, read_time
-from laissez.wire.inframaps import RUNNER_MAX, InfraMapsReport
-from laissez.wire.views import Done, Health
+from laissez.wire.figures import MarketHistory
+from laissez.wire.inframaps import RUNNER_MAX, InfraMaps, InfraMapsReport
+from laissez.wire.views import Done, Health, MarketSummary
 
 UNAVAILABLE = 503
 DOCS_POLICY = (
-    b"default-src 'none'; style-src '%b'; base-uri 'none'; form-action 'none'; frame-ancestors"
-    b" 'none'" % STYLE_HASH.encode()
+    f"default-src 'none'; style-src '{STYLE_HASH}'; base-uri 'none'; form-action 'none';"
+    " frame-ancestors 'none'"
 )
 
 
-def get_health(call: Call) -> Answer:
-    return Answer(Health("ok", "the process answers"))
+def get_health(call: Call) -> Health:
+    return Health("ok", "the process answers")
 
 
-def get_readiness(call: Call) -> Answer:
+def get_readiness(call: Call) -> Answer[Health]:
     if call.gateway.failure is not None:
         return Answer(Health("failed", failed().detail), status=UNAVAILABLE)
     if call.gateway.stopping:
@@ -36,33 +37,33 @@ def get_readiness(call: Call) -> Answer:
     return Answer(Health("ok", "requests are taken"))
 
 
-async def get_metrics(call: Call) -> Answer:
+async def get_metrics(call: Call) -> Answer[bytes]:
     owed, rate = await all_owed(call.gateway)
     await call.gateway.all_durable()
-    return Answer(call.site.metrics.render(owed, rate), CONTENT_TYPE)
+    return Answer(call.site.metrics.render(owed, rate), CONTENT_TYPE.decode())
 
 
-def get_openapi(call: Call) -> Answer:
-    return Answer(call.site.openapi, b"application/json")
+def get_openapi(call: Call) -> Answer[bytes]:
+    return Answer(call.site.openapi, JSON)
 
 
-def get_docs(call: Call) -> Answer:
-    headers = ((b"content-security-policy", DOCS_POLICY), *ALONE)
-    return Answer(call.site.docs, b"text/html; charset=utf-8", headers=headers)
+def get_docs(call: Call) -> Answer[bytes]:
+    headers = lines({"content-security-policy": DOCS_POLICY, **ALONE})
+    return Answer(call.site.docs, "text/html; charset=utf-8", headers=headers)
 
 
-async def get_market(call: Call) -> Answer:
-    return Answer(await market_summary(call.gateway, call.site.metrics))
+async def get_market(call: Call) -> MarketSummary:
+    return await market_summary(call.gateway)
 
 
-def get_history(call: Call) -> Answer:
-    return Answer(call.site.samples.history())
+def get_history(call: Call) -> MarketHistory:
+    return call.site.samples.history()
 
 
 # -- InfraMaps: reports change nothing in the market, so they are not stored
 
 
-def report_inframaps(call: Call) -> Answer:
+def report_inframaps(call: Call) -> Done:
     runner = call.path["runner"]
     if len(runner) > RUNNER_MAX or not runner.isprintable():
         raise bad_request(
@@ -71,11 +72,11 @@ def report_inframaps(call: Call) -> Answer:
         )
     _check(call.body)
     call.site.inframaps.take(runner, call.body, call.gateway.clock.now())
-    return Answer(Done(()))
+    return Done(())
 
 
-def get_inframaps(call: Call) -> Answer:
-    return Answer(call.site.inframaps.shown(call.gateway.clock.now(), call.time("since")))
+def get_inframaps(call: Call) -> InfraMaps:
+    return call.site.inframaps.shown(call.gateway.clock.now(), call.time("since"))
 
 
 def _check(report: InfraMapsReport) -> None:

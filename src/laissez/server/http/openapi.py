@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 
 from laissez import __version__
+from laissez.server.http.cookies import COOKIE
 from laissez.server.http.operation import JSON, Operation, Parameter
 from laissez.server.http.schemas import EXAMPLES, OWN_BODIES, PATHS, REFERENCE, Schema, narrow
-from laissez.server.http.signin import COOKIE
 from laissez.wire.limits import CLIENT_ID_MAX, PAGE_DEFAULT, PAGE_MAX
 from laissez.wire.problems import STATUS, Problem
 

@@ -4,14 +4,22 @@ page."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from string import Formatter
-from typing import Any
+from types import UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
+from msgspec.structs import force_setattr
 
+from laissez.server.http.endpoint import Answer
+from laissez.server.http.messages import JSON
 from laissez.wire.problems import Code
+from laissez.wire.views import Page
 
-JSON = "application/json"
+__all__ = ["CURSOR", "JSON", "LIMIT", "LOOK", "TENANT", "Operation", "Parameter", "body_of"]
+
+LOOK = ("read", "operate")  # of the operator: it sees with either
 
 # What may go wrong everywhere; the table names only the rest.
 ALWAYS = (
@@ -39,6 +47,27 @@ CURSOR = Parameter("cursor", "Where the page before this one ended.")
 TENANT = Parameter("tenant", "For the operator: of this tenant alone.")
 
 
+@cache
+def body_of(message: Any, *in_path: str) -> type:
+    """The body of a request for a command: the message of a session without its `type` and `id`,
+    and without what the path says."""
+    named = msgspec.structs.fields(message)
+    fields = [
+        (one.name, one.type) if one.required else (one.name, one.type, one.default)
+        for one in named
+        if one.name not in ("id", *in_path)
+    ]
+    if len(fields) == len(named):
+        return message  # type: ignore[no-any-return]
+    return msgspec.defstruct(
+        f"{message.__name__}Body",
+        fields,
+        namespace={"__doc__": message.__doc__},
+        frozen=True,
+        forbid_unknown_fields=True,
+    )
+
+
 class Operation(msgspec.Struct, frozen=True):
     noun: str
     name: str
@@ -48,12 +77,11 @@ class Operation(msgspec.Struct, frozen=True):
     carry_out: Callable[..., Any]
     summary: str
     description: str = ""
-    of_operator: bool = False  # a tenant's key will not do, whatever its scopes
+    # makes the message of a session from the path and the body; `carry_out` is told what came of it
+    command: Callable[..., Any] | None = None
     body: type | None = None
-    answer: Any = None  # a type, or several where it depends on the request; None: no JSON
     status: int = 200
     query: tuple[Parameter, ...] = ()
-    paged: bool = False
     pays_by_item: bool = False  # for what it tells, once it knows how much that is
     adds_up: bool = False  # all that a tenant has: costs as much as a list of it
     large: bool = False  # its body may be as large as a batch
@@ -63,9 +91,22 @@ class Operation(msgspec.Struct, frozen=True):
     durable: bool = True
     repeatable: bool = False  # ignores an Idempotency-Key: sent again, it is simply done again
 
+    def __post_init__(self) -> None:
+        if self.command is not None and self.body is None and self.method != "DELETE":
+            force_setattr(self, "body", body_of(self.command, *self.path_names))
+
     @property
     def mutates(self) -> bool:
         return self.method != "GET"
+
+    @property
+    def of_operator(self) -> bool:
+        """Whether a tenant's key will not do, whatever its scopes."""
+        return self.scopes == LOOK
+
+    @property
+    def paged(self) -> bool:
+        return any(get_origin(one) is Page for one in self.answers)
 
     @property
     def takes_key(self) -> bool:
@@ -91,9 +132,12 @@ class Operation(msgspec.Struct, frozen=True):
 
     @property
     def answers(self) -> tuple[Any, ...]:
-        if self.answer is None:
-            return ()
-        return self.answer if isinstance(self.answer, tuple) else (self.answer,)
+        """The types of what it answers in JSON, as its function declares them."""
+        declared = get_type_hints(self.carry_out)["return"]
+        is_one_of = get_origin(declared) in (Union, UnionType)
+        found = get_args(declared) if is_one_of else (declared,)
+        contents = [get_args(one)[0] if get_origin(one) is Answer else one for one in found]
+        return tuple(one for one in contents if one not in (bytes, type(None)))
 
     @property
     def needs(self) -> str:

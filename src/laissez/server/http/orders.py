@@ -7,59 +7,44 @@ from collections.abc import Sequence
 from laissez.exchange.commands import OPERATOR, Command, Request
 from laissez.exchange.events import Applied
 from laissez.market.answers import LeaseView
-from laissez.market.commands import AmendOrder, CancelOrder, PlaceOrder, Relinquish, SetLimit
 from laissez.market.reasons import Reason
 from laissez.server import views
 from laissez.server.background import NO_REST, Background
-from laissez.server.http.call import Answer, Call, digest_of
-from laissez.server.http.paging import of_accounts
-from laissez.server.http.request import bad_request
+from laissez.server.http.endpoint import Call, digest_of
+from laissez.server.http.messages import bad_request
+from laissez.server.http.paging import page_of_owned
 from laissez.server.preview import Readable
 from laissez.wire import events as told
-from laissez.wire.decoding import (
-    SCOPE_OF,
-    read_alternatives,
-    read_command,
-    read_lease,
-    read_order,
-    read_price,
-)
-from laissez.wire.figures import PreviewRefused
+from laissez.wire.decoding import SCOPE_OF, read_command
+from laissez.wire.figures import PreviewDone, PreviewRefused
 from laissez.wire.ids import LEASE, number_of, tag_of
 from laissez.wire.limits import PREVIEW_COMMANDS_MAX
 from laissez.wire.problems import STATUS, Code, ProblemError
 from laissez.wire.rendering import rendered
 from laissez.wire.requests import OperatorCommand
 from laissez.wire.texts import code_of, explain, no_lease, no_order
-from laissez.wire.views import BatchDone, BatchItem, LeaseDone, OrderDone, PriceHistory
+from laissez.wire.views import (
+    BatchDone,
+    BatchItem,
+    Lease,
+    LeaseDone,
+    Order,
+    OrderDone,
+    Page,
+    PriceHistory,
+)
 
 # between a request's id and the number of one of its commands; no client's own id may hold it
 PART = "\t"
 ENTERED_AT_ONCE = 16  # commands before others have their turn: less than a millisecond of work
 
 
-def place(call: Call) -> Answer:
-    alternatives = read_alternatives(call.body.alternatives)
-    return _order_done(call, PlaceOrder(call.principal.holder, alternatives))
-
-
-def amend(call: Call) -> Answer:
-    holder = call.principal.holder
-    order = read_order(holder, call.path["id"])
-    return _order_done(call, AmendOrder(holder, order, read_alternatives(call.body.alternatives)))
-
-
-def cancel(call: Call) -> Answer:
-    holder = call.principal.holder
-    return _order_done(call, CancelOrder(holder, read_order(holder, call.path["id"])))
-
-
-def _order_done(call: Call, command: Command) -> Answer:
+def order_done(call: Call) -> OrderDone:
     """What became of the order, from the events alone, so that a repeat is answered alike."""
-    events = rendered(call.enter(command), call.principal.holder)
     id, state, clipped = "", "open", False
     alternatives: tuple[told.InForce, ...] = ()
     lease = leaf = rate = None
+    events = call.events
     for one in events:
         event = one.event
         if type(event) is told.OrderPlaced or type(event) is told.OrderAmended:
@@ -68,80 +53,64 @@ def _order_done(call: Call, command: Command) -> Answer:
             id, state = event.order, "cancelled"
         elif type(event) is told.LeaseStarted and event.order == id:
             state, lease, leaf, rate = "filled", event.lease, event.leaf, event.rate
-    return Answer(OrderDone(id, state, alternatives, clipped, lease, leaf, rate, events))
+    return OrderDone(id, state, alternatives, clipped, lease, leaf, rate, events)
 
 
-def list_orders(call: Call) -> Answer:
+def list_orders(call: Call) -> Page[Order]:
     exchange, named = call.gateway.exchange, call.principal.is_operator
-    return Answer(
-        of_accounts(call, "orders", lambda owner: views.order_views(exchange, owner, named))
-    )
+    return page_of_owned(call, lambda owner: views.order_views(exchange, owner, named))
 
 
-def get_order(call: Call) -> Answer:
-    id = call.path["id"]
+def get_order(call: Call) -> Order:
+    id = call.path["order"]
     for account in call.accounts():
         view = views.order_view(call.gateway.exchange, account, id, call.principal.is_operator)
         if view is not None:
-            return Answer(view)
+            return view
     raise ProblemError(Reason.NOT_YOUR_ORDER, no_order(id))
 
 
 # -- leases
 
 
-def set_limit(call: Call) -> Answer:
-    holder, limit = call.principal.holder, call.body.limit
-    lease = read_lease(holder, call.path["id"])
-    price = None if limit is None else read_price(limit, "limit")
-    return _lease_done(call, SetLimit(holder, lease, price))
-
-
-def relinquish(call: Call) -> Answer:
-    holder = call.principal.holder
-    return _lease_done(call, Relinquish(holder, read_lease(holder, call.path["id"])))
-
-
-def _lease_done(call: Call, command: Command) -> Answer:
-    events = rendered(call.enter(command), call.principal.holder)
-    id, state = call.path["id"], "held"
+def lease_done(call: Call) -> LeaseDone:
+    id, state = call.path["lease"], "held"
     limit: str | None = None
+    events = call.events
     for one in events:
         event = one.event
         if (type(event) is told.LimitSet or type(event) is told.LeaseEnded) and event.lease == id:
             limit = event.limit
             state = "ended" if type(event) is told.LeaseEnded else state
-    return Answer(LeaseDone(id, state, limit, events))
+    return LeaseDone(id, state, limit, events)
 
 
-def list_leases(call: Call) -> Answer:
+def list_leases(call: Call) -> Page[Lease]:
     exchange, named = call.gateway.exchange, call.principal.is_operator
     now = call.gateway.end_holds()
-    return Answer(
-        of_accounts(call, "leases", lambda owner: views.lease_views(exchange, owner, now, named))
-    )
+    return page_of_owned(call, lambda owner: views.lease_views(exchange, owner, now, named))
 
 
-def get_lease(call: Call) -> Answer:
+def get_lease(call: Call) -> Lease:
     lease, now = _lease(call), call.gateway.end_holds()
     view = views.lease_view(call.gateway.exchange, lease, now, call.principal.is_operator)
     if view is None:
-        raise unknown_lease(call.path["id"])
-    return Answer(view)
+        raise unknown_lease(call.path["lease"])
+    return view
 
 
-def lease_prices(call: Call) -> Answer:
+def lease_prices(call: Call) -> PriceHistory:
     lease = _lease(call)
     call.admit_items(0)
     pieces = views.price_pieces(call.gateway.exchange, lease, call.gateway.end_holds())
     call.owe_items(len(pieces))
     segments = tuple([views.price_segment(piece) for piece in pieces])
-    return Answer(PriceHistory(call.path["id"], lease.leaf, segments))
+    return PriceHistory(call.path["lease"], lease.leaf, segments)
 
 
 def _lease(call: Call) -> LeaseView:
     """The lease that the path names, live or ended, if the caller may ask about it."""
-    id, market = call.path["id"], call.gateway.exchange.market
+    id, market = call.path["lease"], call.gateway.exchange.market
     for account in call.accounts():
         number = number_of(LEASE, tag_of(account.name), id)
         found = None if number is None else market.lease(account.name, number)
@@ -157,7 +126,7 @@ def unknown_lease(id: str) -> ProblemError:
 # -- many commands at once
 
 
-async def batch(call: Call) -> Answer:
+async def batch(call: Call) -> BatchDone:
     asked, most = call.body.commands, call.gateway.limits.batch_commands_max
     if not 1 <= len(asked) <= most:
         raise bad_request(f"commands: expected 1 to {most}, found {len(asked)}")
@@ -180,10 +149,15 @@ async def batch(call: Call) -> Answer:
     unreadable = [one for one in read if isinstance(one, ProblemError)]
     if unreadable and not call.replayed:
         call.gateway.refusals.note(
-            unreadable[0], "sendBatch", call.principal, call.scope, call.key, times=len(unreadable)
+            unreadable[0],
+            "sendBatch",
+            call.principal,
+            call.request.scope,
+            call.key,
+            times=len(unreadable),
         )
     results = [one if isinstance(one, ProblemError) else next(outcomes) for one in read]
-    return Answer(BatchDone(tuple([_item(one, call.principal.holder) for one in results])))
+    return BatchDone(tuple([_item(one, call.principal.holder) for one in results]))
 
 
 def _item(outcome: Applied | ProblemError, holder: str) -> BatchItem:
@@ -192,7 +166,7 @@ def _item(outcome: Applied | ProblemError, holder: str) -> BatchItem:
     refusal = outcome.refusal
     if refusal is None:
         return BatchItem(200, rendered(outcome, holder))
-    code = code_of(refusal)
+    code = code_of(refusal.reason)
     return BatchItem(STATUS[code], (), code, explain(refusal, holder))
 
 
@@ -226,10 +200,11 @@ async def enter_all(
         async for part in Background(gateway.clock, NO_REST).parts(numbered, ENTERED_AT_ONCE):
             call.check_in_force()
             gateway.admission.check_journal()
+            at = gateway.clock.now()  # what is entered together happens at one time
             for index, command in part:
                 id = call.key if index == 0 or not call.key else f"{call.key}{PART}{index}"
                 request = Request(principal.holder, principal.key, id, body, command)
-                outcome, is_repeat = gateway.submit(request, gateway.clock.now())
+                outcome, is_repeat = gateway.submit(request, at)
                 replayed = replayed and is_repeat
                 applied.append(outcome)
                 gateway.admission.promised -= 1
@@ -239,12 +214,12 @@ async def enter_all(
     return applied
 
 
-async def preview(call: Call) -> Answer:
+async def preview(call: Call) -> PreviewDone:
     asked = call.body.commands
     if not 1 <= len(asked) <= PREVIEW_COMMANDS_MAX:
         raise bad_request(f"commands: expected 1 to {PREVIEW_COMMANDS_MAX}, found {len(asked)}")
     commands = [_readable(index, one) for index, one in enumerate(asked)]
-    return Answer(await call.site.previews.of(commands))
+    return await call.site.previews.of(commands)
 
 
 def _readable(index: int, asked: OperatorCommand) -> Readable:

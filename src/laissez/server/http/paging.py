@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from laissez.exchange.accounts import Account
-from laissez.server.http.call import Call
-from laissez.server.http.request import bad_request
+from laissez.server.http.endpoint import Call
+from laissez.server.http.messages import bad_request
 from laissez.server.views import own_number
 from laissez.wire.views import Instance, Lease, Order, Page
 
@@ -45,92 +45,92 @@ def limit_of(call: Call) -> int:
     return int(text)
 
 
-def cursor_of(call: Call, list_name: str) -> Cursor | None:
+def cursor_of(call: Call) -> Cursor | None:
     text = call.query.get("cursor")
     if text is None:
         return None
     try:
         if len(text) > CURSOR_MAX:
             raise ValueError
-        of, name, number = _decode(
+        operation, name, number = _decode(
             base64.b64decode(text + "=" * (-len(text) % 4), b"-_", validate=True)
         )
     except (ValueError, binascii.Error, msgspec.MsgspecError):
-        of, name, number = "", "", 0
-    if of != list_name:
+        operation, name, number = "", "", 0
+    if operation != call.operation.name:
         raise bad_request(
             f"cursor: expected one that a page of this list gave, found {text[:40]!r}"
         )
     return Cursor(name, number)
 
 
-def _text(list_name: str, cursor: Cursor) -> str:
-    raw = msgspec.msgpack.encode((list_name, cursor.name, cursor.number))
-    return base64.urlsafe_b64encode(raw).decode().rstrip("=")
-
-
 def page(
     call: Call,
-    list_name: str,
-    items: Iterable[T],
-    place: Callable[[T], Cursor],
+    items: Iterable[tuple[Cursor, T]],
     weigh: Callable[[Any], int] = lambda item: 1,
 ) -> Page[T]:
     """The first of `items`, which begin after the cursor, and where the next page begins. Together
     they weigh at most what a page may hold, unless the first alone weighs more."""
     limit, most = limit_of(call), call.gateway.limits.page_max
     found: list[T] = []
-    weight = 0
-    for item in items:
+    weight, last = 0, Cursor()
+    for cursor, item in items:
         weight += weigh(item)
         if found and (len(found) == limit or weight > most):
-            return Page(tuple(found), True, _text(list_name, place(found[-1])))
+            raw = msgspec.msgpack.encode((call.operation.name, last.name, last.number))
+            return Page(tuple(found), True, base64.urlsafe_b64encode(raw).decode().rstrip("="))
         found.append(item)
+        last = cursor
     return Page(tuple(found), False, None)
 
 
-def of_accounts(
-    call: Call, list_name: str, items: Callable[[Account], Iterable[Owned]]
-) -> Page[Owned]:
+def page_of_owned(call: Call, items: Callable[[Account], Iterable[Owned]]) -> Page[Owned]:
     """What tenants own, each tenant's oldest first; the operator's list goes through the tenants in
     the order in which they were created."""
-    whole = _owned_after(call.accounts(), cursor_of(call, list_name), items)
-    return page(
-        call,
-        list_name,
-        whole,
-        lambda item: Cursor(item.tenant or call.principal.holder, own_number(item.id)),
-    )
+    return page(call, _owned_after(call.accounts(), cursor_of(call), items))
 
 
 def _owned_after(
     accounts: list[Account], cursor: Cursor | None, items: Callable[[Account], Iterable[Owned]]
-) -> Iterator[Owned]:
+) -> Iterator[tuple[Cursor, Owned]]:
     reached = cursor is None
     for account in accounts:
+        after = 0
+        if cursor is not None and account.name == cursor.name:
+            reached, after = True, cursor.number
         if reached:
-            yield from items(account)
-        elif cursor is not None and account.name == cursor.name:
-            reached = True
-            yield from (item for item in items(account) if own_number(item.id) > cursor.number)
+            for item in items(account):
+                number = own_number(item.id)
+                if number > after:
+                    yield Cursor(account.name, number), item
 
 
-def names_after(call: Call, list_name: str, names: Sequence[str]) -> Sequence[str]:
+def names_after(call: Call, names: Sequence[str]) -> Sequence[str]:
     """The names after the cursor's, in the order of `names`; none if that name is gone."""
-    cursor = cursor_of(call, list_name)
+    cursor = cursor_of(call)
     if cursor is None:
         return names
     return names[names.index(cursor.name) + 1 :] if cursor.name in names else ()
 
 
-def paths_after(
-    call: Call, list_name: str, paths: Sequence[str], first: int = 0, last: int | None = None
-) -> Iterator[str]:
-    """The paths of `paths[first:last]`, which are in path order, that come after the cursor."""
-    cursor = cursor_of(call, list_name)
+def page_of_names(call: Call, names: Sequence[str], view: Callable[[str], T]) -> Page[T]:
+    return page(call, ((Cursor(name), view(name)) for name in names_after(call, names)))
+
+
+def page_of_paths(
+    call: Call,
+    paths: Sequence[str],
+    view: Callable[[str], T],
+    between: tuple[int, int] | None = None,
+    weigh: Callable[[Any], int] = lambda item: 1,
+) -> Page[T]:
+    """Of `paths`, which are in path order, or of those `between` two places in them."""
+    first, last = between or (0, len(paths))
+    cursor = cursor_of(call)
     if cursor is not None:
         first = max(first, bisect_right(paths, path_key(cursor.name), key=path_key))
-    return (paths[index] for index in range(first, len(paths) if last is None else last))
+    found = (paths[index] for index in range(first, last))
+    return page(call, ((Cursor(path), view(path)) for path in found), weigh)
 
 
 def path_key(path: str) -> list[str]:

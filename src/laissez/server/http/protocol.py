@@ -1,39 +1,42 @@
 """The HTTP/1.1 connection: bytes in, requests to the application, answers out in order.
 
-The parser reads requests and bounds their heads. The rest is here: limits on connections,
-deadlines for slow clients, pipelining, keep-alive, backpressure in both directions, and the refusal
-of what cannot be read, sent once all requests before it are answered.
+httptools parses. The rest is here: limits on connections and on heads, deadlines for slow clients,
+pipelining, keep-alive, backpressure in both directions, and the refusal of what cannot be read,
+sent once all requests before it are answered.
 
 Requests of one connection are answered one after the other. `_requests` holds those that have
 arrived; the first of them is under way. A request begins at once if the service keeps up, and
-otherwise waits in the fair queue. What an operation does up to its first `await` happens at once,
-so most requests need no task.
+otherwise waits in the fair queue.
+
+A body is bounded by the operation that reads it. A head, and the chunk sizes and trailers around a
+body, are bounded here, so no client can make a connection keep more than a few kilobytes of them.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import deque
-from collections.abc import Callable, Coroutine, Generator
-from types import coroutine
+from collections.abc import Callable, Coroutine
+from hmac import compare_digest
 from typing import TYPE_CHECKING, Any, cast
 
+import httptools
 import msgspec
 
 from laissez.server.admission import overloaded, stopping
 from laissez.server.auth import Principal, authenticate
-from laissez.server.http.parser import RequestParser
-from laissez.server.http.request import (
+from laissez.server.http.endpoint import NEVER_WAIT, OTHER, authenticated
+from laissez.server.http.messages import (
+    Headers,
     Request,
     bad_request,
     line_of_address,
-    read_headers,
+    problem_parts,
     read_secret,
+    written,
 )
-from laissez.server.http.response import INTERNAL, Headers, date_line, lines, problem_parts
-from laissez.server.http.signin import signed_in
 from laissez.server.websocket.connection import Connection
+from laissez.wire.limits import HEAD_BYTES_MAX
 from laissez.wire.problems import Code, ProblemError
 
 if TYPE_CHECKING:
@@ -42,7 +45,6 @@ if TYPE_CHECKING:
 READ_BYTES = 1_024  # at a time: as many requests as fit may be read beyond the bound below
 BODY_READ_BYTES = 65_536  # of a body whose length is known
 REQUESTS_MAX = 16  # waiting on one connection: each takes some kilobytes
-BODY_BUFFER_BYTES = 65_536  # of a body that nobody reads yet
 KEEP_ALIVE_S = 75.0
 # After a refusal what still arrives is thrown away: closing at once could take the refusal from the
 # peer before it reads it.
@@ -51,10 +53,9 @@ FULL_RETRY_AFTER_S = 5.0
 SESSION = "/v1/session"
 CONSOLE = "/console/"
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
-# monitoring must see it when the service is behind
-NEVER_WAIT = frozenset({"/healthz", "/readyz", "/metrics"})
-OTHER = "other"  # the operation of a request that is for none
-
+VERSIONS = ("1.0", "1.1")
+HEAD = "an address and headers"
+TRAILERS = "chunk sizes and trailers"
 LATE = {
     "head": "expected the address and the headers within {:g} seconds, found a part of them",
     "body": "expected the whole body within {:g} seconds, found a part of it; nothing was done",
@@ -62,8 +63,7 @@ LATE = {
 SESSION_LATER = "expected a request for a session once all before it on the connection is answered"
 
 _OVERLOADED = overloaded()
-
-logger = logging.getLogger(__name__)
+_TURNED_AWAY = problem_parts(_OVERLOADED)
 
 
 class Queued(msgspec.Struct, eq=False):
@@ -75,7 +75,7 @@ class Queued(msgspec.Struct, eq=False):
 
     def carry_out(self, may_go_on: Callable[[], bool]) -> bool:
         if not self.request.is_gone:
-            self.connection.begin_queued(self.request)
+            self.connection.app.serve(self.request)
         return True
 
     def turn_away(self) -> int:
@@ -86,29 +86,40 @@ class Queued(msgspec.Struct, eq=False):
 
 class HttpConnection(asyncio.Protocol):
     def __init__(self, app: App) -> None:
-        self._app = app
-        self._limits = app.site.gateway.limits
-        self._refusals = app.site.gateway.refusals
-        self._queue = app.site.gateway.admission.queue
+        gateway = app.site.gateway
+        self.app = app
+        self._gateway = gateway
+        self._limits = gateway.limits
+        self._queue = gateway.admission.queue
         self._loop = asyncio.get_running_loop()
-        self._parser = RequestParser(self)
         self.transport: asyncio.Transport = None  # type: ignore[assignment]
         self._peer = ""
         self._is_proxy = False
+        # the last header with a key, and whose key that is
+        self._known: tuple[bytes, Principal | None] = b"", None
+        # parsing
+        self._parser = httptools.HttpRequestParser(self)
         self._unread = bytearray()
+        self._is_paused = False
+        self._in_head = False
+        self._in_body = False
+        self._body_left = 0  # as far as its length is known
+        self._beside_body = 0  # bytes of the head so far, or of chunk sizes and trailers
+        self._url = b""
+        self._headers: dict[bytes, bytes] = {}
+        self._repeated: Headers = []
+        # requests
         self._requests: deque[Request] = deque()
         self._latest: Request | None = None  # the last whose head has arrived
         self._is_advancing = False
         self._handshake: Request | None = None  # for a session
         # a refusal that waits until the requests before it are answered
         self._refusal: ProblemError | None = None
-        self._is_over = False  # nothing that still arrives matters
+        self._hears = True  # else nothing that still arrives matters
         self._writable: asyncio.Event | None = None  # while the peer does not read
-        # deadlines: the timer may be early, and is then set again
-        self._expects = ""
-        self._expects_of = 0  # the request that it is about
+        # deadlines
+        self._since = 0.0  # since when the peer must send what it must send now
         self._idle_s = self._limits.head_within_s
-        self._due = 0.0
         self._timer: asyncio.TimerHandle | None = None
 
     # -- the connection
@@ -117,31 +128,33 @@ class HttpConnection(asyncio.Protocol):
         self.transport = cast(asyncio.Transport, transport)
         peer = transport.get_extra_info("peername")
         self._peer = str(peer[0]) if isinstance(peer, tuple) else ""
-        self._is_proxy = self._app.trusts(self._peer)
-        self._app.connections[self] = None
+        self._is_proxy = self.app.trusts(self._peer)
+        self.app.connections[self] = None
         most = self._limits.connections_max
-        if len(self._app.connections) <= most:
-            self._watch()
+        if len(self.app.connections) <= most:
+            self._since = self._loop.time()
+            self._look()
             return
         words = f"expected at most {most} connections at a time; try again in a moment"
         self._say(ProblemError(Code.OVERLOADED, words, FULL_RETRY_AFTER_S))
         self.transport.close()  # at once: those that linger would be too many, too
 
     def connection_lost(self, error: Exception | None) -> None:
-        self._app.connections.pop(self, None)
-        self._is_over = True
-        if self._timer is not None:
-            self._timer.cancel()
+        self.app.connections.pop(self, None)
+        self._end()
         for request in self._requests:
             request.lose()
         self._requests.clear()
         self.resume_writing()
 
+    def _end(self) -> None:
+        self._hears = False
+        if self._timer is not None:
+            self._timer.cancel()
+
     def shutdown(self) -> None:
         """Answer what has arrived and close. What has arrived only in part is not waited for."""
-        if self._is_over:
-            self.transport.close()
-        elif (self._parser.in_head or self._parser.in_body) and self._refusal is None:
+        if self._hears and (self._in_head or self._in_body):
             self._refuse(stopping())
         elif self._requests:
             self._requests[-1].keep_alive = False
@@ -156,15 +169,14 @@ class HttpConnection(asyncio.Protocol):
         if writable is not None:
             writable.set()
             self._advance()
-            self._watch()
 
     # -- bytes in
 
     def data_received(self, data: bytes) -> None:
         if not self._hears:
             return
-        if self._expects == "idle" and self._idle_s == KEEP_ALIVE_S:
-            self._expects, self._idle_s = "", self._limits.head_within_s
+        if self._idle_s == KEEP_ALIVE_S:
+            self._since, self._idle_s = self._loop.time(), self._limits.head_within_s
         if self._unread or len(data) > READ_BYTES:
             self._unread += data
             self._read_on()
@@ -175,14 +187,10 @@ class HttpConnection(asyncio.Protocol):
     def eof_received(self) -> None:
         """Close: a request that has arrived in part will not be completed."""
 
-    @property
-    def _hears(self) -> bool:
-        return not self._is_over and self._refusal is None
-
     def _read_on(self) -> None:
         """Read as long as few requests wait: a client that sends ahead waits for itself."""
         while self._unread and self._hears and self._has_room():
-            size = max(READ_BYTES, min(self._parser.body_left, BODY_READ_BYTES))
+            size = max(READ_BYTES, min(self._body_left, BODY_READ_BYTES))
             piece = bytes(self._unread[:size])
             del self._unread[:size]
             self._feed(piece)
@@ -191,29 +199,30 @@ class HttpConnection(asyncio.Protocol):
     def _after_reading(self) -> None:
         if not self._hears:
             self._unread.clear()
-        elif not self.transport.is_closing():
-            if self._unread or not self._has_room():
-                self.transport.pause_reading()
-            elif not self.transport.is_reading():
-                self.transport.resume_reading()
+        elif self._unread or not self._has_room():
+            self._pause_reading()
+        elif self._is_paused:
+            self._resume_reading()
         self._advance()
-        self._watch()
 
     def _has_room(self) -> bool:
         latest = self._latest
         return len(self._requests) <= REQUESTS_MAX and (
-            latest is None or latest.body_bytes <= BODY_BUFFER_BYTES
+            latest is None or latest.body_bytes <= latest.body_bytes_max
         )
 
-    def _feed(self, data: bytes) -> None:
-        try:
-            is_upgrade = self._parser.feed(data)
-        except ProblemError as problem:
-            self._refuse(problem)
-            return
-        if is_upgrade:
-            self._unread.clear()
-            self._upgrade()
+    def _pause_reading(self) -> None:
+        if not self._is_paused and not self.transport.is_closing():
+            self._is_paused = True
+            self.transport.pause_reading()
+
+    def _resume_reading(self) -> None:
+        """Read again, first what has arrived already."""
+        if self._unread:
+            self._loop.call_soon(self._read_on)
+        elif self._is_paused and self._hears and not self.transport.is_closing():
+            self._is_paused = False
+            self.transport.resume_reading()
 
     def wants_body(self, request: Request) -> None:
         """An operation waits for the body."""
@@ -222,51 +231,108 @@ class HttpConnection(asyncio.Protocol):
             self.transport.write(CONTINUE)
         self._resume_reading()
 
-    def _resume_reading(self) -> None:
-        """Read again, first what has arrived already."""
-        if self._unread:
-            self._loop.call_soon(self._read_on)
-        elif self._hears and not self.transport.is_closing():
-            self.transport.resume_reading()
+    def _feed(self, data: bytes) -> None:
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade:  # what follows is not parsed
+            self._in_body = False
+            self._unread.clear()
+            self._upgrade()
+        except httptools.HttpParserError as error:
+            self._refuse(_problem(error))
+        else:
+            if self._in_head or self._in_body:
+                self._beside_body += len(data)
+                # a head may begin behind something else: that much more may have been counted
+                if self._beside_body > HEAD_BYTES_MAX + READ_BYTES:
+                    self._refuse(_too_long(HEAD if self._in_head else TRAILERS))
 
-    # -- called by the parser
+    # -- called by httptools
 
-    def head_arrived(self, request: Request) -> None:
-        request.client = self._client(request.headers)
-        if request.is_upgrade and self._is_session(request):
+    def on_message_begin(self) -> None:
+        self._url = b""
+        self._headers = {}
+        self._repeated = []
+        self._in_head = True
+        self._beside_body = 0
+        self._since = self._loop.time()
+
+    def on_url(self, url: bytes) -> None:
+        self._url += url
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A trailer is passed over: it comes after what it would change has been decided."""
+        if self._in_head:
+            name = name.lower()
+            if name in self._headers:
+                self._repeated.append((name, value))
+            else:
+                self._headers[name] = value
+
+    def on_headers_complete(self) -> None:
+        parser, headers = self._parser, self._headers
+        is_lasting = parser.should_keep_alive()
+        # Only HTTP/1.1 keeps a connection without being asked to. Asking the parser takes longer.
+        version = "1.1"
+        if not is_lasting or b"connection" in headers:
+            version = parser.get_http_version()
+        if version != "1.1" or b"host" not in headers or self._repeated:
+            self._check_head(version)
+        request = Request(self, parser.get_method().decode(), self._url, version, headers)
+        request.repeated = self._repeated
+        request.client = self._client(request) if self._is_proxy else self._peer
+        # Nobody can tell in which protocol more would come after an upgrade: it is the last.
+        is_upgrade = parser.should_upgrade()
+        request.keep_alive = is_lasting and version == "1.1" and not is_upgrade
+        if b"expect" in headers and version == "1.1":
+            request.expects_continue = headers[b"expect"].lower() == b"100-continue"
+        self._body_left = request.size
+        if is_upgrade and self._is_session(request):
             self._handshake = request
         else:
             self._latest = request
             self._requests.append(request)
+        self._in_head, self._in_body = False, True
+        self._beside_body = 0
+        self._since = self._loop.time()
 
-    def body_arrived(self, piece: bytes) -> None:
+    def _check_head(self, version: str) -> None:
+        if version not in VERSIONS:
+            raise bad_request(f"expected a request of HTTP/1.1 or 1.0, found one of {version}")
+        hosts = [*self._headers, *[name for name, _ in self._repeated]].count(b"host")
+        if hosts != 1 and version == "1.1":
+            raise bad_request(f"expected the header host once, found it {hosts} times")
+
+    def _client(self, request: Request) -> str:
+        """The client that a trusted proxy names: the last address that is no trusted proxy
+        itself."""
+        if b"x-forwarded-for" not in request.headers:
+            return self._peer
+        sent = request.all_of(b"x-forwarded-for").decode("latin-1")
+        hosts = [host.strip() for host in sent.split(",")]
+        return next((host for host in reversed(hosts) if not self.app.trusts(host)), hosts[0])
+
+    def on_body(self, piece: bytes) -> None:
+        self._beside_body -= len(piece)
+        self._body_left -= len(piece)
         request = self._latest
         # what was answered early, or cannot become a session, is not listened to any more
         if request is not None and not request.is_started and self._handshake is None:
             request.add(piece)
 
-    def request_complete(self) -> None:
+    def on_message_complete(self) -> None:
+        self._in_body = False
+        self._body_left = 0
         if self._latest is not None and self._handshake is None:
-            self._latest.is_complete = True
-            self._latest.wake()
-
-    def _client(self, headers: Headers) -> str:
-        """The peer, or the client that a trusted proxy names: the last address that is no trusted
-        proxy itself."""
-        if not self._is_proxy:
-            return self._peer
-        sent = [value for name, value in headers if name == b"x-forwarded-for"]
-        if not sent:
-            return self._peer
-        hosts = [host.strip() for host in b",".join(sent).decode("latin-1").split(",")]
-        return next((host for host in reversed(hosts) if not self._app.trusts(host)), hosts[0])
+            self._latest.complete()
 
     # -- WebSocket
 
     def _is_session(self, request: Request) -> bool:
-        upgrades = [value.lower() for name, value in request.headers if name == b"upgrade"]
-        is_there = self._app.sessions is not None and request.path == SESSION
-        return is_there and b"websocket" in upgrades
+        if self.app.sessions is None or request.path != SESSION:
+            return False
+        wanted = request.all_of(b"upgrade").lower().split(b",")
+        return b"websocket" in [one.strip() for one in wanted]
 
     def _upgrade(self) -> None:
         """Hand the connection over to a session. Other upgrades are passed over."""
@@ -276,18 +342,17 @@ class HttpConnection(asyncio.Protocol):
         if self._requests:
             self._refuse(bad_request(SESSION_LATER))
             return
+        headers = [*request.headers.items(), *request.repeated]
         start = b"%b %b HTTP/1.1\r\n" % (request.method.encode(), request.target)
-        head = start + lines(request.headers) + b"\r\n"
-        session = Connection(self._app, self.transport, request.client, request.headers)
-        problem = session.read_handshake(head)
+        lines = b"".join([b"%b: %b\r\n" % header for header in headers])
+        session = Connection(self.app, self.transport, request.client, headers)
+        problem = session.read_handshake(b"%b%b\r\n" % (start, lines))
         if problem is not None:
             self._refuse(problem)
             return
-        self._is_over = True
-        if self._timer is not None:
-            self._timer.cancel()
-        self._app.connections.pop(self)
-        self.transport.set_protocol(session)
+        self._end()
+        self.app.connections.pop(self)
+        self.transport.set_protocol(cast(asyncio.Protocol, session))
         session.begin()
 
     # -- requests to the application
@@ -311,169 +376,105 @@ class HttpConnection(asyncio.Protocol):
 
     def _begin(self, request: Request) -> None:
         # a console file is sent from memory; a page that lacks one is broken until reloaded
-        never_waits = request.path in NEVER_WAIT or request.path.startswith(CONSOLE)
-        if self._queue.may_begin() or never_waits:
-            self._serve(request)
+        path = request.path
+        if self._queue.may_begin() or path in NEVER_WAIT or path.startswith(CONSOLE):
+            self.app.serve(request)
             return
-        principal = self._principal(request)
+        principal = self._caller(request)
         line = line_of_address(request.scope) if principal is None else principal.holder
         self._queue.wait(line, Queued(self, request, principal))
 
-    def begin_queued(self, request: Request) -> None:
-        self._queue.begun()
-        self._serve(request)
-
     def turn_away(self, request: Request, principal: Principal | None) -> None:
-        self._refusals.note(_OVERLOADED, OTHER, principal, request.scope)
+        self._gateway.refusals.note(_OVERLOADED, OTHER, principal, request.scope)
         request.answer(*_TURNED_AWAY)
 
-    def _principal(self, request: Request) -> Principal | None:
+    def _caller(self, request: Request) -> Principal | None:
         """Whose request it is, if anybody's."""
-        site = self._app.site
         try:
-            headers = read_headers(request.headers)
-            if b"authorization" in headers:
-                return authenticate(site.gateway.exchange.keys, read_secret(headers))
-            return signed_in(site.signins, headers, changes=False)
+            return authenticated(self.app.site, request, changes=False)
         except ProblemError:
             return None
 
-    def _serve(self, request: Request) -> None:
-        serving = self._app.serve(request)
-        try:
-            awaited = serving.send(None)
-        except StopIteration:
-            return
-        except Exception as error:
-            self._bug(request, error)
-            return
-        self._app.start(self._serve_on(request, _resumed(serving, awaited)))
+    def authenticate(self, authorization: bytes) -> Principal | None:
+        """The holder of the key that a request came with. Most come with the same one as the
+        request before, which need not be hashed again."""
+        keys = self._gateway.exchange.keys
+        known, principal = self._known
+        if (
+            principal is None
+            or not compare_digest(authorization, known)
+            or keys[principal.key].revoked_at is not None
+        ):
+            principal = authenticate(keys, read_secret(authorization))
+            self._known = authorization, principal
+        return principal
 
-    async def _serve_on(self, request: Request, serving: Coroutine[Any, Any, None]) -> None:
-        try:
-            await serving
-        except Exception as error:
-            self._bug(request, error)
-        if not request.is_gone and self._requests and self._requests[0] is request:
-            self.transport.close()  # a stream whose peer does not read was given up
-
-    def _bug(self, request: Request, error: Exception) -> None:
-        logger.error("bug in the answer to a request", exc_info=error)
-        if request.is_started:
-            self.transport.abort()
-        else:
-            request.refuse(INTERNAL, [])
+    def go_on(self, work: Coroutine[Any, Any, None]) -> None:
+        """Serve a request in a task, for an unknown time."""
+        self._queue.begun()
+        self.app.start(work)
 
     # -- answers out
 
-    def answer(self, request: Request, head: bytes, body: bytes) -> None:
-        if self._start(request, head, body):
-            self._answered(request)
-
-    def begin_stream(self, request: Request, head: bytes) -> None:
-        """In chunks, or until the end of the connection for HTTP/1.0, which knows none."""
-        chunked = b"transfer-encoding: chunked\r\n" if request.version == "1.1" else b""
-        self._start(request, head + chunked, b"")
-
-    def _start(self, request: Request, head: bytes, body: bytes) -> bool:
-        if not self._can_send(request):
-            return False
-        assert not request.is_started
-        request.is_started = True
-        last = b"\r\n" if request.keep_alive else b"connection: close\r\n\r\n"
-        self.transport.write(b"".join((head, date_line(), last, body)))
-        return True
-
-    def _can_send(self, request: Request) -> bool:
-        return not request.is_gone and not self.transport.is_closing()
-
-    async def send_piece(self, request: Request, piece: bytes) -> None:
+    async def until_writable(self) -> None:
         if self._writable is not None:
             await self._writable.wait()
-        if self._can_send(request):
-            chunk = b"%x\r\n%b\r\n" % (len(piece), piece)
-            self.transport.write(chunk if request.version == "1.1" else piece)
 
-    def end_stream(self, request: Request) -> None:
-        if self._can_send(request):
-            if request.version == "1.1":
-                self.transport.write(b"0\r\n\r\n")
-            self._answered(request)
-
-    def _answered(self, request: Request) -> None:
+    def answered(self, request: Request) -> None:
+        """The answer is written: go on with the next request."""
         assert self._requests[0] is request
         self._requests.popleft()
         request.discard_body()
         if not request.keep_alive:
-            self._is_over = True
+            self._hears = False
             self.transport.close()
-        elif self._refusal is not None:
-            if not self._requests:
-                self._say(self._refusal)
-            else:
-                self._advance()
-        else:
-            self._idle_s = KEEP_ALIVE_S
-            if not self.transport.is_reading():
-                self._resume_reading()
-            if not self._is_advancing:
-                self._advance()
-                self._watch()
+            return
+        if self._refusal is not None and not self._requests:
+            self._say(self._refusal)
+            return
+        self._idle_s = KEEP_ALIVE_S
+        self._since = self._loop.time()
+        if self._is_paused:
+            self._resume_reading()
+        if self._requests and not self._is_advancing:
+            # not here: others' answers may have to leave before more is done
+            self._loop.call_soon(self._advance)
 
     # -- deadlines
 
-    def _watch(self) -> None:
-        """Give the peer a deadline if it must send something now; none while it is us who work."""
-        expects = self._must_send()
-        # of each request anew, also if the one before it was waited for in the same way
-        if (expects, self._parser.begun) == (self._expects, self._expects_of):
-            return
-        self._expects, self._expects_of = expects, self._parser.begun
-        if expects:
-            self._due = self._loop.time() + self._within_s(expects)
-            if self._timer is None:
-                self._timer = self._loop.call_at(self._due, self._look)
-            elif self._timer.when() > self._due:
-                self._timer.cancel()
-                self._timer = self._loop.call_at(self._due, self._look)
-
-    def _must_send(self) -> str:
-        if self._is_over or self._refusal is not None:
-            return ""
-        if self._parser.in_head:
-            return "head"
-        if self._parser.in_body:
-            return "body"
-        return "" if self._requests else "idle"
-
-    def _within_s(self, expects: str) -> float:
-        if expects == "head":
-            return self._limits.head_within_s
-        return self._limits.body_within_s if expects == "body" else self._idle_s
-
     def _look(self) -> None:
-        """The timer is up; the deadline may have moved since it was set."""
-        self._timer = None
-        if not self._expects:
+        """Enforce the deadline of what the peer must send now, if anything. No deadline is shorter
+        than the time between two looks, so none is missed."""
+        if not self._hears:
             return
-        if self._loop.time() < self._due:
-            self._timer = self._loop.call_at(self._due, self._look)
-            return
-        expected, self._expects = self._expects, ""
-        if not self.transport.is_reading():  # it is we who do not read
-            self._watch()
+        expected, within_s = self._must_send()
+        now = self._loop.time()
+        if self._is_paused or not expected:  # it is we who do not read, or who work
+            self._since = now
+        due = self._since + within_s
+        if now < due:
+            shortest_s = min(self._limits.head_within_s, self._limits.body_within_s)
+            self._timer = self._loop.call_at(min(due, now + shortest_s), self._look)
         elif expected == "idle":
             self.transport.close()
         else:
-            words = LATE[expected].format(self._within_s(expected))
+            words = LATE[expected].format(within_s)
             self._refuse(ProblemError(Code.REQUEST_TIMEOUT, words))
+
+    def _must_send(self) -> tuple[str, float]:
+        """What the peer must send now, and within what time; nothing while it is us who work."""
+        if self._in_head:
+            return "head", self._limits.head_within_s
+        if self._in_body:
+            return "body", self._limits.body_within_s
+        return "" if self._requests else "idle", self._idle_s
 
     # -- refusals of what cannot be read
 
     def _refuse(self, problem: ProblemError) -> None:
         """Refuse in order: after the answers to all requests before."""
         latest = self._latest
-        if self._parser.in_body and self._handshake is None and latest is not None:
+        if self._in_body and self._handshake is None and latest is not None:
             if latest.is_started:  # it was answered early
                 self.transport.close()
                 return
@@ -481,39 +482,33 @@ class HttpConnection(asyncio.Protocol):
             self._requests.pop()
         if self._requests:
             self._refusal = problem
-            self._watch()
-            if not self.transport.is_closing():
-                self.transport.pause_reading()
+            self._hears = False
+            self._pause_reading()
         else:
             self._say(problem)
 
     def _say(self, problem: ProblemError) -> None:
         """The last words of a connection."""
-        self._refusals.note(problem, OTHER, None, {"client": (self._peer, 0)})
+        self._gateway.refusals.note(problem, OTHER, None, {"client": (self._peer, 0)})
+        self._hears = False
         if self.transport.is_closing():
             return
-        self._is_over = True
-        head, body = problem_parts(problem, [(b"connection", b"close")])
-        self.transport.write(b"".join((head, date_line(), b"\r\n", body)))
+        head, body = problem_parts(problem)
+        self.transport.write(written(head, "connection: close\r\n") + body)
         self.transport.write_eof()
         self.transport.resume_reading()
         self._loop.call_later(LINGER_S, self.transport.close)
 
 
-_TURNED_AWAY = problem_parts(_OVERLOADED, [])
+def _problem(error: httptools.HttpParserError) -> ProblemError:
+    cause = error.__context__  # of an error in one of our own methods, which the parser calls
+    if isinstance(cause, ProblemError):
+        return cause
+    words = str(error).strip() if cause is None else f"invalid request target: {cause}"
+    return bad_request(
+        f"expected a request of HTTP/1.1, found what cannot be read as one: {words[:200]}"
+    )
 
 
-@coroutine
-def _resumed(serving: Coroutine[Any, Any, None], awaited: Any) -> Generator[Any, Any, None]:
-    """Go on, in a task, with a coroutine that has already run up to its first `await`."""
-    while True:
-        try:
-            yield awaited
-        except BaseException as error:
-            resume, given = serving.throw, error
-        else:
-            resume, given = serving.send, None  # type: ignore[assignment]
-        try:
-            awaited = resume(given)
-        except StopIteration:
-            return
+def _too_long(what: str) -> ProblemError:
+    return bad_request(f"expected {what} of at most {HEAD_BYTES_MAX} bytes, found more")

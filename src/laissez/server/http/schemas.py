@@ -18,6 +18,8 @@ from laissez.exchange.keys import NAME_MAX as KEY_NAME_MAX
 from laissez.exchange.keys import OPERATOR_SCOPES, TENANT_SCOPES
 from laissez.market.commands import DURATION_MAX_US
 from laissez.market.topology import DEPTH_MAX
+from laissez.server.http.market import SetOnlineBody
+from laissez.server.http.operation import body_of
 from laissez.units import SECOND_US
 from laissez.wire import events, figures, inframaps, requests, views, webhooks
 from laissez.wire.decoding import ACTIONS, NAME_MAX
@@ -67,9 +69,10 @@ SECONDS: Schema = {
 
 # The bounds of each struct's fields.
 NARROWED: dict[str, dict[str, Schema]] = {
-    "OrderBody": {"alternatives": _array(maxItems=16)},
-    "LimitBody": {"limit": PRICE},
-    "FloorBody": {"price": PRICE},
+    "PlaceOrderBody": {"alternatives": _array(maxItems=16)},
+    "AmendOrderBody": {"alternatives": _array(maxItems=16)},
+    "SetLimitBody": {"limit": PRICE},
+    "SetFloorBody": {"price": PRICE},
     "BudgetBody": {"amount": AMOUNT, "action": _text(enum=list(ACTIONS))},
     "OwnCaps": {"rate": PER_HOUR, "worst_rate": PER_HOUR},
     "RunInstances": {
@@ -82,7 +85,7 @@ NARROWED: dict[str, dict[str, Schema]] = {
     },
     "Batch": {"commands": _array(maxItems=BATCH_COMMANDS_MAX)},
     "Preview": {"commands": _array(maxItems=PREVIEW_COMMANDS_MAX)},
-    "ControlsBody": {"hold_s": SECONDS, "flash_s": SECONDS},
+    "SetControlsBody": {"hold_s": SECONDS, "flash_s": SECONDS},
     "Caps": {
         "open_orders": _whole(0, OPEN_ORDERS_MAX),
         "commands_per_second": _whole(0, COUNT_MAX),
@@ -109,6 +112,8 @@ NARROWED: dict[str, dict[str, Schema]] = {
 PATHS: dict[str, Schema] = {
     "runner": {"minLength": 1, "maxLength": inframaps.RUNNER_MAX},
     "id": NAME,
+    "order": NAME,
+    "lease": NAME,
 }
 # operations whose body is not quite what its struct says
 OWN_BODIES = {"issueKey": "IssueOperatorKey"}
@@ -120,13 +125,14 @@ def narrow(components: dict[str, Schema]) -> None:
     for name, fields in NARROWED.items():
         if name in components:
             components[name] = _narrowed(components[name], fields)
-    order = components["OrderBody"]["properties"]
-    order["alternatives"]["items"] = _narrowed(
+    alternative = _narrowed(
         components["Alternative"], {"scope": NAME, "limit": PRICE, "bid": PRICE}
     )
+    for name in ("PlaceOrderBody", "AmendOrderBody"):
+        components[name]["properties"]["alternatives"]["items"] = alternative
     band = _narrowed(components["BandSetting"], {"fraction": PRICE, "seconds": SECONDS})
     for name in ("rise", "fall"):
-        components["ControlsBody"]["properties"][name]["anyOf"] = [band, {"type": "null"}]
+        components["SetControlsBody"]["properties"][name]["anyOf"] = [band, {"type": "null"}]
     components["RunInstances"]["oneOf"] = [_given("type"), _given("scope"), _given("near", "level")]
     # The scopes of an operator's key must be named: a tenant's are the default.
     own = _narrowed(components["IssueKey"], {"scopes": _array(items={"enum": OPERATOR_SCOPES})})
@@ -166,16 +172,17 @@ PLACED = events.Numbered(31, events.OrderPlaced(AT, ORDER, IN_FORCE, False))
 STARTED = events.Numbered(32, events.LeaseStarted(AT, LEASE, LEAF, ORDER, "0.9", "2.75", None))
 
 EXAMPLES: dict[type, object] = {type(example): msgspec.to_builtins(example) for example in (
-    requests.OrderBody(WANTED),
-    requests.LimitBody("3.1"),
+    body_of(requests.PlaceOrder)(WANTED),
+    body_of(requests.AmendOrder, "order")(WANTED),
+    body_of(requests.SetLimit, "lease")("3.1"),
     requests.RunInstances(count=2, type="h100", max_price="2.75"),
     requests.Batch((requests.PlaceOrder(alternatives=WANTED),
         requests.SetLimit(lease=LEASE, limit=None))),
-    requests.FloorBody("0.9"),
-    requests.ControlsBody(requests.BandSetting("0.1", 60.0), None, 300.0, 30.0),
-    requests.ResourceBody(False),
+    body_of(requests.SetFloor, "node")("0.9"),
+    body_of(requests.SetControls, "node")(requests.BandSetting("0.1", 60.0), None, 300.0, 30.0),
+    SetOnlineBody(False),
     requests.CreateTenant("acme", requests.Caps(open_orders=200)),
-    requests.CapsBody(requests.Caps(sessions=16)),
+    body_of(requests.SetCaps, "name")(requests.Caps(sessions=16)),
     requests.IssueKey(("read", "trade"), "default"),
     requests.SignIn("lz_4f2a9c0d11e7b365_..."),
     figures.BudgetBody("250.00", "relinquish"),

@@ -1,21 +1,22 @@
-"""Tenants and their keys, for the operator; and for everybody, whose key they have."""
+"""Who asks, by key or signed in from a browser; and for the operator, tenants and their keys."""
 
 from __future__ import annotations
 
-from laissez.exchange.commands import OPERATOR, CreateTenant, IssueKey, RevokeKey, SetCaps
+from laissez.exchange.commands import OPERATOR, IssueKey, RevokeKey
 from laissez.server import views
-from laissez.server.auth import Principal, new_key
-from laissez.server.http.call import Answer, Call, digest_of
-from laissez.server.http.paging import Cursor, names_after, page
+from laissez.server.auth import Principal, authenticate, new_key, unauthenticated
+from laissez.server.http.cookies import check_ours, read_token, set_cookie, signed_in
+from laissez.server.http.endpoint import Answer, Call, digest_of
+from laissez.server.http.paging import page_of_names
+from laissez.server.signins import LASTS_S
 from laissez.wire import events as told
-from laissez.wire.decoding import read_caps
 from laissez.wire.rendering import caps_text, render
 from laissez.wire.requests import Caps
-from laissez.wire.views import Key, Me, Tenant
+from laissez.wire.views import Key, Me, Page, SignedIn, SignedOut, Tenant
 
 
-def get_me(call: Call) -> Answer:
-    return Answer(me_of(call, call.principal))
+def get_me(call: Call) -> Me:
+    return me_of(call, call.principal)
 
 
 def me_of(call: Call, principal: Principal) -> Me:
@@ -24,41 +25,71 @@ def me_of(call: Call, principal: Principal) -> Me:
     return Me(principal.holder, principal.key, tuple(sorted(principal.scopes)), caps)
 
 
-def list_tenants(call: Call) -> Answer:
+# -- signing in
+
+
+async def sign_in(call: Call) -> Answer[Me]:
+    """Always with a new token: one that somebody else may have put into the browser before is worth
+    nothing, and one of ours is over."""
+    headers = call.request.headers
+    check_ours(headers, changes=True)
+    before = read_token(headers)
+    principal = authenticate(call.gateway.exchange.keys, call.body.key.strip())
+    if principal is None:
+        raise unauthenticated()
+    call.admit(principal)
+    token = await call.site.signins.begin(principal, before)
+    call.gateway.refusals.note_done("signIn", principal, call.request.scope)
+    return Answer(me_of(call, principal), headers=set_cookie(call.request.headers, token, LASTS_S))
+
+
+def get_signin(call: Call) -> SignedIn:
+    """A page asks this first, so it is no problem if nobody is signed in."""
+    principal = signed_in(call.site.signins, call.request.headers, changes=False)
+    return SignedIn(None if principal is None else me_of(call, principal))
+
+
+async def sign_out(call: Call) -> Answer[SignedOut]:
+    check_ours(call.request.headers, changes=True)
+    token = read_token(call.request.headers)
+    principal = None if token is None else call.site.signins.principal_of(token)
+    ended = token is not None and await call.site.signins.end(token)
+    if principal is not None:
+        call.gateway.refusals.note_done("signOut", principal, call.request.scope)
+    return Answer(SignedOut(ended), headers=set_cookie(call.request.headers, "", 0))
+
+
+# -- tenants
+
+
+def list_tenants(call: Call) -> Page[Tenant]:
     """In the order in which they were created."""
-    exchange = call.gateway.exchange
-    names = names_after(call, "tenants", list(exchange.accounts))
-    found = (views.tenant_view(exchange, exchange.accounts[name]) for name in names)
-    return Answer(page(call, "tenants", found, lambda tenant: Cursor(tenant.name)))
+    exchange, accounts = call.gateway.exchange, call.gateway.exchange.accounts
+    return page_of_names(
+        call, list(accounts), lambda name: views.tenant_view(exchange, accounts[name])
+    )
 
 
-def create_tenant(call: Call) -> Answer:
-    applied = call.enter(CreateTenant(call.body.name, read_caps(call.body.caps)))
-    event = render(applied.events[-1])
+def tenant_created(call: Call) -> Tenant:
+    event = call.events[-1].event
     assert type(event) is told.TenantCreated
-    return Answer(Tenant(event.name, event.at, event.caps, 0, 0, 0))
+    return Tenant(event.name, event.at, event.caps, 0, 0, 0)
 
 
-def get_tenant(call: Call) -> Answer:
-    return Answer(views.tenant_view(call.gateway.exchange, call.tenant(call.path["name"])))
-
-
-def set_caps(call: Call) -> Answer:
-    call.enter(SetCaps(call.path["name"], read_caps(call.body.caps)))
-    return get_tenant(call)
+def get_tenant(call: Call) -> Tenant:
+    return views.tenant_view(call.gateway.exchange, call.tenant(call.path["name"]))
 
 
 # -- keys
 
 
-def list_keys(call: Call) -> Answer:
+def list_keys(call: Call) -> Page[Key]:
     """Of a tenant, or the operator's own; revoked ones too, oldest first."""
     keys = {key.id: key for key in views.keys_of(call.gateway.exchange, _holder(call))}
-    found = (views.key_view(keys[id]) for id in names_after(call, "keys", list(keys)))
-    return Answer(page(call, "keys", found, lambda key: Cursor(key.id)))
+    return page_of_names(call, list(keys), lambda id: views.key_view(keys[id]))
 
 
-def issue_key(call: Call) -> Answer:
+def issue_key(call: Call) -> Key:
     """The secret is in the first answer and nowhere else: a repeat is answered without it."""
     asked = call.body
     holder = _holder(call)
@@ -69,13 +100,13 @@ def issue_key(call: Call) -> Answer:
     event = render(applied.events[-1])
     assert type(event) is told.KeyIssued
     secret = None if call.replayed else made.secret
-    return Answer(Key(event.key, event.holder, event.name, event.scopes, event.at, None, secret))
+    return Key(event.key, event.holder, event.name, event.scopes, event.at, None, secret)
 
 
-def revoke_key(call: Call) -> Answer:
+def revoke_key(call: Call) -> Key:
     id = call.path["id"]
     call.enter(RevokeKey(id))
-    return Answer(views.key_view(call.gateway.exchange.keys[id]))
+    return views.key_view(call.gateway.exchange.keys[id])
 
 
 def _holder(call: Call) -> str:

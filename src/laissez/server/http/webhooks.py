@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from laissez.exchange.commands import (
-    Command,
     CreateWebhook,
     DeleteWebhook,
     RestartWebhook,
@@ -12,21 +11,20 @@ from laissez.exchange.commands import (
 from laissez.exchange.refusals import Refused
 from laissez.exchange.webhooks import WebhookRecord
 from laissez.server.auth import check_may_look_back
-from laissez.server.http.call import Answer, Call, digest_of
+from laissez.server.http.endpoint import Call, digest_of
+from laissez.server.http.messages import bad_request
 from laissez.server.http.paging import Cursor, cursor_of, page
-from laissez.server.http.request import bad_request
-from laissez.server.views import own_number
 from laissez.server.webhooks.signing import BOTH_SIGN_US
 from laissez.units import format_time, parse_time
 from laissez.wire import events as told
 from laissez.wire.decoding import read_webhook
-from laissez.wire.rendering import EVENT_CODES, render, rendered
+from laissez.wire.rendering import EVENT_CODES, render
 from laissez.wire.texts import problem_of
-from laissez.wire.views import Done
-from laissez.wire.webhooks import EVENT_TYPES, Webhook, WebhookSecret
+from laissez.wire.views import Done, Page
+from laissez.wire.webhooks import EVENT_TYPES, DeadLetter, Webhook, WebhookSecret
 
 
-async def create(call: Call) -> Answer:
+async def create(call: Call) -> Webhook:
     """A repeat has the secret too: it is derived anew, and stored nowhere."""
     asked, webhooks = call.body, call.site.webhooks
     if asked.after is not None:
@@ -38,63 +36,60 @@ async def create(call: Call) -> Answer:
         call.gateway.admission.admit_question(call.principal, lists=False)
         await webhooks.check(call.principal.holder, asked.url)
         call.check_in_force()
-    webhooks.load_key()
+    webhooks.key.load()
     types = None if asked.types is None else tuple([EVENT_CODES[one] for one in asked.types])
     event = render(call.enter(CreateWebhook(asked.url, types, asked.after), body).events[-1])
     assert type(event) is told.WebhookCreated
-    id, at, secret = event.webhook, event.at, webhooks.secret(event.webhook, event.at)
-    return Answer(
-        Webhook(id, event.url, event.types, at, "active", event.after, 0, None, None, 0, 0, secret)
+    id, at, secret = event.webhook, event.at, webhooks.key.secret(event.webhook, event.at)
+    return Webhook(
+        id, event.url, event.types, at, "active", event.after, 0, None, None, 0, 0, secret
     )
 
 
-def list_webhooks(call: Call) -> Answer:
+def list_webhooks(call: Call) -> Page[Webhook]:
     """Oldest first."""
-    cursor = cursor_of(call, "webhooks")
-    found = (
-        call.site.webhooks.view(record)
-        for record in call.gateway.exchange.webhooks.of(call.principal.holder)
-        if cursor is None or record.number > cursor.number
+    cursor = cursor_of(call) or Cursor()
+    records = call.gateway.exchange.webhooks.of(call.principal.holder)
+    view = call.site.webhooks.view
+    return page(
+        call,
+        ((Cursor("", one.number), view(one)) for one in records if one.number > cursor.number),
     )
-    return Answer(page(call, "webhooks", found, lambda one: Cursor("", own_number(one.id))))
 
 
-def get_webhook(call: Call) -> Answer:
-    return Answer(call.site.webhooks.view(_record(call)))
+def get_webhook(call: Call) -> Webhook:
+    return call.site.webhooks.view(_record(call))
 
 
-def delete(call: Call) -> Answer:
-    return _done(call, DeleteWebhook(_id(call)))
+def delete(call: Call) -> Done:
+    call.enter(DeleteWebhook(_id(call)))
+    return Done(call.events)
 
 
-def rotate_secret(call: Call) -> Answer:
-    call.site.webhooks.load_key()
+def rotate_secret(call: Call) -> WebhookSecret:
+    call.site.webhooks.key.load()
     event = render(call.enter(RotateWebhookSecret(_id(call))).events[-1])
     assert type(event) is told.WebhookSecretRotated
-    secret = call.site.webhooks.secret(event.webhook, event.at)
+    secret = call.site.webhooks.key.secret(event.webhook, event.at)
     until = format_time(parse_time(event.at) + BOTH_SIGN_US)
-    return Answer(WebhookSecret(event.webhook, secret, until))
+    return WebhookSecret(event.webhook, secret, until)
 
 
-def redeliver(call: Call) -> Answer:
+def redeliver(call: Call) -> Done:
     check_may_look_back(call.principal, "after")
     if call.first_command is None:
         _check_kept(call, call.body.after)
-    return _done(call, RestartWebhook(_id(call), call.body.after))
+    call.enter(RestartWebhook(_id(call), call.body.after))
+    return Done(call.events)
 
 
-async def list_dead_letters(call: Call) -> Answer:
+async def list_dead_letters(call: Call) -> Page[DeadLetter]:
     """Any page costs as much as a list of them all, since all are read for it."""
-    cursor = cursor_of(call, "dead-letters")
+    cursor = cursor_of(call) or Cursor()
     record = _record(call)
     call.admit_items(call.site.webhooks.view(record).dead_letters)
     found = await call.site.webhooks.letters(record)
-    letters = (one for one in found if cursor is None or one.n > cursor.number)
-    return Answer(page(call, "dead-letters", letters, lambda one: Cursor("", one.n)))
-
-
-def _done(call: Call, command: Command) -> Answer:
-    return Answer(Done(rendered(call.enter(command), call.principal.holder)))
+    return page(call, [(Cursor("", one.n), one) for one in found if one.n > cursor.number])
 
 
 def _id(call: Call) -> int:

@@ -99,12 +99,12 @@ def is_ours(address: Address) -> bool:
 
 
 class Guard:
-    """Checks addresses. The operator allows the networks in `allowed`, even private ones; at most
-    `lookups_max` lookups run at a time."""
+    """Resolves hosts and checks their addresses. The operator allows the networks in `allowed`,
+    even private ones; at most `lookups_max` lookups run at a time."""
 
     def __init__(self, allowed: Iterable[str] = (), lookups_max: int = 16) -> None:
         self._allowed: tuple[Network, ...] = tuple(ip_network(one) for one in allowed)
-        self.look_up = Lookups(lookups_max).addresses
+        self._slots = asyncio.Semaphore(lookups_max)
 
     def allows(self, text: str) -> bool:
         """Whether a connection may be made to this address."""
@@ -124,38 +124,34 @@ class Guard:
             raise NotAllowed
         return addresses
 
+    async def look_up(self, host: str) -> list[str]:
+        """Resolve a name in a daemon thread. A name server that does not answer blocks the thread
+        for half a minute, and tenants choose the names: the event loop has too few threads for
+        that, and would wait for them at exit. An abandoned lookup holds its slot until it ends.
 
-class Lookups:
-    """Resolves names in daemon threads. A name server that does not answer blocks a thread for half
-    a minute, and tenants choose the names: the event loop has too few threads for that, and would
-    wait for them at exit. An abandoned lookup holds its slot until it ends."""
-
-    def __init__(self, lookups_max: int) -> None:
-        self._slots = asyncio.Semaphore(lookups_max)
-
-    async def addresses(self, host: str) -> list[str]:
-        """Raises OSError or UnicodeError if the host has no address."""
+        Raises OSError or UnicodeError if the host has no address."""
         with suppress(socket.gaierror):
             # a numeric address needs no lookup
             return _look_up(host, socket.AI_NUMERICHOST)
         await self._slots.acquire()
+        loop = asyncio.get_running_loop()
         found: Future[list[str]] = Future()
         found.set_running_or_notify_cancel()  # so that cancelling does not stop the lookup
-        work = (asyncio.get_running_loop(), found, host)
+
+        def work() -> None:
+            try:
+                found.set_result(_look_up(host))
+            except Exception as error:
+                found.set_exception(error)
+            with suppress(RuntimeError):  # the loop has ended meanwhile
+                loop.call_soon_threadsafe(self._slots.release)
+
         try:
-            Thread(target=self._work, args=work, name="webhook-lookup", daemon=True).start()
+            Thread(target=work, name="webhook-lookup", daemon=True).start()
         except RuntimeError as error:  # no more threads
             self._slots.release()
             raise OSError(str(error)) from None
         return await asyncio.wrap_future(found)
-
-    def _work(self, loop: asyncio.AbstractEventLoop, found: Future[list[str]], host: str) -> None:
-        try:
-            found.set_result(_look_up(host))
-        except Exception as error:
-            found.set_exception(error)
-        with suppress(RuntimeError):  # the loop has ended meanwhile
-            loop.call_soon_threadsafe(self._slots.release)
 
 
 def _look_up(host: str, flags: int = 0) -> list[str]:

@@ -17,18 +17,17 @@ from laissez.server.webhooks.cursors import Cursors
 from laissez.server.webhooks.endpoints import Endpoint
 from laissez.server.webhooks.sender import NotDelivered, Sender
 from laissez.server.webhooks.signing import SigningKey
-from laissez.units import SECOND_US, format_time, parse_time
+from laissez.units import format_time, parse_time
 from laissez.wire.events import Numbered
 from laissez.wire.limits import WEBHOOK_BYTES_MAX, WEBHOOK_EVENTS_MAX
+from laissez.wire.problems import ProblemError
 from laissez.wire.rendering import EVENT_CODES
 from laissez.wire.webhooks import DeadLetter, Delivery
 
 SWIFT_S = 1.0  # a receiver that answers within this time is swift
-# how often dead letters are written
-GIVE_UP_EVERY_US = 30 * SECOND_US
 # failures in a row, about a quarter of an hour: warn the operator long before events are given up
-TOLD_AFTER = 10
-GONE = "they left the history of events before they could be delivered"
+WARN_AFTER = 10
+GONE = "they left the history of events, and no delivery of them is recorded"
 _encode = msgspec.json.Encoder().encode
 
 log = logging.getLogger("laissez.webhooks")
@@ -71,10 +70,7 @@ class Deliverer:
         self.tally = Tally()
 
     async def serve(self, endpoint: Endpoint) -> bool:
-        """Try one delivery, or give up expired events; returns whether to go on at once."""
-        if endpoint.failures and self._gateway.clock.now() < endpoint.next_at:
-            await self._give_up_expired(endpoint)
-            return False
+        """Try one delivery; returns whether to go on at once."""
         batch = await self._next(endpoint)
         if batch is None or not batch.events:
             endpoint.succeeded()  # the events of a failed delivery need not be sent any more
@@ -86,7 +82,7 @@ class Deliverer:
         except NotDelivered as failed:
             await self._failed(endpoint, str(failed))
             return False
-        endpoint.cursor.delivered, endpoint.cursor.through = batch.through, 0
+        endpoint.cursor = replace(endpoint.cursor, delivered=batch.through, through=0)
         endpoint.succeeded()
         endpoint.is_swift = loop.time() - began <= SWIFT_S
         self.tally.delivered += 1
@@ -109,26 +105,26 @@ class Deliverer:
             wanted = [one for one in found if types is None or _code(one) in types]
             if wanted:
                 return _fitting(endpoint.id, wanted, found[-1].n)
-            cursor.delivered, cursor.through = found[-1].n, 0
-            return Batch((), cursor.delivered)
+            endpoint.cursor = replace(cursor, delivered=found[-1].n, through=0)
+            return Batch((), found[-1].n)
         return None
 
     async def _send(self, endpoint: Endpoint, batch: Batch) -> None:
-        endpoint.cursor.through = batch.through
+        endpoint.cursor = replace(endpoint.cursor, through=batch.through)
         body = _encode(Delivery(endpoint.id, batch.events))
         delivery = f"{endpoint.id}-{batch.events[0].n}-{batch.events[-1].n}"
         clock = self._gateway.clock
         try:
             now = clock.now() - clock.behind_us
             headers = self._key.headers(endpoint.record, delivery, body, now)
-        except OSError:
+        except ProblemError:
             raise NotDelivered("the service cannot sign now") from None
         await self._sender.post(endpoint.record.url, headers, body)
 
     async def _failed(self, endpoint: Endpoint, why: str) -> None:
         endpoint.failed(why, self._gateway.clock.now(), self._chance())
         self.tally.failed += 1
-        if endpoint.failures == TOLD_AFTER:
+        if endpoint.failures == WARN_AFTER:
             log.warning(
                 "a webhook cannot be delivered to",
                 extra={"webhook": endpoint.id, "holder": endpoint.record.holder, "reason": why},
@@ -137,18 +133,18 @@ class Deliverer:
 
     async def _give_up_expired(self, endpoint: Endpoint) -> None:
         """Give up all events that waited too long, not only those tried: the receiver is gone."""
-        not_before = 0
+        latest = self._gateway.clock.now() - self._dead_after_us
+        if endpoint.record.started_at > latest:
+            return
         while (batch := await self._next(endpoint)) is not None:
-            now = self._gateway.clock.now()
-            due = [one for one in batch.events if self._dies_at(endpoint, one) <= now]
-            is_all = len(due) == len(batch.events)
-            if due:
+            expired = [one for one in batch.events if parse_time(one.event.at) <= latest]
+            is_all = len(expired) == len(batch.events)
+            if expired:
                 why = f"not delivered in time; at last: {endpoint.last_error}"
-                letters = [DeadLetter(one.n, one.n, one, why, self._now()) for one in due]
-                await self._add_letters(endpoint, letters, batch.through if is_all else due[-1].n)
-                not_before = now + GIVE_UP_EVERY_US
+                letters = [DeadLetter(one.n, one.n, one, why, self._now()) for one in expired]
+                through = batch.through if is_all else expired[-1].n
+                await self._add_letters(endpoint, letters, through)
             if not is_all:
-                endpoint.dies_at = max(self._dies_at(endpoint, batch.events[len(due)]), not_before)
                 return
         endpoint.succeeded()
 
@@ -164,9 +160,6 @@ class Deliverer:
             "a webhook's events were given up",
             extra={"webhook": endpoint.id, "events": f"{letters[0].n} to {letters[-1].last}"},
         )
-
-    def _dies_at(self, endpoint: Endpoint, one: Numbered) -> int:
-        return max(parse_time(one.event.at), endpoint.record.started_at) + self._dead_after_us
 
     def _now(self) -> str:
         return format_time(self._gateway.clock.now())

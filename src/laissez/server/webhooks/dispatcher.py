@@ -29,7 +29,7 @@ from laissez.server.settings import Webhooks as WebhookSettings
 from laissez.server.webhooks.addresses import Guard, NotAllowed, not_allowed, read_url
 from laissez.server.webhooks.cursors import Cursors
 from laissez.server.webhooks.delivery import Deliverer
-from laissez.server.webhooks.endpoints import SAVE_EVERY_S, Endpoint, Endpoints
+from laissez.server.webhooks.endpoints import BACKOFF_S_MAX, SAVE_EVERY_S, Endpoint, Endpoints
 from laissez.server.webhooks.sender import Sender
 from laissez.server.webhooks.signing import FILE, SigningKey
 from laissez.units import HOUR_US, SECOND_US
@@ -43,8 +43,6 @@ PER_TURN_MAX = 10  # deliveries to one webhook in a row
 SWIFT_PART = 4  # one slot in this many is for swift receivers only
 LOOKUPS_PER_DELIVERY = 4  # a lookup may outlast its delivery
 GATHER_S = 0.05  # events within this time share one delivery
-# events are given up this long before the history drops them, while they can still be read
-BEFORE_GONE_US = 60 * SECOND_US
 
 log = logging.getLogger("laissez.webhooks")
 
@@ -69,19 +67,15 @@ class Webhooks:
         self.guard = Guard(settings.allow_addresses)  # of new webhooks
         lookups_max = LOOKUPS_PER_DELIVERY * settings.deliveries_max
         self.sender = Sender(Guard(settings.allow_addresses, lookups_max), settings)
-        self._key = SigningKey(None if folder is None else folder / FILE, gateway.identity)
-        self.secret = self._key.secret
+        self.key = SigningKey(None if folder is None else folder / FILE, gateway.identity)
         self._cursors = Cursors(Beside(None, gateway.identity) if beside is None else beside)
-        self._endpoints = Endpoints(gateway, self._cursors)
-        dead_after_us = _dead_after_us(gateway, settings)
+        self._endpoints = Endpoints(gateway, self._cursors, self._cancel)
         self._deliverer = Deliverer(
-            gateway, self._key, self.sender, self._cursors, dead_after_us, chance
+            gateway, self.key, self.sender, self._cursors, _dead_after_us(gateway, settings), chance
         )
         self.tally = self._deliverer.tally
         self._under_way: dict[str, asyncio.Task[None]] = {}
-        self._turns = 0
         self._paces: dict[str, Pace] = {}  # of tenants that have, or had, webhooks
-        self._rests_until: dict[str, int] = {}  # by tenant
         self._woken = asyncio.Event()
         self._looking: set[str] = set()  # holders with a lookup under way
 
@@ -118,24 +112,12 @@ class Webhooks:
         finally:
             self._looking.discard(holder)
 
-    def load_key(self) -> None:
-        """Load the signing key before a command that needs it: after the command the answer must
-        not fail."""
-        try:
-            self._key.load()
-        except OSError:
-            raise ProblemError(
-                Code.OVERLOADED,
-                "the key that signs webhooks cannot be had now; nothing was done: try again later",
-                10,
-            ) from None
-
     # -- deliveries
 
     async def run(self) -> None:
         if not self._settings.enabled:
             return
-        if self._gateway.exchange.webhooks.live and not self._key.exists:
+        if self._gateway.exchange.webhooks.live and not self.key.exists:
             log.error(
                 "the key that signs webhooks is gone: receivers turn deliveries away until each"
                 " secret is rotated"
@@ -143,8 +125,7 @@ class Webhooks:
         self._gateway.on_news = self._news
         try:
             while True:
-                if self._endpoints.is_behind:
-                    await self._endpoints.update(self._turns, self._cancel)
+                await self._endpoints.update()
                 self.tally.retrying = sum(one.failures > 0 for one in self._endpoints.all.values())
                 await self._endpoints.save()
                 self._start_due()
@@ -152,10 +133,6 @@ class Webhooks:
         finally:
             self._gateway.on_news = None
             await self._stop()
-
-    def wake(self) -> None:
-        """Look for due deliveries now."""
-        self._woken.set()
 
     def _news(self) -> None:
         """Called after every commit, so it must be cheap without webhooks."""
@@ -171,9 +148,9 @@ class Webhooks:
         the same moment share a delivery."""
         now = self._gateway.clock.now()
         # an endpoint that is already due waits for a slot
-        due = [at for one in self._waiting() if (at := self._wakes_at(one)) > now]
+        due = [at for one in self._waiting() if (at := self._due_at(one, now)) > now]
         pauses = [(min(due) - now) / SECOND_US] if due else []
-        if self._endpoints.unsaved:
+        if self._endpoints.has_unsaved:
             pauses.append(SAVE_EVERY_S)
         with suppress(TimeoutError):
             async with asyncio.timeout(min(pauses, default=None)):
@@ -190,49 +167,48 @@ class Webhooks:
     def _is_behind(self, endpoint: Endpoint) -> bool:
         return endpoint.cursor.delivered < self._gateway.latest(endpoint.record.holder)
 
-    def _wakes_at(self, endpoint: Endpoint) -> int:
-        return max(endpoint.wakes_at(), self._rests_until.get(endpoint.record.holder, 0))
+    def _due_at(self, endpoint: Endpoint, now: int) -> int:
+        """When to try again: after the backoff, and then when its tenant is below its rate
+        limit."""
+        if endpoint.next_at > now:
+            return endpoint.next_at
+        return now + self._rest_us(endpoint.record.holder, now)
 
     def _start_due(self) -> None:
-        if self._gateway.failure is not None or self._gateway.stopping:
+        """Start due deliveries as far as there are slots."""
+        if self._gateway.failure is not None or self._gateway.stopping or self._endpoints.is_behind:
             return
         under_way = [self._endpoints.all[id] for id in self._under_way]
         busy = Counter(endpoint.record.holder for endpoint in under_way)
         free = self._settings.deliveries_max - len(under_way)
         free_for_slow = self._slow_max - sum(not endpoint.is_swift for endpoint in under_way)
-        for endpoint in self._in_line(busy, with_slow=min(free, free_for_slow) > 0):
+        if free <= 0:
+            return
+        now = self._gateway.clock.now()
+        due = [endpoint for endpoint in self._waiting() if self._due_at(endpoint, now) <= now]
+        due.sort(key=lambda one: (not one.is_swift, busy[one.record.holder], one.served))
+        for endpoint in due:
             holder, is_slow = endpoint.record.holder, not endpoint.is_swift
             if free <= 0 or (is_slow and free_for_slow <= 0):
-                continue
+                return
             if busy[holder] + is_slow < PER_HOLDER_MAX:
                 self._start(endpoint)
                 busy[holder] += 1
                 free -= 1
                 free_for_slow -= is_slow
 
-    def _in_line(self, busy: Counter[str], with_slow: bool) -> list[Endpoint]:
-        """The due endpoints in the order of service."""
-        now = self._gateway.clock.now()
-        due = [
-            endpoint
-            for endpoint in self._waiting()
-            if (endpoint.is_swift or with_slow) and self._wakes_at(endpoint) <= now
-        ]
-        return sorted(due, key=lambda one: (not one.is_swift, busy[one.record.holder], one.served))
-
     def _start(self, endpoint: Endpoint) -> None:
-        self._turns += 1
-        endpoint.served = self._turns
+        self._endpoints.turns += 1
+        endpoint.served = self._endpoints.turns
         self._under_way[endpoint.id] = asyncio.create_task(self._serve(endpoint))
 
     async def _serve(self, endpoint: Endpoint) -> None:
         """One turn of a webhook: up to PER_TURN_MAX deliveries."""
-        id = endpoint.id
+        id, holder = endpoint.id, endpoint.record.holder
         try:
             for _ in range(PER_TURN_MAX):
                 goes_on = await self._deliverer.serve(endpoint)
-                self._endpoints.unsaved.add(id)
-                rests = self._use_rate(endpoint.record.holder)
+                rests = self._rest_us(holder, self._gateway.clock.now(), deliveries=1) > 0
                 if rests or not goes_on or not self._is_behind(endpoint):
                     break
         except ProblemError:
@@ -241,27 +217,29 @@ class Webhooks:
             log.warning(
                 "dead letters could not be written", extra={"webhook": id, "reason": str(error)}
             )
-            endpoint.postponed(self._gateway.clock.now())
+            self._postpone(endpoint)
         except Exception:
             log.exception("bug in the delivery to a webhook", extra={"webhook": id})
-            endpoint.postponed(self._gateway.clock.now())
+            self._postpone(endpoint)
         finally:
-            self._endpoints.unsaved.add(id)
             if self._under_way.get(id) is asyncio.current_task():
                 del self._under_way[id]
             self._woken.set()
 
-    def _use_rate(self, holder: str) -> bool:
-        """Count a delivery; returns whether the tenant reached its rate limit. The operator has
-        none."""
+    def _postpone(self, endpoint: Endpoint) -> None:
+        """Back off after an error of the server, not of the receiver."""
+        why = endpoint.last_error or "the service could not send it"
+        endpoint.failed(why, self._gateway.clock.now(), 1.0)
+
+    def _rest_us(self, holder: str, now: int, deliveries: int = 0) -> int:
+        """Count deliveries against the tenant's rate limit; returns how long to make no more. The
+        operator has no limit."""
         if holder == OPERATOR:
-            return False
-        now = self._gateway.clock.now()
+            return 0
         burst = WEBHOOK_DELIVERIES_BURST
-        pace = self._paces.setdefault(holder, Pace(burst, now))
-        rest_us = round(pace.take(1, WEBHOOK_DELIVERIES_PER_SECOND, burst, now) * SECOND_US)
-        self._rests_until[holder] = now + rest_us
-        return rest_us > 0
+        pace = self._paces.get(holder) or self._paces.setdefault(holder, Pace(burst, now))
+        rest_s = pace.take(deliveries, WEBHOOK_DELIVERIES_PER_SECOND, burst, now)
+        return round(rest_s * SECOND_US)
 
     async def _stop(self) -> None:
         """Cancel deliveries under way; they are sent again after the next start."""
@@ -273,6 +251,9 @@ class Webhooks:
 
 
 def _dead_after_us(gateway: Gateway, settings: WebhookSettings) -> int:
-    wanted_us = round(settings.dead_after_hours * HOUR_US)
+    """Events are given up by the last attempt that can still read them in the history, and not
+    before half of that."""
     history_us = round(gateway.limits.history_hours * HOUR_US)
-    return max(SECOND_US, min(wanted_us, history_us - BEFORE_GONE_US))
+    pause_us = round((BACKOFF_S_MAX + settings.timeout_s) * SECOND_US)
+    readable_us = max(history_us - pause_us, history_us // 2)
+    return min(round(settings.dead_after_hours * HOUR_US), readable_us)

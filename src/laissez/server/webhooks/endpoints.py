@@ -29,11 +29,11 @@ log = logging.getLogger("laissez.webhooks")
 class Endpoint(msgspec.Struct):
     record: WebhookRecord
     cursor: Cursor
+    saved: Cursor | None  # the cursor in `beside.db`
+    served: int  # its latest turn
     failures: int = 0  # in a row
     last_error: str | None = None
     next_at: int = 0  # no attempt before this time
-    dies_at: int | None = None  # when the first event of a delivery that failed is given up
-    served: int = 0  # its latest turn
     is_swift: bool = False  # whether the receiver answered its last delivery at once
 
     @property
@@ -44,7 +44,6 @@ class Endpoint(msgspec.Struct):
         self.failures = 0
         self.last_error = None
         self.next_at = 0
-        self.dies_at = None
 
     def failed(self, why: str, now: int, chance: float) -> None:
         """Exponential backoff with jitter."""
@@ -53,15 +52,6 @@ class Endpoint(msgspec.Struct):
         self.failures += 1
         self.last_error = why
         self.next_at = now + round(pause_s * (0.5 + chance / 2) * SECOND_US)
-
-    def postponed(self, now: int) -> None:
-        """Back off after an error of the server, not of the receiver."""
-        self.dies_at = None
-        self.failed(self.last_error or "the service could not send it", now, 1.0)
-
-    def wakes_at(self) -> int:
-        """The time of the next attempt, or when the oldest event expires."""
-        return self.next_at if self.dies_at is None else min(self.next_at, self.dies_at)
 
     def view(self) -> Webhook:
         return Webhook(
@@ -80,97 +70,85 @@ class Endpoint(msgspec.Struct):
 
 
 class Endpoints:
-    def __init__(self, gateway: Gateway, cursors: Cursors) -> None:
+    def __init__(self, gateway: Gateway, cursors: Cursors, cancel: Callable[[str], None]) -> None:
+        """`cancel` stops a delivery under way."""
         self._gateway = gateway
         self._registry = gateway.exchange.webhooks
         self._cursors = cursors
-        # stored cursors of webhooks not in `all` yet; None: not loaded
-        self._loaded: dict[str, Cursor] | None = None
-        self._is_lost = False  # the cursors of live webhooks are missing
+        self._cancel = cancel
+        self._stored = self._load()  # of webhooks not in `all` yet
         self._seen = -1  # the last change of the registry that was applied
         self._saved_at = float("-inf")
         self.all: dict[str, Endpoint] = {}
-        self.unsaved: set[str] = set()  # ids of webhooks whose cursor changed
+        self.turns = 0  # turns of all webhooks so far
 
     @property
     def is_behind(self) -> bool:
         return self._seen != self._registry.changes
 
     def of(self, record: WebhookRecord) -> Endpoint:
-        """The endpoint of a webhook, which may not be in `all` yet."""
-        endpoint = self.all.get(webhook_name(record))
-        if endpoint is not None and endpoint.cursor.starts == record.starts:
-            return endpoint
-        return Endpoint(record, self._cursor(record, None if endpoint is None else endpoint.cursor))
+        """The endpoint of a webhook. That of a new or restarted one is made, and queues as of
+        now."""
+        id = webhook_name(record)
+        endpoint = self.all.get(id)
+        if endpoint is None or endpoint.cursor.starts != record.starts:
+            stored = endpoint.cursor if endpoint else self._stored.pop(id, None)
+            self._cancel(id)
+            cursor = self._cursor(record, stored)
+            saved = cursor if cursor is stored else None
+            endpoint = self.all[id] = Endpoint(record, cursor, saved, self.turns)
+        return endpoint
 
-    async def update(self, turn: int, cancel: Callable[[str], None]) -> None:
-        """Apply changes of the registry: remove deleted webhooks, add new and restarted ones, which
-        queue as of `turn`. `cancel` stops a delivery under way."""
-        self._seen = self._registry.changes
-        live = {webhook_name(record): record for record in self._registry.live.values()}
-        over = [
-            id
-            for id, endpoint in self.all.items()
-            if id not in live or endpoint.cursor.starts != live[id].starts
-        ]
-        before = {id: self.all.pop(id).cursor for id in over}
-        for id in over:
-            cancel(id)  # before its letters are deleted: the delivery could write more
-        with suppress(BesideFailed):  # the next start removes them
-            await self._cursors.forget([id for id in over if id not in live])
-        for record in list(self._registry.live.values()):  # which may have changed meanwhile
-            if (id := webhook_name(record)) not in self.all:
-                endpoint = Endpoint(record, self._cursor(record, before.get(id)), served=turn)
-                self.all[id] = endpoint
-                self.unsaved.add(id)
-                await self._delete_resent_letters(endpoint)
-        self._loaded, self._is_lost = {}, False
+    def _cursor(self, record: WebhookRecord, stored: Cursor | None) -> Cursor:
+        """The stored cursor, unless it is of an earlier start or of another journal."""
+        start, latest = (record.starts, record.started_at), self._gateway.latest(record.holder)
+        if stored and (stored.starts, stored.started_at) == start and stored.delivered <= latest:
+            return stored
+        letters, dropped = (stored.letters, stored.dropped) if stored else (0, 0)
+        return Cursor(*start, record.after, letters=letters, dropped=dropped)
+
+    async def update(self) -> None:
+        """Apply changes of the registry: remove deleted webhooks, add new and restarted ones."""
+        while self.is_behind:
+            self._seen = self._registry.changes
+            live = {webhook_name(record): record for record in self._registry.live.values()}
+            deleted = self.all.keys() - live.keys()
+            for id in deleted:
+                self._cancel(id)  # before its letters are deleted: the delivery could write more
+                del self.all[id]
+            with suppress(BesideFailed):  # the next start removes them
+                await self._cursors.forget(deleted)
+            for record in live.values():
+                await self._delete_resent_letters(self.of(record))
 
     async def save(self, now: bool = False) -> None:
         """Save changed cursors, at most every SAVE_EVERY_S unless `now`."""
-        loop = asyncio.get_running_loop()
-        if not self.unsaved or (not now and loop.time() < self._saved_at + SAVE_EVERY_S):
+        time = asyncio.get_running_loop().time()
+        if not self.has_unsaved or (not now and time < self._saved_at + SAVE_EVERY_S):
             return
-        saved, self.unsaved = self.unsaved & self.all.keys(), set()
-        self._saved_at = loop.time()
+        self._saved_at = time
+        unsaved = [one for one in self.all.values() if one.saved is not one.cursor]
+        cursors = {one.id: one.cursor for one in unsaved}
         try:
-            await self._cursors.save({id: self.all[id].cursor for id in saved})
-        except asyncio.CancelledError:
-            self.unsaved |= saved  # the result of the write is unknown
-            raise
+            await self._cursors.save(cursors)
         except BesideFailed as error:
-            self.unsaved |= saved
             log.warning("webhook cursors could not be written", extra={"reason": str(error)})
+            return
+        for one in unsaved:
+            one.saved = cursors[one.id]
 
-    def _cursor(self, record: WebhookRecord, before: Cursor | None) -> Cursor:
-        """The cursor to resume from; `before` is that of a webhook that was restarted."""
-        if self._loaded is None:
-            self._loaded = self._load()
-        found = self._loaded.get(webhook_name(record)) if before is None else before
-        if (
-            found is not None
-            and (found.starts, found.started_at) == (record.starts, record.started_at)
-            and found.delivered <= self._gateway.latest(record.holder)
-        ):
-            return found
-        after = record.after
-        if self._is_lost or (found is not None and found.starts >= record.starts):
-            # events no longer in the history may have been delivered or not
-            after = max(after, self._gone_until(record.holder))
-        letters, dropped = (0, 0) if found is None else (found.letters, found.dropped)
-        return Cursor(record.starts, record.started_at, after, 0, letters, dropped)
-
-    def _gone_until(self, holder: str) -> int:
-        return self._gateway.event_log.gone_until(holder, self._gateway.latest(holder))
+    @property
+    def has_unsaved(self) -> bool:
+        return any(one.saved is not one.cursor for one in self.all.values())
 
     def _load(self) -> dict[str, Cursor]:
+        live = [webhook_name(record) for record in self._registry.live.values()]
         try:
-            found = self._cursors.load([webhook_name(one) for one in self._registry.live.values()])
+            found = self._cursors.load(live)
         except BesideFailed as error:
             log.warning("webhook cursors could not be read", extra={"reason": str(error)})
             found = {}
-        self._is_lost = bool(self._registry.live) and not found
-        if self._is_lost:
+        if live and not found:
             log.warning(
                 "webhook cursors are lost: deliveries start again from each webhook's creation, or"
                 " the oldest event that is kept"
@@ -180,8 +158,10 @@ class Endpoints:
     async def _delete_resent_letters(self, endpoint: Endpoint) -> None:
         """Delete the dead letters of events that a restarted webhook gets again. Letters of events
         no longer in the history stay."""
-        cursor, record = endpoint.cursor, endpoint.record
-        if cursor.letters and cursor.delivered == record.after:
-            after = max(cursor.delivered, self._gone_until(record.holder))
+        cursor, holder = endpoint.cursor, endpoint.record.holder
+        if endpoint.saved is None and cursor.letters:
+            latest = self._gateway.latest(holder)
+            after = max(cursor.delivered, self._gateway.event_log.gone_until(holder, latest))
             with suppress(BesideFailed):
                 endpoint.cursor = await self._cursors.delete_letters(endpoint.id, cursor, after)
+                endpoint.saved = endpoint.cursor

@@ -18,6 +18,7 @@ from laissez.journal.disk import fsync, make_folder, rename, write_atomically
 from laissez.server.beside import Damaged, seal, unseal
 from laissez.units import HOUR_US, SECOND_US, format_time
 from laissez.wire.ids import webhook_name
+from laissez.wire.problems import Code, ProblemError
 from laissez.wire.webhooks import SECRET_PREFIX
 
 FILE = Path("keys") / "webhooks.key"  # in the data folder
@@ -65,46 +66,51 @@ class SigningKey:
         return bool(self._key) or self._path is None or self._path.exists()
 
     def load(self) -> None:
-        """Read the key or make one. Raises OSError if neither is possible."""
+        """Read the key or make one. A command that shows a secret loads it first: after the command
+        the answer must not fail."""
         if self._key:
             return
         try:
-            self._key = (
-                secrets.token_bytes(KEY_BYTES)
-                if self._path is None
-                else _read_or_make(self._path, self._origin)
-            )
+            self._key = self._read() or self._make()
         except OSError as error:
             log.error(
                 "the key that signs webhooks can be neither read nor written",
                 extra={"reason": error.strerror},
             )
-            raise
+            raise ProblemError(
+                Code.OVERLOADED,
+                "the key that signs webhooks cannot be had now; nothing was done: try again later",
+                10,
+            ) from None
 
     def _bytes(self, id: str, made_at: str) -> bytes:
         self.load()
         return hmac.digest(self._key, f"{id} {made_at}".encode(), hashlib.sha256)
 
-
-def _read_or_make(path: Path, origin: bytes) -> bytes:
-    try:
-        key = unseal(origin, FILE.name, path.read_bytes())
-    except FileNotFoundError:
-        pass
-    except Damaged:
-        log.error(
-            "the key that signs webhooks is damaged and was set aside: receivers turn deliveries"
-            " away until each secret is rotated"
-        )
-        rename(path, path.with_name(f"{path.name}.damaged"))
-    else:
+    def _read(self) -> bytes:
+        """The stored key, empty if there is none. A damaged one is set aside."""
+        path = self._path
+        if path is None or not path.exists():
+            return b""
+        try:
+            key = unseal(self._origin, FILE.name, path.read_bytes())
+        except Damaged:
+            log.error(
+                "the key that signs webhooks is damaged and was set aside: receivers turn"
+                " deliveries away until each secret is rotated"
+            )
+            rename(path, path.with_name(f"{path.name}.damaged"))
+            return b""
         fsync(path.parent)  # the process that made it may have crashed before this
         fsync(path.parent.parent)
         return key
-    key = secrets.token_bytes(KEY_BYTES)
-    write(path, key, origin)
-    log.info("made a key that signs webhooks", extra={"file": str(path)})
-    return key
+
+    def _make(self) -> bytes:
+        key = secrets.token_bytes(KEY_BYTES)
+        if self._path is not None:
+            write(self._path, key, self._origin)
+            log.info("made a key that signs webhooks", extra={"file": str(self._path)})
+        return key
 
 
 def write(path: Path, key: bytes, origin: bytes) -> None:

@@ -1,9 +1,12 @@
-"""The WebSocket connection of a session.
+"""The WebSocket connection of a session: handshake, frames, pings and closing.
 
 A complete data frame goes straight to the session, and the session writes its own frames: for
 thousands of small frames, a general parser would cost more than the commands. Everything else
 (handshake, pings, closing, fragmented messages, violations) goes through the parser of
 `websockets`.
+
+The first message is a hello. Nothing more is read until it is answered: with a session, or with a
+refusal that closes the connection.
 """
 
 from __future__ import annotations
@@ -12,9 +15,8 @@ import asyncio
 import logging
 import random
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
-from websockets.datastructures import Headers
 from websockets.frames import Frame, Opcode
 from websockets.http11 import Request, Response
 from websockets.server import ServerProtocol
@@ -24,25 +26,24 @@ try:
 except ImportError:  # no compiled part for this platform
     from websockets.utils import apply_mask
 
-from laissez.server.admission import stopping
-from laissez.server.http.request import line_of_address
-from laissez.server.http.response import EVERY, PROBLEM, encode, problem_headers
+from laissez.server.http.messages import line_of_address
+from laissez.server.websocket.sessions import HELLO
+from laissez.wire.frames import FRAME_CODECS, FrameCodec
 from laissez.wire.problems import Code, ProblemError
+from laissez.wire.session import JSON
 
 if TYPE_CHECKING:
     from laissez.server.http.app import App
-    from laissez.server.websocket.session import Session
 
-SELF = "laissez.connection"  # where the scope of a session holds its connection
+LAST_WORD_WITHIN_S = 1.0  # a peer that does not read by then is not told why it is closed
+CLOSE_WITHIN_S = 10.0  # for the peer to answer a close
 
 _BINARY, _TEXT = 0x82, 0x81  # the first byte of a message in one frame
-_DATA = frozenset({_BINARY, _TEXT})
-_MASKED = 0x80
-_MASK_BYTES = 4
+_MASKED: Final = 0x80
+_MASK_BYTES: Final = 4
 _FRAMES_MAX = 1_000  # of one message: empty frames do not count against its size
 _FRAMES_PER_REFUSAL = 32  # parsing this many frames costs about as much as a refusal
 _CLOSE_NOT_TEXT, _CLOSE_TOO_BIG, _CLOSE_DEAD, _CLOSE_STOPPING = 1007, 1009, 1011, 1012
-_CLOSE_WITHIN_S = 10.0  # for the peer to answer a close
 _SWITCHING = 101
 
 # The parser logs headers, and keys in them, below this level.
@@ -51,11 +52,28 @@ _parser_log.setLevel(logging.WARNING)
 log = logging.getLogger(__name__)
 
 
-class Disconnected(Exception):
-    """The peer is gone, or was told goodbye."""
+class Receiver(Protocol):
+    """The session of a connection, as the connection uses it."""
+
+    def receive(self, payload: bytes) -> None:
+        """Carry out a frame."""
+
+    def flush(self) -> None:
+        """The peer reads again."""
+
+    def pay(self) -> float:
+        """Count an answer that no rate limit covers; returns how long to delay the next."""
+
+    def note(self, problem: ProblemError, operation: str) -> None:
+        """Write a refusal to the audit log."""
+
+    def lost(self) -> None:
+        """The connection is lost, or will be closed."""
 
 
-class Connection(asyncio.Protocol):
+class Connection:
+    """A protocol of asyncio."""
+
     def __init__(
         self,
         app: App,
@@ -66,32 +84,33 @@ class Connection(asyncio.Protocol):
         limits = app.site.gateway.limits
         self._app = app
         self._gateway = app.site.gateway
+        self._limits = limits
         self.transport = transport
+        self.headers = headers
+        self.scope: dict[str, Any] = {"client": (client, 0)}  # for the audit log
         self._loop = asyncio.get_running_loop()
         self._bytes_max = limits.batch_bytes_max
         # No compression: replies are small, and it would cost more than the commands.
-        self.conn = ServerProtocol(max_size=self._bytes_max, logger=_parser_log)
-        self.scope: dict[str, Any] = {"client": (client, 0), "headers": headers, SELF: self}
-        self._events: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        self._parser = ServerProtocol(max_size=self._bytes_max, logger=_parser_log)
         self._response: Response | None = None  # to the handshake
-        self._is_open = False  # the handshake is complete
-        self.close_sent = False
-        self._closing: asyncio.TimerHandle | None = None
-        self.read_paused = False
-        self.writable = asyncio.Event()
-        self.writable.set()
-        # keep-alive
-        self._ping_every_s = limits.heartbeat_s
-        self._pong_within_s = max(limits.dead_after_s - limits.heartbeat_s, 1.0)
+        self._codec: FrameCodec = FRAME_CODECS[JSON]
+        self._session: Receiver | None = None
+        self._is_opening = False  # the hello has come
+        self._is_lost = False
+        self._close_sent = False
+        self._close_later: tuple[int, str] | None = None  # once the peer reads again
+        self.is_full = False  # the peer reads too slowly
+        self._drained: asyncio.Future[None] | None = None
+        # timers: the hello or the end of the connection is due, a ping, its answer
+        self._due: asyncio.TimerHandle | None = None
         self._next_ping: asyncio.TimerHandle | None = None
         self._pong_due: asyncio.TimerHandle | None = None
         self._ping = b""  # the payload of the one that is not answered
         # incoming
-        self._frames: list[bytes] = []  # of a message that is not complete
-        self._is_text = False
-        self._session: Session | None = None
         self._arrived = bytearray()  # not yet cut into frames
         self._left_to_parser = False
+        self._fragments: list[bytes] = []  # of a message that is not complete
+        self._is_text = False
         self._holds = 0  # reasons not to read
         self._parsed = 0  # frames
 
@@ -99,13 +118,13 @@ class Connection(asyncio.Protocol):
 
     def read_handshake(self, head: bytes) -> ProblemError | None:
         """Returns what is wrong with the upgrade request, if anything."""
-        self.conn.receive_data(head)
-        read = self.conn.events_received()
+        self._parser.receive_data(head)
+        read = self._parser.events_received()
         if read:
-            self._response = self.conn.accept(cast(Request, read[0]))
+            self._response = self._parser.accept(cast(Request, read[0]))
             if self._response.status_code == _SWITCHING:
                 return None
-        error = self.conn.handshake_exc
+        error = self._parser.handshake_exc
         why = error.__cause__ or error if error is not None else ""
         return ProblemError(
             Code.BAD_REQUEST,
@@ -114,165 +133,141 @@ class Connection(asyncio.Protocol):
         )
 
     def begin(self) -> None:
-        """Take over the connection."""
+        """Take over the connection: accept the handshake and expect a hello."""
         self._app.connections[self] = None
-        asked = [
-            value for name, value in self.scope["headers"] if name == b"sec-websocket-protocol"
-        ]
-        names = b",".join(asked).decode("latin-1").split(",") if asked else []
-        self.scope["subprotocols"] = [name.strip() for name in names]
-        self._events.put_nowait({"type": "websocket.connect"})
-        self._app.start(self._serve())
+        sent = [value for name, value in self.headers if name == b"sec-websocket-protocol"]
+        names = b",".join(sent).decode("latin-1").split(",") if sent else []
+        known = [name for name in map(str.strip, names) if name in FRAME_CODECS]
+        if names and not known:
+            problem = ProblemError(Code.BAD_REQUEST, "no form of a session that is known")
+            self._gateway.refusals.note(problem, HELLO, None, self.scope)
+            self._parser.send_response(self._parser.reject(HTTPStatus.FORBIDDEN, ""))
+            self._write_parsed()
+            self._close_sent = True
+            self.transport.close()
+            return
+        assert self._response is not None
+        if known:
+            self._codec = FRAME_CODECS[known[0]]
+            self._response.headers["Sec-WebSocket-Protocol"] = known[0]
+        self._parser.send_response(self._response)
+        self._write_parsed()
+        self._next_ping = self._loop.call_later(self._limits.heartbeat_s, self._send_ping)
+        # A silent connection must not hold a place.
+        self._due = self._loop.call_later(self._limits.head_within_s, self._hello_is_late)
 
-    async def _serve(self) -> None:
+    def _hello_is_late(self) -> None:
+        within_s = self._limits.head_within_s
+        self._start_opening(
+            ProblemError(Code.BAD_REQUEST, f"expected a hello within {within_s:g} seconds")
+        )
+
+    def _start_opening(self, hello: bytes | ProblemError) -> None:
+        self._is_opening = True
+        self._stop(self._due)
+        self.hold()
+        self._app.start(self._open(hello))
+
+    async def _open(self, hello: bytes | ProblemError) -> None:
         sessions = self._app.sessions
         assert sessions is not None
         try:
-            await sessions.serve(self.scope, self._receive, self._send)
-        except Disconnected:
-            pass
+            if isinstance(hello, ProblemError):
+                await sessions.refuse(self, self._codec, hello)
+            else:
+                await sessions.open(self, self._codec, hello)
         except Exception:
             log.exception("bug in a session")
-            if not self._is_open:
-                self._reject(HTTPStatus.INTERNAL_SERVER_ERROR)
-        if self._closing is None:
             self.transport.close()
+        if self._session is None:  # refused: the peer's answer to the close is read
+            self.let_go()
 
-    async def _receive(self) -> dict[str, Any]:
-        event = await self._events.get()
-        if self.read_paused and self._events.empty():
-            self.read_paused = False
-            self._resume_reading()
-        return event
-
-    async def _send(self, message: Any) -> None:
-        """Send `websocket.accept` or `websocket.close`; the session writes everything else."""
-        await self.writable.wait()
-        if self.close_sent or self.transport.is_closing():
-            raise Disconnected
-        if message["type"] == "websocket.accept":
-            self._accept(message.get("subprotocol"))
-        elif not self._is_open:
-            self._reject(HTTPStatus.FORBIDDEN)
+    def attach(self, session: Receiver) -> None:
+        """Pass frames to the session from now on, starting with those that have arrived."""
+        self._session = session
+        if self._is_lost:
+            session.lost()
         else:
-            self.hang_up(message.get("code", 1000), message.get("reason", ""))
-            self._closing = self._loop.call_later(_CLOSE_WITHIN_S, self.transport.close)
-
-    def _accept(self, subprotocol: str | None) -> None:
-        assert self._response is not None
-        if subprotocol is not None:
-            self._response.headers["Sec-WebSocket-Protocol"] = subprotocol
-        self.conn.send_response(self._response)
-        self._write_parsed()
-        self._is_open = True
-        self._next_ping = self._loop.call_later(self._ping_every_s, self._send_ping)
-
-    def _reject(self, status: HTTPStatus) -> None:
-        self.conn.send_response(self.conn.reject(status, ""))
-        self._write_parsed()
-        self.close_sent = True
-
-    def _refuse_handshake(self, problem: ProblemError) -> None:
-        self._gateway.refusals.note(problem, "session", None, self.scope)
-        body = encode(problem.problem())
-        said = [
-            (b"content-type", PROBLEM),
-            (b"content-length", b"%d" % len(body)),
-            (b"connection", b"close"),
-            *EVERY,
-            *problem_headers(problem),
-        ]
-        headers = Headers((name.decode(), value.decode()) for name, value in said)
-        self.conn.send_response(
-            Response(problem.status, HTTPStatus(problem.status).phrase, headers, body)
-        )
-        self._write_parsed()
-        self.close_sent = True
+            self.let_go()
 
     # -- the connection
 
     def connection_lost(self, error: Exception | None) -> None:
         self._app.connections.pop(self, None)
-        self._stop_pings()
-        if self._closing is not None:
-            self._closing.cancel()
-        self._gone()
-        # Wake everything that waits for the peer to read.
-        self.writable.set()
+        self._is_lost = True
+        for timer in (self._due, self._next_ping, self._pong_due):
+            self._stop(timer)
+        self._wake()
+        if self._session is not None:
+            self._session.lost()
+
+    def eof_received(self) -> None:
+        """The connection is closed."""
 
     def pause_writing(self) -> None:
-        self.writable.clear()
+        self.is_full = True
 
     def resume_writing(self) -> None:
-        self.writable.set()
+        self.is_full = False
+        self._wake()
         if self._session is not None:
             self._session.flush()
+        if self._close_later is not None:
+            self.close(*self._close_later)
+
+    def _wake(self) -> None:
+        if self._drained is not None and not self._drained.done():
+            self._drained.set_result(None)
+
+    async def drained(self) -> None:
+        """Wait until the peer has read enough, or is gone."""
+        while self.is_full and not self.is_gone:
+            self._drained = self._loop.create_future()
+            await self._drained
 
     def shutdown(self) -> None:
         """At the end of the server."""
-        self._stop_pings()
-        if self.transport.is_closing():
-            return
-        if not self._is_open:
-            if not self.close_sent:
-                self._refuse_handshake(stopping())
-        elif not self.close_sent:
-            self._gone()
+        if not self.transport.is_closing():
             self.hang_up(_CLOSE_STOPPING, "")
-        if self._closing is not None:
-            self._closing.cancel()
-        self.transport.close()
+            self.transport.close()
 
-    def _gone(self) -> None:
-        self._events.put_nowait({"type": "websocket.disconnect"})
+    @property
+    def is_gone(self) -> bool:
+        return self._is_lost or self.transport.is_closing()
 
     def _write_parsed(self) -> None:
         """Send what the parser has produced."""
-        self.transport.write(b"".join(self.conn.data_to_send()))
+        self.transport.write(b"".join(self._parser.data_to_send()))
+
+    def _stop(self, timer: asyncio.TimerHandle | None) -> None:
+        if timer is not None:
+            timer.cancel()
 
     # -- keep-alive
 
     def _send_ping(self) -> None:
-        if self.close_sent or self.transport.is_closing():
+        if self._close_sent or self.is_gone:
             return
         self._ping = random.randbytes(4)  # only the answer to this ping counts
-        self.conn.send_ping(self._ping)
+        self._parser.send_ping(self._ping)
         self._write_parsed()
-        self._pong_due = self._loop.call_later(self._pong_within_s, self._too_late)
+        within_s = max(self._limits.dead_after_s - self._limits.heartbeat_s, 1.0)
+        self._pong_due = self._loop.call_later(within_s, self._pong_is_late)
 
-    def _too_late(self) -> None:
-        if not self.close_sent and not self.transport.is_closing():
-            self.conn.fail(_CLOSE_DEAD, "keepalive ping timeout")
+    def _pong_is_late(self) -> None:
+        if not self._close_sent and not self.is_gone:
+            self._parser.fail(_CLOSE_DEAD, "keepalive ping timeout")
             self._write_parsed()
-            self.close_sent = True
+            self._close_sent = True
             self.transport.close()
 
     def _hear_pong(self, payload: bytes) -> None:
         if self._pong_due is not None and payload == self._ping:
-            self._pong_due.cancel()
+            self._stop(self._pong_due)
             self._pong_due = None
-            self._next_ping = self._loop.call_later(self._ping_every_s, self._send_ping)
-
-    def _stop_pings(self) -> None:
-        for timer in (self._next_ping, self._pong_due):
-            if timer is not None:
-                timer.cancel()
+            self._next_ping = self._loop.call_later(self._limits.heartbeat_s, self._send_ping)
 
     # -- in
-
-    def attach(self, session: Session) -> None:
-        """Pass frames to the session from now on, starting with those that have arrived."""
-        self._session = session
-        waiting = [self._events.get_nowait() for _ in range(self._events.qsize())]
-        for message in waiting:
-            if message["type"] == "websocket.receive":
-                session.receive(message.get("bytes") or message.get("text") or b"")
-            else:
-                self._events.put_nowait(message)
-        if self.read_paused:
-            self.read_paused = False
-            self._resume_reading()
-        self.data_received(b"")
 
     def hold(self) -> None:
         """Stop reading, and keep back what was read."""
@@ -283,12 +278,8 @@ class Connection(asyncio.Protocol):
     def let_go(self) -> None:
         self._holds -= 1
         if not self._holds and not self.transport.is_closing():
-            self._resume_reading()
-            self.data_received(b"")
-
-    def _resume_reading(self) -> None:
-        if not self._holds and not self.read_paused and not self.transport.is_closing():
             self.transport.resume_reading()
+            self.data_received(b"")
 
     def rest(self, seconds: float) -> None:
         self.hold()
@@ -320,9 +311,7 @@ class Connection(asyncio.Protocol):
         arrived = self._arrived
         begin = 0
         found: bytes | None = None
-        while (
-            found is None and len(arrived) - begin >= 2 and not self._holds and not self.read_paused
-        ):
+        while found is None and len(arrived) - begin >= 2 and not self._holds:
             size = arrived[begin + 1] & 0x7F
             head = begin + 2
             if size == 126:
@@ -335,17 +324,16 @@ class Connection(asyncio.Protocol):
                 end = len(arrived)
             if len(arrived) < end:
                 break
+            is_data = arrived[begin] == _BINARY or arrived[begin] == _TEXT
             if (
-                not self._left_to_parser
-                and arrived[begin] in _DATA
+                is_data
                 and self._session is not None
-                and not self._frames
+                and not self._left_to_parser
+                and not self._fragments
             ):
-                payload = apply_mask(
-                    bytes(arrived[head + _MASK_BYTES : end]),
-                    bytes(arrived[head : head + _MASK_BYTES]),
-                )
-                if not self.close_sent:
+                mask = bytes(arrived[head : head + _MASK_BYTES])
+                payload = apply_mask(bytes(arrived[head + _MASK_BYTES : end]), mask)
+                if not self._close_sent:
                     self._session.receive(payload)
             else:
                 found = bytes(arrived[begin:end])
@@ -353,9 +341,11 @@ class Connection(asyncio.Protocol):
         del arrived[:begin]
         return found
 
+    # -- out
+
     def write(self, payload: bytes, text: bool) -> None:
         """Send one frame. A server's frames are not masked: a short header and the payload."""
-        if self.close_sent or self.transport.is_closing():
+        if self._close_sent or self.transport.is_closing():
             return
         size = len(payload)
         opcode = _TEXT if text else _BINARY
@@ -367,30 +357,39 @@ class Connection(asyncio.Protocol):
             header = bytes((opcode, 127)) + size.to_bytes(8, "big")
         self.transport.write(header + payload)
 
+    def close(self, code: int, reason: str) -> None:
+        """Close once the peer has read everything before, and wait for its answer. A peer that
+        does not read is not waited for."""
+        if self.is_gone or self._close_sent:
+            return
+        self._stop(self._due)
+        if self.is_full:
+            self._close_later = code, reason
+            self._due = self._loop.call_later(LAST_WORD_WITHIN_S, self._cut_off)
+        else:
+            self.hang_up(code, reason)
+            self._due = self._loop.call_later(CLOSE_WITHIN_S, self.transport.close)
+
+    def _cut_off(self) -> None:
+        assert self._close_later is not None
+        self.hang_up(*self._close_later)
+        self.transport.close()
+
     def hang_up(self, code: int, reason: str) -> None:
         """Send a close frame, behind everything written before."""
-        if not self.close_sent and not self.transport.is_closing():
-            self.conn.send_close(code, reason)
+        if not self._close_sent and not self.transport.is_closing():
+            self._parser.send_close(code, reason)
             self._write_parsed()
-            self.close_sent = True
-
-    @property
-    def is_full(self) -> bool:
-        """Whether the peer reads too slowly."""
-        return not self.writable.is_set()
-
-    @property
-    def is_gone(self) -> bool:
-        return bool(self.transport.is_closing())
+            self._close_sent = True
 
     # -- what the parser finds
 
     def _parse(self, data: bytes) -> None:
-        self.conn.receive_data(data)
-        if self.conn.parser_exc is not None:
+        self._parser.receive_data(data)
+        if self._parser.parser_exc is not None:
             self._broken()
             return
-        for event in self.conn.events_received():
+        for event in self._parser.events_received():
             self._hear(cast(Frame, event))
 
     def _hear(self, frame: Frame) -> None:
@@ -401,53 +400,41 @@ class Connection(asyncio.Protocol):
             self._hear_pong(payload)
         elif frame.opcode is Opcode.CLOSE:
             self._hear_close()
-        elif len(self._frames) >= _FRAMES_MAX:
+        elif len(self._fragments) >= _FRAMES_MAX:
             self._break_off(_CLOSE_TOO_BIG, f"expected a message in at most {_FRAMES_MAX} frames")
         else:
             if frame.opcode is not Opcode.CONT:
                 self._is_text = frame.opcode is Opcode.TEXT
-            self._frames.append(payload)
+            self._fragments.append(payload)
             if frame.fin:
-                message, self._frames = b"".join(self._frames), []
+                message, self._fragments = b"".join(self._fragments), []
                 self._hear_message(message)
 
     def _answer_ping(self) -> None:
         if self.is_full:  # do not pile up pongs for a peer that does not read
-            self.conn.data_to_send()
+            self._parser.data_to_send()
         else:
             self._write_parsed()
 
     def _hear_message(self, message: bytes) -> None:
-        if self.close_sent:
+        if self._close_sent:
             return
         if self._session is not None:
             self._session.receive(message)
         elif self._is_text and not _is_utf8(message):
             self._break_off(_CLOSE_NOT_TEXT, "expected text in UTF-8")
-        else:
-            self._events.put_nowait(
-                {"type": "websocket.receive", "text": message.decode()}
-                if self._is_text
-                else {"type": "websocket.receive", "bytes": message}
-            )
-            self.read_paused = True
-            self.transport.pause_reading()
+        elif not self._is_opening:
+            self._start_opening(message)
 
     def _hear_close(self) -> None:
-        if self.close_sent:  # the peer answers ours
-            if self._closing is not None:
-                self._closing.cancel()
-                self._closing = None
-                self.transport.close()
-        elif not self.transport.is_closing():
-            self._gone()
+        if not self._close_sent:
             self._write_parsed()
-            self.transport.close()
+        self.transport.close()
 
     def _break_off(self, code: int, reason: str) -> None:
         """Close as the parser does on a violation."""
-        if not self.close_sent:
-            self.conn.send_close(code, reason)
+        if not self._close_sent:
+            self._parser.send_close(code, reason)
             self._broken()
 
     def _broken(self) -> None:
@@ -455,10 +442,9 @@ class Connection(asyncio.Protocol):
         if self._session is None:
             self._gateway.refusals.note(problem, "session", None, self.scope)
         else:
-            self._session.note_broken(problem)
-        self._gone()
+            self._session.note(problem, "session")
         self._write_parsed()
-        self.close_sent = True
+        self._close_sent = True
         self.transport.close()
 
 

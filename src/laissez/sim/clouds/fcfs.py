@@ -31,7 +31,7 @@ from laissez.sim.kernel import Kernel
 from laissez.sim.start import Start
 from laissez.tenants import EconAdapter, Held, Resting, TenantView
 from laissez.tenants.paths import ancestors, is_below, tree_of
-from laissez.units import split_charge
+from laissez.units import micro_dollars
 
 
 class Waiting(msgspec.Struct):
@@ -228,13 +228,13 @@ class Fcfs(Cloud):
 
     def _spent(self, tenant: str) -> int:
         past = sum(lease.charge for lease in self._past if lease.tenant == tenant)
-        return split_charge(
+        return micro_dollars(
             past
             + sum(
                 one.charged * (self.kernel.now - one.since)
                 for one in self._held.get(tenant, {}).values()
             )
-        )[0]
+        )
 
 
 class FcfsPreemptive(Fcfs):

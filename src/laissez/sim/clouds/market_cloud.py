@@ -36,7 +36,7 @@ from laissez.sim.kernel import Kernel
 from laissez.sim.start import Start
 from laissez.tenants import EconAdapter, Held, Resting, TenantView
 from laissez.tenants.paths import tree_of
-from laissez.units import split_charge
+from laissez.units import micro_dollars
 
 OWN_WILL = (EndReason.RELINQUISHED, EndReason.BUDGET_SPENT)
 
@@ -105,7 +105,7 @@ class MarketCloud(Cloud):
         spent = 0
         if adapter.terms.budget is not None:
             self._apply(AdvanceTime())
-            spent = split_charge(market.bill(tenant, self._origin).total)[0]
+            spent = micro_dollars(market.bill(tenant, self._origin).total)
         bare = TenantView(now, leases, orders, spent=spent)
         scopes = adapter.watches(bare)
         self.requests += len(scopes)
