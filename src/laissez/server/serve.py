@@ -29,9 +29,12 @@ from laissez.server.settings import Settings
 # the longest wait of the journal's thread for the interpreter while the event loop is busy; 5 ms by
 # default
 SWITCH_INTERVAL_S = 0.0005
-# The loop waits for each collection, so they are small. A full one would mostly walk over live
-# objects, since the market creates no cycles; connections rarely do, so it still happens.
-GC_THRESHOLDS = (5_000, 2, 10_000)
+# The loop waits for each collection, so they are small and happen often, by time: Python counts
+# objects made less objects freed, so a full history, which frees one entry for each new one, would
+# let the young objects pile up. A full collection would mostly walk over live objects, since the
+# market creates no cycles; connections rarely do, so it still happens.
+GC_THRESHOLDS = (5_000, 2, 100_000)
+COLLECT_EVERY_S = 0.02
 BACKLOG = 2048
 GRACE_S = 3  # for requests under way when the server is stopped
 ABORTED_S = 1  # for the tasks of aborted connections to end
@@ -69,6 +72,7 @@ async def _serve(settings: Settings, listening: socket.socket, on_ready: OnReady
         for number in STOPPED_BY:  # from here on: a signal before the server runs must stop it too
             asyncio.get_running_loop().add_signal_handler(number, server.stop)
         service.begin()
+        collector = asyncio.create_task(collect_young())
         address = "http://{}:{}".format(*listening.getsockname()[:2])
         if on_ready is not None:
             await on_ready(service.gateway, address)
@@ -76,11 +80,18 @@ async def _serve(settings: Settings, listening: socket.socket, on_ready: OnReady
         try:
             await server.serve(listening)
         finally:
+            collector.cancel()
             await service.stop_tasks()
         await service.end()
     finally:
         service.close()
     return STOPPED_BY_FAILURE if service.gateway.failure is not None else 0
+
+
+async def collect_young() -> None:
+    while True:
+        await asyncio.sleep(COLLECT_EVERY_S)
+        gc.collect(1)
 
 
 def _recover(settings: Settings) -> Opened:
