@@ -12,7 +12,7 @@ import hypothesis
 import pytest
 
 import laissez
-from secrecy import WATCH
+from support.secrecy import WATCH
 
 
 def pytest_configure() -> None:

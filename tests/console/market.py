@@ -14,7 +14,7 @@ from typing import Any
 
 import httpx
 
-from doc_shell import environment_of
+from support.doc_shell import environment_of
 
 WITHIN_S = 30
 SERVING = "Serving at "

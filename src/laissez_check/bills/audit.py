@@ -2,7 +2,7 @@
 
 It knows the rules M5, M14, M17, M18 and what closing the books means from `docs/market.md`, reads
 what the journal's events tell, and compares every statement that was filed, line by line, as exact
-integers. It shares no code with what it checks: `tests/test_bill_audit.py` sees to it that these
+integers. It shares no code with what it checks: `tests/check/test_bills.py` sees to it that these
 modules import nothing else of ours. `event_audit` does the same in the most literal way, for short
 histories.
 """

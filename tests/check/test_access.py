@@ -1,0 +1,283 @@
+"""Who may do what on a real server, and what a tenant may not see; with faults put in on purpose,
+and that they are found."""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+from typer.testing import CliRunner
+
+from laissez.exchange import caps
+from laissez.exchange.accounts import Account
+from laissez.exchange.events import Applied
+from laissez.exchange.exchange import Exchange
+from laissez.exchange.refusals import Denial
+from laissez.market import Market, OrderPlaced
+from laissez.market.reasons import Reason
+from laissez.server import spending
+from laissez.server.event_log import EventLog
+from laissez.server.http.operations import OPERATIONS as SERVED
+from laissez.server.webhooks.delivery import Batch, Deliverer
+from laissez.server.webhooks.endpoints import Endpoint
+from laissez.server.websocket.session import Session
+from laissez.units import format_time
+from laissez.wire.session import CLOSE_UNAUTHENTICATED, Heartbeat
+from laissez_check import cli
+from laissez_check.access import interference
+from laissez_check.access import matrix as access
+from laissez_check.access.faulty_server import ENTRY
+from laissez_check.access.pair_service import FOUNDED_US
+from laissez_check.access.pair_spending import ACTIONS
+from laissez_check.access.pairs import draw_pair
+from laissez_check.access.session import in_session
+from laissez_check.access.table import MESSAGES, OPERATIONS, Row
+from laissez_check.access.tried import unknown, unlisted
+from laissez_check.started_server import Entry
+from support.secrecy import WATCH
+
+pytestmark = pytest.mark.once
+
+
+@pytest.fixture(autouse=True)
+def data_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+
+def test_everybody_gets_what_the_table_says_and_nobody_more() -> None:
+    outcome = access.run()
+    assert [] == outcome.findings
+    assert {one.name for one in SERVED} | {in_session(kind) for kind in MESSAGES} <= set(
+        outcome.answers
+    )
+    assert {"createWebhook, of before", "hello in a session, of before"} <= set(outcome.answers)
+    assert all(
+        outcome.answers[in_session(kind)]["no key"] == CLOSE_UNAUTHENTICATED for kind in MESSAGES
+    )
+    assert all(
+        answers["no key"] == 401
+        for name, answers in outcome.answers.items()
+        if name in OPERATIONS and OPERATIONS[name].may is not None
+    )
+
+
+def test_a_server_that_allows_or_tells_too_much_is_found_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delitem(OPERATIONS, "getDocs")
+    monkeypatch.setitem(OPERATIONS, "readMinds", Row(None))
+    found = access.run(ENTRY, frozenset({"getMarket", "cancelOrder", "createWebhook"})).findings
+    expected = (
+        "operation getDocs: nobody has said who may",
+        "operation readMinds: access/table.py has a row for it",
+        "getMarket by reader: expected 403, found 200",
+        "cancelOrder by other, of what never was: expected the same bytes",
+        "createWebhook, of before by trader: expected 403, found 201",
+        "the log holds a secret",
+        "the log holds a price",
+        "a figure holds a price",
+        "a foreign price is told: DELETE /v1/orders/",
+    )
+    assert [] == [
+        words for words in expected if not any(finding.startswith(words) for finding in found)
+    ]
+    WATCH.look_into_files()  # the watch over the whole run sees that log, too
+    assert {"laissez.http: a request", "laissez.gateway: applied"} == {
+        words
+        for finding in WATCH.new_findings()
+        for words in re.findall(r"laissez\.http: a request|laissez\.gateway: applied", finding)
+    }
+
+
+def test_a_server_that_does_not_start_is_a_finding() -> None:
+    found = access.run(Entry(variables={"LAISSEZ_SERVER__PORT": "none"})).failure
+    assert found is not None and "the server did not start" in found
+
+
+def test_a_row_is_missed_both_ways() -> None:
+    assert ["operation a: nobody has said who may; access/table.py has no row for it"] == unlisted(
+        {"a", "b"}, {"b"}, "operation"
+    )
+    assert [
+        "message c: access/table.py has a row for it, and the server has no such message"
+    ] == unlisted({"b"}, {"b", "c"}, "message")
+
+
+@pytest.mark.parametrize("name", ["ord_h5gv4yoo12", "key_0011223344556677", "gpu/b", "owner-of-it"])
+def test_a_name_that_never_was_is_as_long_as_the_one_that_is(name: str) -> None:
+    assert unknown(name) != name and len(unknown(name)) == len(name)
+
+
+def test_what_was_tried_is_shown_and_a_finding_leaves_with_1(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tried = access.Outcome(
+        {"requests": 3},
+        {"getMe": {"no key": 200, "mine": 200}},
+        ["getMe by no key: expected 401, found 200"],
+    )
+    monkeypatch.setattr(access, "run", lambda tell: tried)
+    monkeypatch.setattr(
+        interference, "run", lambda pairs, seed, tell: interference.Outcome({"pairs": pairs}, None)
+    )
+    shown = CliRunner().invoke(cli.app, ["access", "--pairs", "7"])
+    assert 1 == shown.exit_code
+    assert ["getMe", "200", "200"] == shown.stdout.splitlines()[1].split()
+    assert "getMe by no key: expected 401, found 200" == shown.stdout.splitlines()[-1]
+    told = json.loads(CliRunner().invoke(cli.app, ["access", "--pairs", "7", "-o", "json"]).stdout)
+    assert (3, 7, tried.answers, tried.failure) == (
+        told["requests"],
+        told["pairs"],
+        told["tried"],
+        told["failure"],
+    )
+
+
+# -- what a tenant may not see
+
+
+def test_worlds_that_look_the_same_to_a_tenant_tell_it_the_same_bytes() -> None:
+    outcome = interference.run(3, seed=61)
+    assert outcome.failure is None
+    assert (
+        outcome.counted["hidden commands"] > 20
+        and outcome.counted["answers"] > 400
+        and outcome.counted["budgets spent"] > 2
+    )
+    said = b"".join(interference.transcripts(draw_pair(61))[0])
+    assert all(
+        words in said
+        for words in (
+            b"cap_exceeded",
+            b"budget_spent",
+            b"\r\nwebhook-id: whk_",
+            b'"state":"retrying"',
+        )
+    )
+
+
+def alter_outcomes(
+    monkeypatch: pytest.MonkeyPatch, alter: Callable[[Exchange, Applied], Applied]
+) -> None:
+    """What comes of every command, as a market with a mistake would have it. The exchange may be
+    compiled: what it calls itself cannot be replaced."""
+    apply = Exchange.apply
+    monkeypatch.setattr(
+        Exchange, "apply", lambda self, at, request: alter(self, apply(self, at, request))
+    )
+
+
+@pytest.mark.sources
+def test_ids_that_count_over_all_tenants_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def over_all(exchange: Exchange, applied: Applied) -> Applied:
+        placed = sum(exchange.market.counts(name).orders_placed for name in exchange.accounts)
+        events = [
+            replace(one, order=placed) if isinstance(one, OrderPlaced) else one
+            for one in applied.events
+        ]
+        return replace(applied, events=tuple(events))
+
+    alter_outcomes(monkeypatch, over_all)
+    failure = interference.run(3, seed=5).failure
+    assert failure is not None and "again: laissez check access --pairs 1 --seed " in failure
+
+
+@pytest.mark.sources
+def test_what_others_make_the_service_forget_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Events that are too old used to go only when somebody, anybody, caused another one."""
+    add, forget = EventLog.add, EventLog.forget
+
+    def add_and_forget(self: EventLog, at: int, *more: Any) -> None:
+        add(self, at, *more)
+        forget(self, at)
+
+    monkeypatch.setattr(EventLog, "forget", lambda self, now: None)
+    monkeypatch.setattr(EventLog, "add", add_and_forget)
+    # what is gone is a dead letter
+    assert "GET /v1/webhooks" in str(interference.compare(*interference.transcripts(draw_pair(77))))
+
+
+def test_a_session_that_tells_of_the_whole_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = interference.transcripts(draw_pair(61))
+    # the one that resumes is heard, too
+    assert first == second and any(b'"welcome"' in line and b'"again"' in line for line in first)
+
+    def beat(self: Session) -> None:
+        self._gateway.when_durable(self.deliver, Heartbeat(n=self._gateway.durable))
+
+    monkeypatch.setattr(Session, "beat", beat)
+    assert "heartbeat" in str(interference.compare(*interference.transcripts(draw_pair(61))))
+
+
+@pytest.mark.sources
+def test_a_refusal_that_tells_of_others_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def told(exchange: Exchange, applied: Applied) -> Applied:
+        refusal = applied.refusal
+        if refusal is None or refusal.reason is not Reason.NOT_YOUR_ORDER:
+            return applied
+        others = str(len(exchange.market.orders()))
+        return replace(applied, refusal=replace(refusal, subject=others))
+
+    alter_outcomes(monkeypatch, told)
+    assert "you have no open order" in str(interference.run(3, seed=61).failure)
+
+
+@pytest.mark.sources
+def test_a_cap_that_counts_what_others_have_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def of_all(market: Market, account: Account, at: int) -> caps.Spending:
+        return caps.spending(market, account, at)._replace(rate=len(market.orders()))
+
+    def told(exchange: Exchange, applied: Applied) -> Applied:
+        refusal = applied.refusal
+        if refusal is None or refusal.reason is not Denial.RATE_CAP:
+            return applied
+        others = len(exchange.market.orders())
+        return replace(applied, refusal=replace(refusal, numbers=(others, *refusal.numbers[1:])))
+
+    with monkeypatch.context() as shown:
+        shown.setattr(spending, "spending_per_hour", of_all)
+        assert "/v1/caps)" in str(interference.run(3, seed=61).failure)
+    # in words that refuse, then
+    alter_outcomes(monkeypatch, told)
+    assert "your cap is 0" in str(interference.run(3, seed=61).failure)
+
+
+def test_a_delivery_that_tells_of_others_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    send = Deliverer._send
+
+    async def by_all_events(self: Deliverer, endpoint: Endpoint, batch: Batch) -> None:
+        events = tuple(replace(one, n=self._gateway.exchange.events) for one in batch.events)
+        await send(self, endpoint, Batch(events, batch.through))
+
+    monkeypatch.setattr(Deliverer, "_send", by_all_events)
+    assert "(POST /hook?of=mine HTTP/1.1" in str(interference.run(3, seed=61).failure)
+
+
+def test_every_budget_that_was_to_act_does_so_at_its_time_in_both_worlds() -> None:
+    """Or what follows would be compared in worlds that need not look the same."""
+    acted = set()
+    for pair in (draw_pair(61), draw_pair(66)):
+        spends = [moment.spends for moment in pair.moments if moment.spends is not None]
+        first, second = interference.transcripts(pair)
+        assert interference.compare(first, second) is None
+        told = [
+            msgspec.json.decode(line.partition(b"data: ")[2])["event"]
+            for line in first
+            if line.startswith(b"id: ") and b'"budget.spent"' in line
+        ]
+        found = [(event["action"], event["at"]) for event in told if event["action"] != "warn"]
+        assert [(one.action, format_time(FOUNDED_US + one.until)) for one in spends] == found
+        acted |= {one.action for one in spends}
+    assert set(ACTIONS) == acted
+
+
+def test_a_transcript_that_is_longer_is_noticed() -> None:
+    assert "told more" in str(interference.compare([b"a"], [b"a", b"b"]))
+    assert interference.compare([b"a"], [b"a"]) is None

@@ -1,0 +1,203 @@
+"""What the pages about the API and about running it show is what happens, and their tables leave
+nothing out."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
+
+from laissez.exchange.keys import KEY_NAMES_MAX, KEYS_LIVE_MAX
+from laissez.exchange.webhooks import WEBHOOKS_MAX
+from laissez.market.reasons import EndReason
+from laissez.server import exports
+from laissez.server.http.operation import Operation
+from laissez.server.http.operations import OPERATIONS
+from laissez.server.settings import Limits
+from laissez.wire import limits, session
+from laissez.wire.events import Event, Notice
+from laissez.wire.problems import STATUS
+from support.doc_shell import Example, Shell, examples, matches
+from support.paths import ROOT
+from support.service_world import World, with_service
+
+API = (ROOT / "docs" / "api.md").read_text()
+RUNNING = (ROOT / "docs" / "operations.md").read_text()
+PAGES = {"api": API, "operations": RUNNING}
+IN_PAGES = [
+    pytest.param(page, index, id=f"{page}-line{one.line}")
+    for page, text in PAGES.items()
+    for index, one in enumerate(examples(text))
+]
+
+pytestmark = pytest.mark.once
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Example]]:
+    """All examples, with what they printed."""
+    found: dict[str, list[Example]] = {}
+    for page, text in PAGES.items():
+        shell = Shell(tmp_path_factory.mktemp(page))
+        found[page] = examples(text)
+        try:
+            if page == "api":
+                shell.serve("laissez up --still")
+            for example in found[page]:
+                shell.run(example)
+        finally:
+            shell.close()
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("doc_examples")
+@pytest.mark.parametrize(("page", "index"), IN_PAGES)
+def test_an_example_prints_what_its_page_shows(
+    ran: dict[str, list[Example]], page: str, index: int
+) -> None:
+    example = ran[page][index]
+    for (typed, shown), (status, printed) in zip(example.steps, example.found, strict=True):
+        # the last two are functions that call it
+        if shutil.which("curl") is None and re.match(r"(curl|ask|place)\b", typed):
+            pytest.skip("there is no curl here")
+        assert 0 == status, f"{page}.md line {example.line}: {typed}\n{printed}"
+        assert matches(shown, printed), (
+            f"{page}.md line {example.line}: {typed}\n--- shown\n{shown}\n--- printed\n{printed}"
+        )
+
+
+def test_three_dots_stand_for_anything_and_everything_else_for_itself() -> None:
+    assert matches("a ... c\n", "a  b c \n")
+    assert matches("a\n...\nd\n", "a\nb\nc\nd\n")
+    assert matches('{"a":"...","b":1}\n', '{"a":"x","b":1}\n')
+    assert not matches("a ... c\n", "a b d\n")
+    assert not matches("a\n", "a\nb\n")
+    assert matches("", "")
+
+
+# -- tables
+
+
+def rows(page: str, heading: str) -> list[list[str]]:
+    """The cells of the first table after a heading."""
+    _, _, rest = page.partition(f"\n## {heading}\n")
+    assert rest, f"there is no heading {heading!r}"
+    table = rest[rest.index("\n|") :].partition("\n\n")[0].strip().splitlines()
+    return [re.split(r"\s*\|\s*", line)[1:-1] for line in table[2:]]
+
+
+def test_every_operation_is_in_the_table_with_its_scope() -> None:
+    def scope(one: Operation) -> str:
+        return (
+            "read, the operator's"
+            if one.of_operator
+            else "none"
+            if one.scopes is None
+            else " or ".join(one.scopes) or "any"
+        )
+
+    expected = [(f"`{one.method} {one.written_path}`", scope(one)) for one in OPERATIONS]
+    assert expected == [(row[0], row[1]) for row in rows(API, "Every operation")]
+
+
+def test_every_operation_is_shown_with_its_body_and_status() -> None:
+    for one, row in zip(OPERATIONS, rows(API, "Every operation"), strict=True):
+        assert (one.body.__name__ if one.body else "") == row[2], one.name
+        assert (one.status == 201) == row[3].startswith("201 "), one.name
+
+
+def test_every_problem_is_in_the_table_with_its_status() -> None:
+    assert {str(code): status for code, status in STATUS.items()} == {
+        row[0].strip("`"): int(row[1]) for row in rows(API, "Problems")
+    }
+
+
+def test_every_limit_is_in_the_table_with_its_default() -> None:
+    bounds = {name.lower(): value for name, value in vars(limits).items() if name.isupper()}
+    bounds |= {
+        "keys_live_max": KEYS_LIVE_MAX,
+        "key_names_max": KEY_NAMES_MAX,
+        "webhooks_max": WEBHOOKS_MAX,
+    }
+    bounds |= msgspec.structs.asdict(Limits())
+    shown = {
+        row[0].strip(" *").strip("`"): float(row[1].replace(",", "")) for row in rows(API, "Limits")
+    }
+    assert bounds == shown
+    assert set(Limits.__struct_fields__) == {
+        row[0].strip(" *").strip("`") for row in rows(API, "Limits") if "*" in row[0]
+    }
+
+
+def test_every_column_of_a_bill_is_named() -> None:
+    named = re.findall(r"`(\w+)`", "\n".join(row[0] for row in rows(API, "Bills")))
+    assert sorted(exports.FOCUS) == sorted(named)
+    assert all(
+        f"`{column}`" in API.partition("**CSV**")[2].partition("\n\n")[0]
+        for column in exports.PLAIN
+    )
+
+
+def test_every_event_notice_close_code_and_end_of_a_lease_is_named() -> None:
+    tags = [str(kind.__struct_config__.tag) for kind in (*Event.__args__, *Notice.__args__)]
+    assert [] == [tag for tag in [*tags, *EndReason] if f"`{tag}`" not in API]
+    assert [] == [
+        code
+        for name, code in vars(session).items()
+        if name.startswith("CLOSE_") and f"\n| {code} | " not in API
+    ]
+
+
+def test_every_message_of_a_session_is_named() -> None:
+    kinds = session.Sent.__args__
+    assert [] == [kind for kind in kinds if f"`{kind.__struct_config__.tag}`" not in API]
+
+
+def test_the_metrics_are_those_that_there_are(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        await world.place("ann", "h100", "3")
+        text = (await world.ask("operator", "GET", "/metrics")).text
+        samples = {
+            sample.name
+            for family in text_string_to_metric_families(text)
+            for sample in family.samples
+        }
+        told = {re.sub(r"_(bucket|count|sum|created)$", "", name) for name in samples}
+        ours = {name for name in told if name.startswith("laissez_")}
+        assert ours == set(
+            re.findall(r"`(laissez_\w+)`", "\n".join(row[0] for row in rows(RUNNING, "Metrics")))
+        )
+        named = set(re.findall(r"\b(?:laissez|process)_\w+", RUNNING))
+        assert set() == named - samples - told
+
+    with_service(tmp_path, story)
+
+
+def test_the_alarms_can_be_read() -> None:
+    (written,) = re.findall(r"```yaml\n(groups:.*?)```", RUNNING, re.DOTALL)
+    alarms: list[dict[str, Any]] = yaml.safe_load(written)["groups"][0]["rules"]
+    assert len(alarms) == len({alarm["alert"] for alarm in alarms})
+    assert all(set(alarm) <= {"alert", "expr", "for"} and alarm["expr"] for alarm in alarms)
+
+
+def test_what_the_log_is_said_to_say_is_said_somewhere() -> None:
+    sources = "".join(path.read_text() for path in (ROOT / "src" / "laissez").rglob("*.py"))
+    failures = rows(RUNNING, "When something fails")
+    quoted = [said for row in failures for said in re.findall(r'(?:log|^\|?) ?"([a-z ]+)"', row[0])]
+    quoted += re.findall(r'"([a-z ]+)"', RUNNING.partition("\n## Logs\n")[2].partition("\n## ")[0])
+    assert len(quoted) >= 8
+    assert [] == [said for said in quoted if said not in sources]
+
+
+def test_every_setting_that_is_named_is_one() -> None:
+    settings = (ROOT / "docs" / "laissez.toml").read_text()
+    named = re.findall(r"`(?:server|data|journal|limits)\.(\w+)", API + RUNNING)
+    assert {"metrics_open", "log_format"} <= set(named)
+    assert [] == [name for name in named if not re.search(rf"^{name} = ", settings, re.MULTILINE)]

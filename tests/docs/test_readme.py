@@ -1,0 +1,155 @@
+"""Every snippet of the README and of the pages that go on from it runs, and prints what they show.
+
+Commands that take minutes are only parsed, with all their options: the checks and benchmarks behind
+them have tests of their own.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import tomllib
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from laissez.cli import app
+from laissez_bench.market import OPERATIONS
+from support.doc_shell import USUAL, Example, Shell, examples
+from support.paths import ROOT
+
+pytestmark = [pytest.mark.once, pytest.mark.xdist_group("readme")]
+
+README = (ROOT / "README.md").read_text()
+GETTING_STARTED = (ROOT / "docs" / "getting-started.md").read_text()
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
+BENCHMARKS = (ROOT / "docs" / "benchmarks.md").read_text()
+OTHERS = [
+    (ROOT / "docs" / f"{name}.md").read_text()
+    for name in ("evaluation", "reliability", "simulator")
+]
+WITH_COMMANDS = "\n".join([README, GETTING_STARTED, BENCHMARKS, *OTHERS])
+LAISSEZ = re.compile(r"^(?:\.venv/bin/)?laissez ")
+ENDLESS = ("laissez events -f",)  # runs until Ctrl-C
+LONG = re.compile(r"laissez (check|bench|paper|sim (run|compare)|tenant run)")
+
+
+def commands() -> list[str]:
+    """Every line of the shell snippets that is for `laissez`, as typed in a clone, once."""
+    snippets = re.findall(r"```sh\n(.*?)```", WITH_COMMANDS, re.DOTALL)
+    lines = [line.partition("  #")[0].strip() for text in snippets for line in text.splitlines()]
+    assert all(re.match(r"make |export |(\.venv/bin/)?laissez ", line) for line in lines), lines
+    return list(dict.fromkeys(LAISSEZ.sub("laissez ", one) for one in lines if LAISSEZ.match(one)))
+
+
+def programs() -> list[Example]:
+    found = [*examples(README), *examples(GETTING_STARTED)]
+    return [example for example in found if example.kind == "python"]
+
+
+@pytest.fixture(scope="module")
+def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
+    """A shell in a folder where `make run` was typed: the sample is up."""
+    opened = Shell(tmp_path_factory.mktemp("readme"))
+    try:
+        opened.serve("laissez up --data laissez-sample")
+        for line in re.findall(r"^export .*$", WITH_COMMANDS, re.MULTILINE):
+            assert (0, "") == opened.type(line)
+        opened.type(f"export LAISSEZ_URL={USUAL}")
+        yield opened
+    finally:
+        opened.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", [one for one in commands() if not LONG.match(one)])
+def test_a_command_of_the_readme_runs(shell: Shell, command: str) -> None:
+    if command in ENDLESS:
+        status, printed = shell.type(f"{command} | head --lines 2")
+        assert (0, 2) == (status, len(printed.splitlines())), printed
+    else:
+        status, printed = shell.type(command)
+        assert (0, True) == (status, bool(printed)), printed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", programs(), ids=lambda program: f"line{program.line}")
+def test_a_program_of_the_readme_prints_what_is_shown(shell: Shell, program: Example) -> None:
+    ((typed, shown),) = program.steps
+    shell.run(program)
+    ((status, printed),) = program.found
+    assert 0 == status, f"{typed}\n{printed}"
+    assert printed if shown == "" else printed == shown, f"{shown}\n{printed}"
+
+
+@pytest.mark.parametrize("command", [one for one in commands() if LONG.match(one)])
+def test_a_command_that_takes_long_is_understood(
+    command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    understood: list[dict[str, Any]] = []
+    invoke = typer.core.TyperCommand.invoke
+
+    def parsed(self: typer.core.TyperCommand, context: Any) -> Any:
+        """The outermost command hands its line on; the one that it is handed to is not run."""
+        return invoke(self, context) if context.allow_extra_args else understood.append(context)
+
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(typer.core.TyperCommand, "invoke", parsed)
+    done = CliRunner().invoke(app, shlex.split(command)[1:])
+    assert (0, 1) == (done.exit_code, len(understood)), done.output
+
+
+def test_a_command_that_is_not_understood_is_noticed() -> None:
+    assert 2 == CliRunner().invoke(app, ["check", "market", "--historys", "3"]).exit_code
+
+
+def test_every_command_in_the_readme_s_table_exists() -> None:
+    named = re.findall(r"^\|[^|]*\| `laissez ([a-z]+)` \|", README, re.MULTILINE)
+    assert len(named) >= 8
+    assert [] == [one for one in named if CliRunner().invoke(app, [one, "--help"]).exit_code]
+
+
+# -- files, figures and requirements
+
+
+def test_every_file_that_is_named_is_there() -> None:
+    named = re.findall(r"`((?:src|docs|tests)/[\w./-]*)`", README + CONTRIBUTING)
+    assert len(named) >= 20
+    assert [] == [path for path in named if not (ROOT / path).exists()]
+
+
+def test_the_benchmarks_give_a_figure_for_every_operation() -> None:
+    assert [] == [
+        operation
+        for operation in OPERATIONS
+        if not re.search(rf"^\| {operation} \|.*\d", BENCHMARKS, re.MULTILINE)
+    ]
+
+
+def test_the_readme_quotes_figures_of_the_benchmarks() -> None:
+    rows = re.findall(r"^\| .* \| (.*) \| (\d{4}-\d\d-\d\d) \|$", README, re.MULTILINE)
+    assert len(rows) >= 3
+    quoted = [figure for measured, on in rows for figure in (*measured.split(", "), on)]
+    numbers = [re.sub(r"^p99 |/s$", "", figure) for figure in quoted]
+    assert [] == [number for number in numbers if number not in BENCHMARKS]
+
+
+def test_the_readme_is_short_enough_to_be_read() -> None:
+    assert len(README.split()) < 1000
+
+
+def test_the_readme_names_the_supported_pythons() -> None:
+    classifiers = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["classifiers"]
+    supported = re.findall(r"Python :: (3\.\d+)", "\n".join(classifiers))
+    for page in (README, GETTING_STARTED):
+        assert f"Python {', '.join(supported[:-1])} or {supported[-1]}" in page
+
+
+def test_every_target_that_is_named_is_in_the_makefile() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    make = re.compile(r"(?:^|`)make ([a-z-]+)", re.MULTILINE)
+    assert {"run", "test", "build"} <= set(make.findall(README))
+    assert set(make.findall(WITH_COMMANDS)) <= targets

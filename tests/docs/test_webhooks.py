@@ -1,0 +1,66 @@
+"""What docs/webhooks.md shows works: its receiver takes deliveries, its commands are there, its
+links lead somewhere."""
+
+from __future__ import annotations
+
+import re
+import threading
+from http.server import HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from laissez.cli.webhooks import app
+from support.paths import DOCS
+from support.webhook_world import Hooks, with_hooks
+
+pytestmark = pytest.mark.once
+
+PAGE = (DOCS / "webhooks.md").read_text()
+
+
+def test_the_receiver_that_is_shown_takes_what_is_genuine_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    (tmp_path / "webhook.secret").write_text(f"whsec_{'A' * 44}\n")
+    monkeypatch.chdir(tmp_path)
+    shown: dict[str, Any] = {"__name__": "shown"}
+    exec(compile(code, "webhooks.md", "exec"), shown)
+    monkeypatch.setattr(shown["Receiver"], "log_message", lambda *_: None)
+
+    async def tale(hooks: Hooks) -> None:
+        made = await hooks.create(url=f"http://127.0.0.1:{server.server_port}/laissez")
+        # it has another secret
+        assert "status 400" == (await hooks.until(made["id"], failures=1))["last_error"]
+        shown["SECRET"] = made["secret"]
+        hooks.pass_s(1)
+        await hooks.until(made["id"], delivered=1)
+
+    with HTTPServer(("127.0.0.1", 0), shown["Receiver"]) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            with_hooks(tmp_path / "data", tale)
+        finally:
+            server.shutdown()
+            thread.join()
+    assert "1 WebhookCreated(" in capsys.readouterr().out and 1 == shown["seen"]
+
+
+def test_every_command_and_link_of_the_page_is_there() -> None:
+    commands = set(re.findall(r"^\$ laissez webhooks (\S+)", PAGE, re.MULTILINE))
+    assert {"create", "show", "rotate", "dead-letters", "redeliver", "delete"} == commands
+    for command in sorted(commands):
+        assert 0 == CliRunner().invoke(app, [command, "--help"]).exit_code
+    links = re.findall(r"\]\(([a-z]+\.md)?(?:#([\w-]+))?\)", PAGE)
+    assert links
+    for page, place in links:
+        headings = re.findall(
+            r"^#+ (.*)$", (DOCS / page).read_text() if page else PAGE, re.MULTILINE
+        )
+        assert not place or place in {
+            re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings
+        }

@@ -1,0 +1,149 @@
+"""What a question or a command costs does not depend on how much there was before it that day. In
+processor time, few against many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import process_time_ns
+
+import pytest
+
+from laissez.exchange.accounts import Account
+from laissez.exchange.caps import spending
+from laissez.exchange.commands import OPERATOR, Action, SetOwnCaps
+from laissez.exchange.exchange import Exchange
+from laissez.market import commands as to_market
+from laissez.market.commands import CancelOrder, Relinquish
+from laissez.server.billing import owed_in_all
+from laissez.server.rates import RateWatch
+from laissez.server.views import instance_view, lease_of_order, lease_view, order_view
+from laissez.wire.ids import order_id, tag_of
+from laissez.wire.views import Lease, Order
+from support.budget_world import DOLLAR, SECOND_US, Thrifty
+
+pytestmark = pytest.mark.once
+
+FEW, MANY = 20, 2_000
+ORDERS_MAX = 1_000
+
+
+def after_leases(count: int) -> Thrifty:
+    """Ann holds one leaf, and had another one so many times."""
+    world = Thrifty("a/1", "b/1")
+    world.place("ann", "b", DOLLAR)
+    for _ in range(count):
+        world.place("ann", "a", DOLLAR)
+        world.say("ann", Relinquish("ann", world.exchange.market.leases("ann")[-1].lease))
+    assert count + 1 == world.exchange.market.counts("ann").leases_started
+    return world
+
+
+def after_fees(count: int) -> Thrifty:
+    """Ann has withdrawn so many bids too soon, and all of that is over."""
+    world = Thrifty("a/1")
+    world.say(OPERATOR, to_market.SetControls("a", flash_us=10))
+    world.place("bob", "a", 9 * DOLLAR)
+    withdraw(world, count)
+    assert count == len(world.exchange.market.fees("ann"))
+    world.wait(SECOND_US)
+    return world
+
+
+def with_orders(count: int) -> Thrifty:
+    """Ann waits for the leaf that bob holds."""
+    world = Thrifty("a/1")
+    world.place("bob", "a", 9 * DOLLAR)
+    for _ in range(count):
+        world.place("ann", "a", DOLLAR)
+    assert count == world.open_orders("ann")
+    return world
+
+
+def withdraw(world: Thrifty, bids: int) -> None:
+    for _ in range(bids):
+        order = world.placed("ann", "a", DOLLAR)
+        assert world.say("ann", CancelOrder("ann", order)).refusal is None
+
+
+def cost(act: Callable[[], object]) -> int:
+    """Of the cheapest of some times: now and then something else is done in between."""
+    act()
+    costs = []
+    for _ in range(5):
+        begun = process_time_ns()
+        act()
+        costs.append(process_time_ns() - begun)
+    return min(costs)
+
+
+def fifty(world: Thrifty, ask: Callable[[Exchange, Account, int], object]) -> Callable[[], object]:
+    """The tenant's oldest, fifty times."""
+    account = world.exchange.accounts["ann"]
+    assert ask(world.exchange, account, 1) is not None
+    return lambda: [ask(world.exchange, account, 1) for _ in range(50)]
+
+
+def one_lease(exchange: Exchange, account: Account, number: int) -> Lease | None:
+    lease = exchange.market.lease(account.name, number)
+    assert lease is not None
+    return lease_view(exchange, lease)
+
+
+def one_order(exchange: Exchange, account: Account, number: int) -> Order | None:
+    return order_view(exchange, account, order_id(tag_of(account.name), number))
+
+
+@pytest.mark.parametrize("ask", [one_lease, instance_view, lease_of_order])
+def test_a_lease_by_its_number_after_many_leases(ask: Callable[..., object]) -> None:
+    assert cost(fifty(after_leases(MANY), ask)) < 4 * cost(fifty(after_leases(FEW), ask))
+
+
+@pytest.mark.parametrize("ask", [one_order, instance_view])
+def test_an_order_by_its_number_among_many_orders(ask: Callable[..., object]) -> None:
+    assert cost(fifty(with_orders(ORDERS_MAX), ask)) < 4 * cost(fifty(with_orders(FEW), ask))
+
+
+@pytest.mark.parametrize("after", [after_leases, after_fees])
+def test_what_is_owed_in_all(after: Callable[[int], Thrifty]) -> None:
+    def asked(world: Thrifty) -> Callable[[], object]:
+        account = world.exchange.accounts["ann"]
+        return lambda: [owed_in_all(world.exchange, account, world.at) for _ in range(50)]
+
+    assert cost(asked(after(MANY))) < 4 * cost(asked(after(FEW)))
+
+
+def test_the_rates_that_followers_are_told_after_many_leases() -> None:
+    def sampled(world: Thrifty) -> Callable[[], object]:
+        market, watch = world.exchange.market, RateWatch(0)
+        return lambda: [watch.notices(world.at, market.leases("ann")) for _ in range(50)]
+
+    assert cost(sampled(after_leases(MANY))) < 4 * cost(sampled(after_leases(FEW)))
+
+
+def test_what_is_capped_after_many_fees() -> None:
+    def asked(world: Thrifty) -> Callable[[], object]:
+        account = world.exchange.accounts["ann"]
+        return lambda: [spending(world.exchange.market, account, world.at) for _ in range(50)]
+
+    assert cost(asked(after_fees(MANY))) < 4 * cost(asked(after_fees(FEW)))
+
+
+def test_an_order_of_a_tenant_with_a_cap_after_many_fees() -> None:
+    def ordering(world: Thrifty) -> Callable[[], object]:
+        world.say("ann", SetOwnCaps(None, 1_000 * DOLLAR))
+        return lambda: withdraw(world, 50)
+
+    assert cost(ordering(after_fees(MANY))) < 4 * cost(ordering(after_fees(FEW)))
+
+
+@pytest.mark.parametrize("after", [after_leases, after_fees])
+def test_an_order_of_a_tenant_with_a_budget(after: Callable[[int], Thrifty]) -> None:
+    """That could cost a fee, so what is left of the budget is looked at."""
+
+    def ordering(world: Thrifty) -> Callable[[], object]:
+        world.place("bob", "a", 9 * DOLLAR)
+        world.say(OPERATOR, to_market.SetControls("a", flash_us=10))
+        world.budget("ann", 1_000 * DOLLAR, Action.NO_NEW_ORDERS)
+        return lambda: withdraw(world, 50)
+
+    assert cost(ordering(after(MANY))) < 4 * cost(ordering(after(FEW)))

@@ -1,0 +1,146 @@
+"""Old refusals that are gone: whether the service removed them, as a line of its log says, or
+somebody who wrote that line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from laissez.cli.audit import app
+from laissez.server.audit.log import REMOVED, encode_line
+from laissez.server.audit.refusals import DAY_US, Line
+from laissez.server.audit.verify import Verdict, verify
+from laissez.units import format_time
+from support.audit_world import BEGAN, DAYS, append, change, lines, made, noted
+from support.audit_world import remove as remove_lines
+
+pytestmark = pytest.mark.once
+
+LAST = 9  # line of the days that have digests
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return made(tmp_path / "data")
+
+
+def remove(folder: Path, day: int, keep_days: int) -> None:
+    """As the service does, or as whoever forges a line: it is written on the given day, and chained
+    as it must be."""
+    at = BEGAN + day * DAY_US
+    removal = Line(0, format_time(at), REMOVED, until=LAST, keep_days=keep_days)
+    append(folder, [noted(at), removal])
+    remove_lines(folder, *range(1, LAST + 1))
+
+
+def removed(verdict: Verdict) -> tuple[int, str, str, int]:
+    return (
+        verdict.removed_lines,
+        verdict.removed_from,
+        verdict.removed_until,
+        verdict.removed_after_days,
+    )
+
+
+def too_young(keep_days: int, *days: str) -> list[str]:
+    why = (
+        f"though line 14, which tells of their removal, was written before they were {keep_days}"
+        " days old"
+    )
+    gone = "the log of refusals had 3 lines of that day, and they are gone,"
+    return [f"digests, {date}: {gone} {why}" for date in days]
+
+
+def test_days_that_were_old_may_be_gone_and_the_verdict_says_which(folder: Path) -> None:
+    remove(folder, day=93, keep_days=90)
+    verdict = verify(folder)
+    assert ([], (9, DAYS[0], DAYS[2], 90)) == (verdict.problems, removed(verdict))
+
+
+def test_what_was_not_removed_is_not_said_to_be(folder: Path) -> None:
+    assert (0, "", "", 0) == removed(verify(folder))
+
+
+@pytest.mark.parametrize(("day", "young"), [(3, DAYS[:3]), (91, DAYS[1:3]), (92, DAYS[2:3])])
+def test_days_that_were_not_old_are_missed_though_a_line_tells_that_they_were_removed(
+    folder: Path, day: int, young: list[str]
+) -> None:
+    """Whoever can write to the folder can add such a line. It had been believed, whatever it told
+    of."""
+    remove(folder, day=day, keep_days=90)
+    verdict = verify(folder)
+    assert (too_young(90, *young), 9 - 3 * len(young)) == (verdict.problems, verdict.removed_lines)
+
+
+def test_a_line_that_says_that_days_are_kept_for_less_is_overruled_by_whoever_knows(
+    folder: Path,
+) -> None:
+    remove(folder, day=4, keep_days=1)
+    assert ([], 1) == (verify(folder).problems, verify(folder).removed_after_days)
+    assert too_young(90, *DAYS[:3]) == verify(folder, keep_days=90).problems
+    assert verify(folder, keep_days=1).ok
+
+
+@pytest.mark.parametrize("keep_days", [0, -1_000])
+def test_a_line_without_a_retention_period_is_believed_only_of_very_old_days(
+    folder: Path, keep_days: int
+) -> None:
+    remove(folder, day=3, keep_days=keep_days)
+    young = too_young(90, *DAYS[:3]) if keep_days == 0 else too_young(1, DAYS[2])
+    assert young == verify(folder).problems
+
+
+def test_a_line_of_next_year_makes_nothing_older(folder: Path) -> None:
+    remove(folder, day=400, keep_days=90)
+    assert verify(folder).ok
+    assert too_young(90, *DAYS[:3]) == verify(folder, now=BEGAN + 3 * DAY_US).problems
+    assert verify(folder, now=BEGAN + 400 * DAY_US).ok
+
+
+def test_clocks_may_differ_a_little(folder: Path) -> None:
+    """Days are removed as soon as they are old, right after midnight."""
+    remove(folder, day=93, keep_days=90)
+    assert verify(folder, now=BEGAN + 93 * DAY_US - 60_000_000).ok
+
+
+def test_a_line_whose_time_is_none_tells_of_no_removal(folder: Path) -> None:
+    remove(folder, day=93, keep_days=90)
+    before, last = lines(folder)[-2:]
+    date = last.at[:10]
+    forged, _ = encode_line(
+        Line(14, f"{date}T99:00:00.000000Z", REMOVED, until=LAST, keep_days=90), before.chain
+    )
+    change(folder, "refusals", lambda rows: {**rows, 14: forged})
+    broken, *gone = verify(folder).problems
+    assert broken.startswith("refusals, line 14: expected a time such as")
+    assert ["though no line tells of their removal"] * 3 == [
+        one.rpartition(", ")[2] for one in gone
+    ]
+
+
+def test_the_command_shows_what_was_removed_and_takes_how_long_days_are_kept(folder: Path) -> None:
+    remove(folder, day=4, keep_days=1)
+
+    def run(*arguments: str, **environment: str) -> tuple[int, str]:
+        done = CliRunner().invoke(
+            app, ["verify", "--data", str(folder), *arguments], env=environment
+        )
+        return done.exit_code, done.stdout
+
+    code, shown = run("-o", "json")
+    told = json.loads(shown)
+    assert (0, 9, DAYS[0], DAYS[2], 1) == (
+        code,
+        *(told[f"removed_{name}"] for name in ("lines", "from", "until", "after_days")),
+    )
+    code, shown = run()
+    assert (
+        0 == code
+        and f"removed_from        {DAYS[0]}\nremoved_until       {DAYS[2]}\nremoved_after_days  1\n"
+        in shown
+    )
+    assert (1, 1) == (run("--keep-days", "90")[0], run(LAISSEZ_AUDIT__KEEP_DAYS="90")[0])
+    assert (2, 2) == (run("--keep-days", "0")[0], run(LAISSEZ_AUDIT__KEEP_DAYS="ever")[0])

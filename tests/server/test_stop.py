@@ -1,0 +1,124 @@
+"""What a planned stop does to orders that go with their session, to requests that have come in
+part, and to those that are not answered in time."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from websockets.asyncio.client import connect
+
+from laissez.units import parse_time
+from server.test_serve import WITHIN_S, Running, running
+
+pytestmark = [pytest.mark.once, pytest.mark.slow]
+
+STANDS_S = 0.2
+
+
+async def press_and_stop(server: Running, secret: str) -> None:
+    """An order that would win a leaf as soon as its owner's hold is over; then the server is
+    stopped under the session."""
+    async with connect(server.url.replace("http", "ws") + "/v1/session") as session:
+        await session.send(
+            json.dumps({"type": "hello", "key": secret, "cancel_on_disconnect": True})
+        )
+        await session.recv()
+        await session.send(
+            json.dumps(
+                {
+                    "type": "place_order",
+                    "id": "press",
+                    "alternatives": [{"scope": "h100/g0", "limit": "9"}],
+                }
+            )
+        )
+        assert "reply" == json.loads(await session.recv())["type"]
+        await asyncio.sleep(STANDS_S)
+        server.process.terminate()
+        async for _ in session:
+            pass
+
+
+def test_an_order_that_goes_with_its_session_is_cancelled_before_the_server_is_gone(
+    tmp_path: Path,
+) -> None:
+    with running(tmp_path) as server:
+        ann, bob = server.tenant("ann"), server.tenant("bob")
+        assert 200 == server.ask("PUT", "/v1/controls/h100", {"hold_s": 3600}).status_code
+        held = server.ask(
+            "POST", "/v1/orders", {"alternatives": [{"scope": "h100/g0", "limit": "2"}]}, ann
+        ).json()
+        assert "filled" == held["state"]
+        asyncio.run(asyncio.wait_for(press_and_stop(server, bob), WITHIN_S))
+        assert 0 == server.process.wait(WITHIN_S)
+    with running(tmp_path) as server:
+        placed, cancelled = [
+            one["event"] for one in server.ask("GET", "/v1/events?after=0", key=bob).json()["data"]
+        ]
+        assert ("order.placed", "order.cancelled") == (placed["type"], cancelled["type"])
+        # Not as of the last thing that was done: a bid that has stood for as long as it must would
+        # be charged for being withdrawn too soon.
+        assert STANDS_S * 1e6 <= parse_time(cancelled["at"]) - parse_time(placed["at"])
+        # there was nothing left to cancel
+        assert "whose sessions were lost" not in server.log.read_text()
+        assert 0 == server.stop()
+
+
+@contextlib.contextmanager
+def sending(server: Running, content: bytes) -> Iterator[socket.socket]:
+    address = urlsplit(server.url)
+    with socket.create_connection((address.hostname, address.port), WITHIN_S) as connection:
+        connection.sendall(content)
+        yield connection
+
+
+def heard(connection: socket.socket) -> bytes:
+    """All that comes until the other side has closed it."""
+    content = b""
+    with contextlib.suppress(ConnectionResetError):
+        while piece := connection.recv(65_536):
+            content += piece
+    return content
+
+
+HEAD = "POST /v1/orders HTTP/1.1\r\nHost: h\r\n"
+
+
+@pytest.mark.parametrize(
+    "sent", [HEAD, HEAD + '{key}Content-Length: 60\r\n\r\n{{"alt'], ids=["head", "body"]
+)
+def test_a_request_that_has_come_in_part_is_told_that_the_server_stops(
+    tmp_path: Path, sent: str
+) -> None:
+    with running(tmp_path) as server:
+        key = f"Authorization: Bearer {server.tenant('ann')}\r\nContent-Type: application/json\r\n"
+        with sending(server, sent.format(key=key).encode()) as connection:
+            assert 200 == server.ask("GET", "/v1/me").status_code  # by then the other has been read
+            assert 0 == server.stop()
+            head, _, body = heard(connection).partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 503 ") and b"application/problem+json" in head
+        assert ("stopping", 503) == (json.loads(body)["code"], json.loads(body)["status"])
+        assert not {"Traceback", "Exception"} & set(
+            server.log.read_text().replace(":", " ").split()
+        )
+
+
+def test_whoever_is_not_answered_in_time_is_hung_up_on_and_that_is_no_error(tmp_path: Path) -> None:
+    """Here refusals that come late, because there were many."""
+    settings = {"LIMITS__REFUSALS_PER_SECOND": "1", "LIMITS__REFUSALS_BURST": "1"}
+    with running(tmp_path, **settings) as server, contextlib.ExitStack() as stack:
+        asked = b"GET /v1/orders HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer lz_wrong\r\n\r\n"
+        connections = [stack.enter_context(sending(server, asked)) for _ in range(12)]
+        assert connections[0].recv(65_536).startswith(b"HTTP/1.1 401 ")
+        assert 0 == server.stop()
+        assert b"" == heard(connections[-1])
+        assert not {"Traceback", "Exception", "ERROR", "Cancel"} & set(
+            server.log.read_text().replace(":", " ").split()
+        )

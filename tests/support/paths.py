@@ -1,0 +1,11 @@
+"""Places in the repository. Public data beside it is used where it exists."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+SOURCES = ROOT / "src"
+TESTS = ROOT / "tests"
+DOCS = ROOT / "docs"
+PUBLIC_DATA = ROOT.parent / "shared" / "data"
