@@ -17,7 +17,7 @@ from laissez.cli.sim_paths import own_folder
 from laissez.cli.tables import show_json
 from laissez.operators.errors import TraceError as PowerError
 from laissez.operators.sources.csv_trace import CsvTrace
-from laissez.sim.workloads.recorded import read_bins
+from laissez.sim.workloads.inference import read_bins
 from laissez.tenants.traces import TraceError
 from laissez.workers import cores
 from laissez_experiments.catalogue import EXPERIMENTS

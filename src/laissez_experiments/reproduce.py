@@ -10,7 +10,7 @@ from time import monotonic
 from typing import Any, Final
 
 from laissez.sim.boxplot import check_plot
-from laissez.sim.clouds.timetable import check_solver
+from laissez.sim.clouds.planning import check_solver
 from laissez.workers import cores
 from laissez_experiments.lab.cell import Cell
 from laissez_experiments.lab.experiment import Experiment

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from laissez.cli import sim
 from laissez.sim.boxplot import PlotError
-from laissez.sim.comparing import RunFailed
+from laissez.sim.comparison import RunFailed
 
 pytestmark = pytest.mark.once
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from laissez.sim.running import varies_from
+from laissez.sim.setting import baseline_of
 from laissez.sim.workloads.population import ON_DEMAND_TIMES, who_adapts
 from laissez_experiments.adaptive_share import CLOUDS, SHARES, AdaptiveShare, scenario
 from laissez_experiments.lab.cloud_run import CloudRun
@@ -42,7 +42,7 @@ def findings() -> Findings:
 def test_shares_vary_and_nothing_else() -> None:
     every = [scenario(share, FULL) for share in SHARES]
     assert [one.tenants.adaptive for one in every] == [0.1, 0.4, 0.7, 1.0]
-    assert {varies_from(one) == varies_from(SLIGHTLY) for one in every} == {True}
+    assert {baseline_of(one) == baseline_of(SLIGHTLY) for one in every} == {True}
     assert len({one.name for one in every}) == len(every)
 
 

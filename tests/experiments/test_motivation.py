@@ -61,9 +61,9 @@ def test_prices_give_back_every_cost_of_the_papers_table() -> None:
 def test_a_machine_that_goes_takes_the_work_since_the_checkpoint_along() -> None:
     one = world()
     one.gain("slow/1", 0)
-    one.lose("slow/1", at(150), own_will=False)
+    one.lose("slow/1", at(150), voluntary=False)
     assert pytest.approx(100 / 3600) == one.app.done
-    assert (at(100), at(50)) == (one.usage.useful, one.usage.lost)
+    assert (at(100), at(50)) == (one.node_time.useful, one.node_time.lost)
     assert [("slow", at(100))] == one.checkpoints
     assert [
         Piece("slow", 0, at(150), "works"),
@@ -74,9 +74,9 @@ def test_a_machine_that_goes_takes_the_work_since_the_checkpoint_along() -> None
 def test_a_task_without_checkpoints_writes_as_it_goes_and_loses_nothing() -> None:
     one = world(checkpoint_s=0.0)
     one.gain("slow/1", 0)
-    one.lose("slow/1", at(150), own_will=False)
+    one.lose("slow/1", at(150), voluntary=False)
     assert pytest.approx(150 / 3600) == one.app.done
-    assert 0 == one.usage.lost
+    assert 0 == one.node_time.lost
 
 
 def test_it_changes_to_a_faster_machine_at_its_checkpoint_and_restarts_there() -> None:
@@ -93,7 +93,7 @@ def test_it_changes_to_a_faster_machine_at_its_checkpoint_and_restarts_there() -
         for piece in one.pieces
     ]
     assert pytest.approx((100 + 2 * 10) / 3600) == one.app.done
-    assert 0 == one.usage.lost
+    assert 0 == one.node_time.lost
 
 
 def test_the_story_of_the_paper_comes_out_of_bids_and_limits(results: dict[Cell, Story]) -> None:

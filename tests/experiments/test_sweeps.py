@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from laissez.sim.results import RunResult, TenantResult
-from laissez.sim.running import varies_from
+from laissez.sim.setting import baseline_of
 from laissez.sim.statistics import Estimate
 from laissez_experiments.lab.cloud_run import CloudRun
 from laissez_experiments.lab.experiment import Experiment
@@ -124,10 +124,10 @@ def test_what_tenants_believe_varies_and_nothing_else() -> None:
         1.05,
         1.5,
     ]
-    assert {varies_from(point.scenario).training.cold_seconds for point in points} == {
+    assert {baseline_of(point.scenario).training.cold_seconds for point in points} == {
         SLIGHTLY.training.cold_seconds
     }
-    assert all(varies_from(point.scenario) == varies_from(SLIGHTLY) for point in points)
+    assert all(baseline_of(point.scenario) == baseline_of(SLIGHTLY) for point in points)
     assert points[2].scenario == SLIGHTLY
 
 
@@ -137,7 +137,7 @@ def test_bounds_vary_from_tight_to_none_and_the_last_point_is_shared_with_retent
     assert shares == sorted(shares)
     assert shares[0] == 0
     assert all(point.scenario.market.fall == point.scenario.market.rise for point in points)
-    assert all(varies_from(point.scenario) == varies_from(SLIGHTLY) for point in points)
+    assert all(baseline_of(point.scenario) == baseline_of(SLIGHTLY) for point in points)
     shared = set(Volatility().cells(PLAN)) & set(Retention().cells(PLAN))
     assert {(cell.cloud, cell.seed) for cell in shared if isinstance(cell, CloudRun)} == {
         (cloud, seed) for cloud in ("market", "fcfs", "fcfs-p") for seed in PLAN.all_seeds

@@ -10,12 +10,12 @@ import pytest
 
 from laissez.sim import ScenarioError
 from laissez.sim.clouds.cloud import Lease
-from laissez.sim.running import Setting, varies_from
 from laissez.sim.scenario import TrainingTable
+from laissez.sim.setting import Setting, baseline_of
 from laissez.sim.workloads.jobs import TrainingSpec
 from laissez.sim.workloads.population import draw
 from laissez.sim.workloads.spec import Planners
-from laissez.sim.worlds.training import TrainingWorld
+from laissez.sim.worlds.jobs import TrainingWorld
 from laissez.tenants.sailor import Site
 from laissez_experiments.lab.cloud_run import CloudRun
 from laissez_experiments.lab.experiment import Results
@@ -142,7 +142,7 @@ def test_the_scenario_says_whether_jobs_bid_by_place(is_aware: bool) -> None:
 
 def test_bidding_by_place_or_not_is_a_variation_of_one_setting() -> None:
     aware, oblivious = (bidding(QUICK, by_place=is_aware) for is_aware in (True, False))
-    assert varies_from(aware) == varies_from(oblivious)
+    assert baseline_of(aware) == baseline_of(oblivious)
     first, second = Setting(aware, 0), Setting(oblivious, 0)
     assert first.alone == second.alone  # alone, everybody looks at the topology
     assert first.varied(oblivious).population.specs == second.population.specs

@@ -10,11 +10,8 @@ import pytest
 
 from laissez.market import SetControls, SetFloor, Topology
 from laissez.sim.clouds.market_cloud import MarketCloud
-from laissez.sim.errors import ScenarioError
-from laissez.sim.failures import hosts
-from laissez.sim.reading import read_scenario, write_scenario
+from laissez.sim.outages import hosts
 from laissez.sim.results import RunResult
-from laissez.sim.running import Setting
 from laissez.sim.scenario import (
     ActionTable,
     Band,
@@ -24,7 +21,10 @@ from laissez.sim.scenario import (
     FloorTable,
     MarketTable,
     Scenario,
+    ScenarioError,
 )
+from laissez.sim.scenario_file import read_scenario, write_scenario
+from laissez.sim.setting import Setting
 from laissez.sim.simulation import Simulation
 from laissez.sim.workloads.population import draw
 from laissez.units import HOUR_US, MICRO_PER_DOLLAR, SECOND_US

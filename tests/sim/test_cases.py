@@ -11,17 +11,15 @@ import pytest
 
 from laissez.market import Command, Event, Market
 from laissez.sim.clouds.market_cloud import MarketCloud
-from laissez.sim.errors import ScenarioError
 from laissez.sim.results import RunResult, dollars, hours
-from laissez.sim.running import Setting
-from laissez.sim.scenario import BatchTable, Scenario
+from laissez.sim.scenario import BatchTable, Scenario, ScenarioError
+from laissez.sim.setting import Setting
 from laissez.sim.simulation import Simulation
 from laissez.sim.simulation import alone as run_alone
 from laissez.sim.workloads.population import Population, draw
 from laissez.sim.workloads.spec import Spec
-from laissez.sim.worlds.batch import BatchWorld
 from laissez.sim.worlds.inference import InferenceWorld
-from laissez.sim.worlds.training import TrainingWorld
+from laissez.sim.worlds.jobs import BatchWorld, TrainingWorld
 from laissez.tenants import EconAdapter
 from laissez.tenants.dynamo import Dynamo, built_in
 from laissez.tenants.parabricks import RUN_TIMES, Parabricks
@@ -319,13 +317,17 @@ def test_a_training_job_alone_is_as_fast_as_its_plan(cloud: str) -> None:
     assert isinstance(world, TrainingWorld)
     grown = 0
     for minute in range(1, 30):
-        before, held, restarting = world.performance(), dict(world.nodes), world.usage.reconfiguring
+        before, held, restarting = (
+            world.performance(),
+            dict(world.nodes),
+            world.node_time.reconfiguring,
+        )
         since = world.at
         simulation.kernel.run(minute * HOUR_US // 60)
         if (
             held
             and held == world.nodes
-            and restarting == world.usage.reconfiguring
+            and restarting == world.node_time.reconfiguring
             and before < world.performance() < 1
         ):
             share = (

@@ -22,8 +22,8 @@ from laissez.market import (
     TakeOffline,
 )
 from laissez.market.commands import TenantCommand
-from laissez.sim.chance import stream
 from laissez.sim.clouds.market_cloud import MarketCloud
+from laissez.sim.kernel import random_stream
 from laissez.tenants import EconAdapter
 from laissez.units import HOUR_US, SECOND_US
 from support.sim_world import A100, CLOUDS, DEAR, H100, at, guests, leaf, lease_of, opened
@@ -218,17 +218,17 @@ def test_the_market_cloud_is_the_market(seed: int) -> None:
     bare = Market(cloud.cluster.topology)
     for tree, floor in cloud.cluster.floors.items():
         bare.apply(SetFloor(tree, floor), 0)
-    chance, names = stream(seed, "commands"), ("ann", "bob", "eve")
+    rng, names = random_stream(seed, "commands"), ("ann", "bob", "eve")
     customers = {guest.name: guest for guest in guests(cloud, names)}
     leaves = cloud.cluster.topology.leaves
     for step in range(150):
         at(cloud, step * 7.3)
-        name = chance.choice(names)
+        name = rng.choice(names)
         command = _drawn(
-            chance.random(), name, bare, [A100 * chance.randint(1, 9) // 4 for _ in range(4)]
+            rng.random(), name, bare, [A100 * rng.randint(1, 9) // 4 for _ in range(4)]
         )
-        if chance.random() < 0.06:
-            node = chance.choice(leaves)
+        if rng.random() < 0.06:
+            node = rng.choice(leaves)
             if bare.is_online(node):
                 cloud.take_offline(node)
                 bare.apply(TakeOffline(node), cloud.kernel.now)

@@ -17,9 +17,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from laissez.sim import RunResult, Scenario, ScenarioError, comparing
+from laissez.sim import RunResult, Scenario, ScenarioError, comparison
 from laissez.sim.boxplot import PlotError, retentions, write_boxplot
-from laissez.sim.comparing import ComparisonError, RunFailed, as_they_finish, compare
+from laissez.sim.comparison import ComparisonError, RunFailed, as_they_finish, compare
 from laissez.sim.csv_files import write_csv_files
 from laissez.sim.results import ACCOUNTS
 from laissez.sim.scenario import BatchTable, InferenceTable, TenantsTable, TrainingTable
@@ -56,7 +56,7 @@ FILES = ("runs.csv", "tenants.csv", "prices.csv", "leases.csv")
 
 @pytest.fixture(scope="module")
 def runs() -> list[RunResult]:
-    return compare(SCENARIO, NAMES, SEEDS, workers=1, keep_course=True)
+    return compare(SCENARIO, NAMES, SEEDS, workers=1, keep_history=True)
 
 
 def rows(path: Path) -> list[dict[str, str]]:
@@ -75,7 +75,7 @@ def test_two_workers_give_the_same_as_one_and_another_hash_seed_the_same_bytes(
 ) -> None:
     """Workers are processes of their own, each with the hash seed that it finds when it begins."""
     monkeypatch.setenv("PYTHONHASHSEED", "77" if os.environ.get("PYTHONHASHSEED") != "77" else "78")
-    again = compare(SCENARIO, NAMES, SEEDS, workers=2, keep_course=True)
+    again = compare(SCENARIO, NAMES, SEEDS, workers=2, keep_history=True)
     assert runs == again
     for name, both in (("one", runs), ("two", again)):
         write_csv_files(both, tmp_path / name)
@@ -103,13 +103,13 @@ def made(runs: list[RunResult], monkeypatch: pytest.MonkeyPatch) -> list[str]:
                 raise ScenarioError("tenants.count: expected fewer")
             return msgspec.structs.replace(runs[0], cloud=cloud, seed=self.seed)
 
-    monkeypatch.setattr(comparing, "Setting", Quick)
+    monkeypatch.setattr(comparison, "Setting", Quick)
     return clouds
 
 
 def test_heavy_parts_are_left_out_unless_asked_for(runs: list[RunResult], made: list[str]) -> None:
     (light,), (heavy,) = (
-        compare(SCENARIO, ("market",), (3,), 1, keep_course) for keep_course in (False, True)
+        compare(SCENARIO, ("market",), (3,), 1, keep_history) for keep_history in (False, True)
     )
     assert runs[0] == heavy and heavy.prices and heavy.leases
     assert msgspec.structs.replace(heavy, prices=(), leases=()) == light
@@ -157,7 +157,7 @@ def test_what_cannot_be_compared_is_refused(
 
 
 def _fails(
-    scenario: Scenario, seed: int, clouds: tuple[str, ...], keep_course: bool
+    scenario: Scenario, seed: int, clouds: tuple[str, ...], keep_history: bool
 ) -> list[RunResult]:
     if seed == 3:
         raise RunFailed(f"seed {seed}, cloud {clouds[0]}: no")
@@ -166,7 +166,7 @@ def _fails(
 
 
 def _dies(
-    scenario: Scenario, seed: int, clouds: tuple[str, ...], keep_course: bool
+    scenario: Scenario, seed: int, clouds: tuple[str, ...], keep_history: bool
 ) -> list[RunResult]:
     os._exit(1)
 
@@ -181,7 +181,7 @@ def _dies(
 def test_an_error_in_a_worker_ends_all_of_them(
     monkeypatch: pytest.MonkeyPatch, job: Callable[..., object], why: str
 ) -> None:
-    monkeypatch.setattr(comparing, "_job", job)
+    monkeypatch.setattr(comparison, "_job", job)
     before = multiprocessing.active_children()
     with pytest.raises(RunFailed, match=why):
         compare(SCENARIO, ("fcfs",), (3, 4), workers=2)
@@ -189,7 +189,7 @@ def test_an_error_in_a_worker_ends_all_of_them(
 
 
 def _first_only(
-    scenario: Scenario, seed: int, clouds: tuple[str, ...], keep_course: bool
+    scenario: Scenario, seed: int, clouds: tuple[str, ...], keep_history: bool
 ) -> list[int]:
     if seed != 3:
         time.sleep(600)
@@ -199,7 +199,7 @@ def _first_only(
 def test_leaving_early_ends_the_workers_in_the_middle_of_their_work(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(comparing, "_job", _first_only)
+    monkeypatch.setattr(comparison, "_job", _first_only)
     before = multiprocessing.active_children()
     runs = as_they_finish(SCENARIO, ("fcfs",), (3, 4, 5), workers=2)
     first: Any = next(runs)

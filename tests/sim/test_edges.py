@@ -22,16 +22,14 @@ from laissez.cli.exits import is_ours as is_our_error
 from laissez.cli.sim_journal import WhatIfError, found
 from laissez.cli.sim_tables import show_run, show_summary
 from laissez.journal import Reader
-from laissez.sim import running
+from laissez.sim import setting
 from laissez.sim.boxplot import PlotError
-from laissez.sim.clouds.timetable import NoSolver
-from laissez.sim.comparing import RunFailed, compare
+from laissez.sim.clouds.planning import NoSolver
+from laissez.sim.cluster import read_start
+from laissez.sim.comparison import RunFailed, compare
 from laissez.sim.csv_files import OutputError, run_row, write_csv_files
-from laissez.sim.errors import ScenarioError
-from laissez.sim.operating import check
-from laissez.sim.reading import read_scenario
+from laissez.sim.operator import check_operator
 from laissez.sim.results import PricePoint, RunResult, TenantResult
-from laissez.sim.running import Setting
 from laissez.sim.scenario import (
     ActionTable,
     BatchTable,
@@ -39,10 +37,12 @@ from laissez.sim.scenario import (
     FloorTable,
     InferenceTable,
     Scenario,
+    ScenarioError,
     TenantsTable,
     TrainingTable,
 )
-from laissez.sim.start import read_start
+from laissez.sim.scenario_file import read_scenario
+from laissez.sim.setting import Setting
 from laissez.sim.statistics import Bootstrap, Estimate
 from laissez.sim.summary import summarise
 from laissez.sim.timeline.data import timeline
@@ -130,7 +130,7 @@ def test_our_own_files_are_replaced_and_deleted(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("nothing_runs")
-@pytest.mark.parametrize("arguments", [("run",), ("compare", "--keep-course")])
+@pytest.mark.parametrize("arguments", [("run",), ("compare", "--keep-history")])
 def test_other_peoples_files_are_found_before_anything_runs(
     file: str, tmp_path: Path, arguments: tuple[str, ...]
 ) -> None:
@@ -269,7 +269,7 @@ def acting(**more: object) -> Scenario:
 
 @pytest.fixture
 def nobody_runs_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(running, "alone")
+    monkeypatch.delattr(setting, "alone")
 
 
 @pytest.mark.usefixtures("nobody_runs_alone")
@@ -298,7 +298,7 @@ def test_broken_maps_are_refused_before_anybody_runs_alone_whatever_the_cloud(
 
 def test_what_can_be_done_is_not_refused() -> None:
     topology = Setting(acting(), 0).population.cluster.topology
-    check(
+    check_operator(
         acting(
             actions=(
                 ActionTable(at_minutes=1, online="h100"),
@@ -370,7 +370,7 @@ def test_a_mark_before_the_text_does_no_harm(tmp_path: Path) -> None:
 def test_a_seed_is_a_whole_number_from_0_on(seed: Any) -> None:
     for refused in (
         lambda: Setting(SCENARIO, seed),
-        lambda: running.run(SCENARIO, "fcfs", seed),
+        lambda: setting.run(SCENARIO, "fcfs", seed),
         lambda: compare(SCENARIO, ["fcfs"], [seed]),
     ):
         with pytest.raises(

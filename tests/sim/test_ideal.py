@@ -10,12 +10,11 @@ from itertools import pairwise
 import pytest
 
 from laissez.market.commands import Relinquish
-from laissez.sim.chance import stream
 from laissez.sim.clouds.ideal import Ideal
-from laissez.sim.clouds.timetable import Program
+from laissez.sim.clouds.planning import Program
 from laissez.sim.cluster import build
-from laissez.sim.kernel import Kernel
-from laissez.sim.running import Setting
+from laissez.sim.kernel import Kernel, random_stream
+from laissez.sim.setting import Setting
 from laissez.sim.simulation import Simulation
 from laissez.sim.tenant import Tenant
 from laissez.sim.workloads.population import draw
@@ -28,7 +27,7 @@ pytestmark = pytest.mark.once
 
 
 def cloud_of(**gpus: int) -> Ideal:
-    return Ideal(build(gpus, PRICES, 0.7), Kernel(), stream(0, "cloud"))
+    return Ideal(build(gpus, PRICES, 0.7), Kernel(), random_stream(0, "cloud"))
 
 
 def comes(
@@ -105,7 +104,7 @@ def test_one_node_is_not_taken_when_all_would_lose_their_unsaved_work() -> None:
     comes(cloud, "batch-second", batch(1.0, due_s=5400), at_s=260, due_s=5400)
     assert owners(cloud, 650) == ["training-first"] * 4
     assert "batch-second" in owners(cloud, 700)
-    assert first.world.usage.lost < 4 * 5 * SECOND_US
+    assert first.world.node_time.lost < 4 * 5 * SECOND_US
 
 
 def test_training_gets_a_whole_host_where_there_is_one() -> None:
@@ -148,7 +147,7 @@ def test_no_gpu_is_two_tenants_at_once_and_all_time_is_accounted_for() -> None:
     for sooner, later in pairwise(leases):
         assert sooner.leaf != later.leaf or sooner.end <= later.start
     assert sum(lease.end - lease.start for lease in leases) == sum(
-        tenant.world.usage.held for tenant in simulation.tenants
+        tenant.world.node_time.held for tenant in simulation.tenants
     )
 
 

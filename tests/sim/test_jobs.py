@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from laissez.sim.worlds.training import SETTLE_US
+from laissez.sim.worlds.jobs import SETTLE_US
 from laissez.units import SECOND_US as S
 from support.sim_world import accounts, batch, leaf, passes, speed, training
 
@@ -40,17 +40,17 @@ def test_a_batch_without_nodes_does_nothing_and_is_over_when_it_is_due() -> None
 
 
 @pytest.mark.parametrize(
-    ("own_will", "kept_s", "expected"),
+    ("voluntary", "kept_s", "expected"),
     [(False, 300, (300, 60, 100, 0)), (True, 400, (400, 60, 0, 0))],
 )
 def test_a_node_that_is_taken_repeats_what_it_did_since_the_checkpoint(
-    own_will: bool, kept_s: int, expected: tuple[int, ...]
+    voluntary: bool, kept_s: int, expected: tuple[int, ...]
 ) -> None:
     """Warm at 60 s, saved at 360 s, gone at 460 s; back at 1000 s."""
     world = batch(1.0)
     world.gain(A, 0)
     passes(world, 460)
-    world.lose(A, 460 * S, own_will)
+    world.lose(A, 460 * S, voluntary)
     assert world.performance() == pytest.approx(kept_s / SAMPLE_S)
     assert expected == accounts(world)
     passes(world, 1000)
@@ -65,7 +65,7 @@ def test_a_node_that_is_taken_while_it_starts_loses_nothing() -> None:
     passes(world, 100)
     world.gain(B, 100 * S)
     passes(world, 150)
-    world.lose(B, 150 * S, own_will=False)
+    world.lose(B, 150 * S, voluntary=False)
     assert world.performance() == pytest.approx(90 / (2 * SAMPLE_S))
     assert (90, 60 + 50, 0, 0) == accounts(world)
 
@@ -96,7 +96,7 @@ def test_of_three_nodes_for_two_samples_one_is_surplus() -> None:
 def test_a_leap_over_a_checkpoint_loses_no_more_than_small_steps_do() -> None:
     world = batch(1.0)
     world.gain(A, 0)
-    world.lose(A, 460 * S, own_will=False)
+    world.lose(A, 460 * S, voluntary=False)
     assert world.performance() == pytest.approx(300 / SAMPLE_S)
     assert (300, 60, 100, 0) == accounts(world)
 
@@ -116,7 +116,7 @@ def test_a_newcomer_that_is_taken_repeats_only_what_it_did_itself() -> None:
     passes(world, 140)
     world.gain(B, 140 * S)
     passes(world, 210)
-    world.lose(B, 210 * S, own_will=False)
+    world.lose(B, 210 * S, voluntary=False)
     assert (150, 120, 10, 0) == accounts(world)
     assert world.performance() == pytest.approx(150 / (2 * SAMPLE_S))
 
@@ -128,9 +128,9 @@ def test_what_was_given_up_in_good_order_is_not_lost_with_another_node() -> None
     world.gain(A, 0)
     world.gain(B, 0)
     passes(world, 160)
-    world.lose(A, 160 * S, own_will=True)
+    world.lose(A, 160 * S, voluntary=True)
     passes(world, 260)
-    world.lose(B, 260 * S, own_will=False)
+    world.lose(B, 260 * S, voluntary=False)
     assert (100, 120, 200, 0) == accounts(world)
     assert world.performance() == pytest.approx(100 / (2 * SAMPLE_S))
 
@@ -141,7 +141,7 @@ def test_what_was_done_for_a_sample_that_is_finished_is_not_lost() -> None:
     world = batch(100 / SAMPLE_S, 2000 / SAMPLE_S, cold_s=0.0, checkpoint_s=1000.0)
     world.gain(A, 0)
     world.gain(ELSEWHERE, 0)
-    world.lose(ELSEWHERE, 100 * S, own_will=False)
+    world.lose(ELSEWHERE, 100 * S, voluntary=False)
     assert world.performance() == pytest.approx(150 / 2100)
     assert (150, 0, 50, 0) == pytest.approx(accounts(world))
 
@@ -161,11 +161,11 @@ def test_a_job_trains_at_the_speed_of_its_plan() -> None:
 
 
 @pytest.mark.parametrize(
-    ("own_will", "kept_s", "expected"),
+    ("voluntary", "kept_s", "expected"),
     [(False, 300, (600, 120, 200, 0)), (True, 400, (800, 120, 0, 0))],
 )
 def test_all_nodes_go_back_to_the_checkpoint_when_one_is_taken_and_restart_in_any_case(
-    own_will: bool, kept_s: int, expected: tuple[int, ...]
+    voluntary: bool, kept_s: int, expected: tuple[int, ...]
 ) -> None:
     """Two nodes run from 60 s, saved at 360 s; one is gone at 460 s; the other runs again from 520
     s."""
@@ -174,7 +174,7 @@ def test_all_nodes_go_back_to_the_checkpoint_when_one_is_taken_and_restart_in_an
     world.gain(A, 0)
     world.gain(B, 0)
     passes(world, 460)
-    world.lose(B, 460 * S, own_will)
+    world.lose(B, 460 * S, voluntary)
     assert world.performance() == pytest.approx(kept_s / 10_000)
     assert expected == accounts(world)
     passes(world, 520)
@@ -267,7 +267,7 @@ def test_a_newcomer_that_goes_again_before_it_was_taken_in_changes_nothing() -> 
     passes(world, 200)
     world.gain(B, 200 * S)
     passes(world, 210)
-    world.lose(B, 210 * S, own_will=False)
+    world.lose(B, 210 * S, voluntary=False)
     passes(world, 260)
     assert world.performance() == pytest.approx(200 / 10_000)
     assert (200, 60, 0, 10) == accounts(world)

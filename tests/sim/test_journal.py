@@ -14,10 +14,10 @@ from laissez.cli.sim_journal import WhatIfError, found
 from laissez.exchange.commands import OPERATOR
 from laissez.journal import Reader, snapshots
 from laissez.market import Market, SetControls, SetFloor, TakeOffline
-from laissez.sim.errors import ScenarioError
-from laissez.sim.reading import read_scenario
 from laissez.sim.results import RunResult
-from laissez.sim.running import Setting
+from laissez.sim.scenario import ScenarioError
+from laissez.sim.scenario_file import read_scenario
+from laissez.sim.setting import Setting
 from laissez.units import CHARGE_PER_MICRO_DOLLAR, format_time
 from support.service_world import HOUR_US, World, with_service
 

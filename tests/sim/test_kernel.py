@@ -1,4 +1,4 @@
-"""Virtual time and chance: one course, never backwards, and nothing in common between two
+"""Virtual time and rng: one course, never backwards, and nothing in common between two
 simulations."""
 
 from __future__ import annotations
@@ -8,8 +8,7 @@ from random import Random
 
 import pytest
 
-from laissez.sim.chance import stream
-from laissez.sim.kernel import Action, Kernel
+from laissez.sim.kernel import Action, Kernel, random_stream
 from laissez.sim.simulation import Simulation
 from laissez.sim.workloads.population import draw
 from laissez.units import SECOND_US
@@ -113,15 +112,15 @@ def test_two_simulations_run_by_turns_are_the_same_as_each_alone() -> None:
 
 def test_a_stream_gives_the_same_numbers_everywhere_and_always() -> None:
     """Fixed numbers: if they change, every published result does."""
-    chance = stream(3, "tenant", 7)
-    assert [chance.randint(0, 10**9) for _ in range(3)] == [630376612, 379853558, 719113039]
-    assert [chance.random() for _ in range(2)] == [0.0077990329180727125, 0.06091110702947]
-    assert stream(0, "cloud").randint(10_000, 100_000) == 65_776
+    rng = random_stream(3, "tenant", 7)
+    assert [rng.randint(0, 10**9) for _ in range(3)] == [630376612, 379853558, 719113039]
+    assert [rng.random() for _ in range(2)] == [0.0077990329180727125, 0.06091110702947]
+    assert random_stream(0, "cloud").randint(10_000, 100_000) == 65_776
 
 
 def test_streams_are_independent_of_how_much_others_have_drawn() -> None:
-    expected = _numbers(stream(1, "a"), 5)
-    quiet, noisy = stream(1, "a"), stream(1, "b")
+    expected = _numbers(random_stream(1, "a"), 5)
+    quiet, noisy = random_stream(1, "a"), random_stream(1, "b")
     drawn = []
     for _ in range(5):
         _numbers(noisy, 100)
@@ -139,9 +138,9 @@ def test_streams_of_other_names_and_seeds_differ() -> None:
         ("tenant",),
         (),
     )
-    firsts = {stream(seed, *name).random() for seed in (0, 1, 11) for name in names}
+    firsts = {random_stream(seed, *name).random() for seed in (0, 1, 11) for name in names}
     assert len(firsts) == 3 * len(names)
 
 
-def _numbers(chance: Random, count: int) -> list[float]:
-    return [chance.random() for _ in range(count)]
+def _numbers(rng: Random, count: int) -> list[float]:
+    return [rng.random() for _ in range(count)]

@@ -10,9 +10,19 @@ from statistics import fmean, pstdev
 import pytest
 
 from laissez.sim import ClusterTable, InferenceTable, Scenario, Setting, TenantsTable
-from laissez.sim.chance import stream
-from laissez.sim.workloads.inference import TRAFFIC, Traffic, busyness, drawn_bin
-from laissez.sim.workloads.recorded import BIN_S, SHIFT_BINS, binned, mean_of, read_bins, stretch
+from laissez.sim.kernel import random_stream
+from laissez.sim.workloads.inference import (
+    BIN_S,
+    SHIFT_BINS,
+    TRAFFIC,
+    Traffic,
+    binned,
+    busyness,
+    drawn_bin,
+    mean_of,
+    read_bins,
+    stretch,
+)
 from laissez.sim.worlds.inference import Load
 from laissez.tenants.traces import Request, TraceError
 from laissez.units import SECOND_US
@@ -29,7 +39,7 @@ MOONCAKE = PUBLIC_DATA / "mooncake" / "conversation_trace.jsonl.gz"
 def test_drawn_load_has_the_figures_of_the_trace(traffic: Traffic) -> None:
     """One stream, 4,000 windows: mean, variation between windows, and how far they go with the one
     before."""
-    levels = busyness(stream(1, "levels"), traffic, 4000)
+    levels = busyness(random_stream(1, "levels"), traffic, 4000)
     windows = levels[:: len(levels) // 4000]
     assert fmean(windows) == pytest.approx(1.0, abs=0.03)
     assert pstdev(windows) / fmean(windows) == pytest.approx(traffic.windows, rel=0.1)
@@ -41,8 +51,8 @@ def test_drawn_load_has_the_figures_of_the_trace(traffic: Traffic) -> None:
 
 @pytest.mark.parametrize("streams", [1, 25])
 def test_bursts_within_a_window_are_each_streams_own(streams: int) -> None:
-    traffic, chance = TRAFFIC["code"], stream(2, "bins")
-    bins = [drawn_bin(chance, traffic, 1.0, streams) for _ in range(3000)]
+    traffic, rng = TRAFFIC["code"], random_stream(2, "bins")
+    bins = [drawn_bin(rng, traffic, 1.0, streams) for _ in range(3000)]
     requests = [load.requests for load in bins]
     assert fmean(requests) == pytest.approx(traffic.req_per_s * BIN_S * streams, rel=0.06)
     assert pstdev(requests) / fmean(requests) == pytest.approx(
@@ -67,7 +77,7 @@ def test_bins_count_every_request_and_even_out_over_a_minute() -> None:
 def test_a_stretch_begins_anywhere_and_goes_round() -> None:
     bins = [Load(float(at), 1.0, 1.0) for at in range(5)]
     found = {
-        tuple(load.requests for load in stretch(stream(seed, "stretch"), bins, 7))
+        tuple(load.requests for load in stretch(random_stream(seed, "stretch"), bins, 7))
         for seed in range(60)
     }
     assert {tuple(float((first + at) % 5) for at in range(7)) for first in range(5)} == found

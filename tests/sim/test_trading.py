@@ -9,9 +9,9 @@ import pytest
 from laissez.sim import ScenarioError
 from laissez.sim.clouds.cloud import Lease
 from laissez.sim.results import RunResult, TenantResult
-from laissez.sim.running import Setting
 from laissez.sim.scenario import Band, MarketTable, Scenario
-from laissez.sim.trading import Adaptive, Fixed
+from laissez.sim.setting import Setting
+from laissez.sim.tenant import Adaptive, Fixed
 from laissez.sim.workloads.population import draw, node_hours, on_demand, shares_of, who_adapts
 from laissez.sim.workloads.spec import Spec
 from laissez.tenants.sailor import Site

@@ -6,12 +6,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+import msgspec
 import pytest
 
-from laissez.sim.chance import stream
-from laissez.sim.usage import Usage
+from laissez.sim.kernel import random_stream
 from laissez.sim.worlds.inference import InferenceWorld, Load
-from laissez.sim.worlds.world import World
+from laissez.sim.worlds.world import NodeTime, World
 from laissez.tenants import Leaves
 from laissez.tenants.dynamo import Dynamo, EngineProfile, Observation, Serving, Sla
 from laissez.tenants.dynamo.credits import in_proportion
@@ -110,7 +110,7 @@ def test_it_does_not_matter_how_often_it_is_looked_at(step_s: float) -> None:
         passes(world, 200, step_s)
         world.gain(C, 200 * S)
         passes(world, 400, step_s)
-        world.lose(C, 400 * S, own_will=True)
+        world.lose(C, 400 * S, voluntary=True)
         passes(world, 600, step_s)
         return world.performance()
 
@@ -191,36 +191,31 @@ def a_service() -> World:
 def test_every_nodes_time_is_in_exactly_one_account(make: Callable[[], World], seed: int) -> None:
     """Nodes come and go at random: what is held, counted independently, is what the accounts sum up
     to, to the microsecond."""
-    world, chance = make(), stream(seed, "accounts")
+    world, rng = make(), random_stream(seed, "accounts")
     held, tally, now = set[str](), 0, 0
     for _ in range(80):
-        later = now + chance.choice((0, 1, 999_999, chance.randint(0, 90 * S)))
+        later = now + rng.choice((0, 1, 999_999, rng.randint(0, 90 * S)))
         tally += len(held) * (later - now)
         now = later
-        node = chance.choice((A, B, C, D, ELSEWHERE))
-        lot = chance.random()
+        node = rng.choice((A, B, C, D, ELSEWHERE))
+        lot = rng.random()
         if lot < 0.4 and node not in held:
             held.add(node)
             world.gain(node, now)
         elif lot < 0.75 and node in held:
             held.remove(node)
-            world.lose(node, now, own_will=chance.random() < 0.5)
+            world.lose(node, now, voluntary=rng.random() < 0.5)
         else:
             world.advance(now)
-            assert tally == world.usage.held
-        assert (
-            min(
-                world.usage.useful, world.usage.reconfiguring, world.usage.lost, world.usage.surplus
-            )
-            >= 0
-        )
+            assert tally == world.node_time.held
+        assert min(msgspec.structs.astuple(world.node_time)) >= 0
     world.advance(now + 1)
-    assert tally + len(held) == world.usage.held
-    assert set(world.nodes) == held and world.usage.useful > 0
+    assert tally + len(held) == world.node_time.held
+    assert set(world.nodes) == held and world.node_time.useful > 0
 
 
 def test_what_was_lost_was_useful_before() -> None:
-    usage = Usage(useful=10, surplus=3)
+    usage = NodeTime(useful=10, surplus=3)
     usage.lose(4)
     assert (6, 4, 13) == (usage.useful, usage.lost, usage.held)
 
@@ -229,5 +224,5 @@ def test_a_node_that_was_never_there_is_not_missed() -> None:
     for make in (a_batch, a_job, a_service):
         world = make()
         world.gain(A, 0)
-        world.lose(B, 100 * S, own_will=False)
-        assert ([A], 100 * S, 0) == (list(world.nodes), world.usage.held, world.usage.lost)
+        world.lose(B, 100 * S, voluntary=False)
+        assert ([A], 100 * S, 0) == (list(world.nodes), world.node_time.held, world.node_time.lost)

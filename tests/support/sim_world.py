@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+import msgspec
+
 from laissez.market.commands import Alternative, PlaceOrder
-from laissez.sim.chance import stream
 from laissez.sim.clouds.cloud import Cloud
 from laissez.sim.clouds.fcfs import Fcfs, FcfsPreemptive
 from laissez.sim.clouds.market_cloud import MarketCloud
 from laissez.sim.cluster import Cluster, build
-from laissez.sim.kernel import Kernel
+from laissez.sim.kernel import Kernel, random_stream
 from laissez.sim.scenario import (
     BatchTable,
     ClusterTable,
@@ -22,8 +23,7 @@ from laissez.sim.scenario import (
 )
 from laissez.sim.simulation import Simulation
 from laissez.sim.workloads.spec import Planners
-from laissez.sim.worlds.batch import BatchWorld
-from laissez.sim.worlds.training import TrainingWorld
+from laissez.sim.worlds.jobs import BatchWorld, TrainingWorld
 from laissez.sim.worlds.world import World
 from laissez.tenants import Application, Deadline, EconAdapter, Held, Resting, TenantView, Terms
 from laissez.tenants.parabricks import Batch, Parabricks
@@ -37,9 +37,9 @@ DEAR = 100 * MICRO_PER_DOLLAR
 PLANNERS = Planners()  # for all tests of a process: they only remember
 PLANNER = PLANNERS.get("OPT-350")
 CLOUDS: dict[str, Callable[[Cluster, Kernel], Cloud]] = {
-    "market": lambda cluster, kernel: MarketCloud(cluster, kernel, stream(0, "cloud")),
-    "fcfs": lambda cluster, kernel: Fcfs(cluster, kernel, stream(0, "cloud")),
-    "fcfs-p": lambda cluster, kernel: FcfsPreemptive(cluster, kernel, stream(0, "cloud")),
+    "market": lambda cluster, kernel: MarketCloud(cluster, kernel, random_stream(0, "cloud")),
+    "fcfs": lambda cluster, kernel: Fcfs(cluster, kernel, random_stream(0, "cloud")),
+    "fcfs-p": lambda cluster, kernel: FcfsPreemptive(cluster, kernel, random_stream(0, "cloud")),
 }
 
 
@@ -56,8 +56,8 @@ class Guest:
     def gained(self, leaf: str, since: int) -> None:
         self.news.append((self.cloud.kernel.now, "gained", leaf))
 
-    def lost(self, leaf: str, since: int, own_will: bool) -> None:
-        self.news.append((self.cloud.kernel.now, "gave" if own_will else "lost", leaf))
+    def lost(self, leaf: str, since: int, voluntary: bool) -> None:
+        self.news.append((self.cloud.kernel.now, "gave" if voluntary else "lost", leaf))
 
     def asks(self, *scopes: str, limit: int = DEAR, bid: int | None = None) -> None:
         """One GPU below any of `scopes`."""
@@ -162,13 +162,8 @@ def passes(world: World, until_s: float, step_s: float = 10.0) -> None:
 
 def accounts(world: World) -> tuple[float, float, float, float]:
     """Useful, reconfiguring, lost, surplus: node-seconds."""
-    usage = world.usage
-    return (
-        usage.useful / SECOND_US,
-        usage.reconfiguring / SECOND_US,
-        usage.lost / SECOND_US,
-        usage.surplus / SECOND_US,
-    )
+    useful, reconfiguring, lost, surplus = msgspec.structs.astuple(world.node_time)
+    return (useful / SECOND_US, reconfiguring / SECOND_US, lost / SECOND_US, surplus / SECOND_US)
 
 
 def fingerprint(simulation: Simulation) -> tuple[object, ...]:
@@ -181,8 +176,7 @@ def fingerprint(simulation: Simulation) -> tuple[object, ...]:
 
 
 def _state(world: World) -> tuple[object, ...]:
-    usage = world.usage
-    return world.performance(), usage.useful, usage.reconfiguring, usage.lost, usage.surplus
+    return world.performance(), *msgspec.structs.astuple(world.node_time)
 
 
 def lease_of(cloud: Cloud, tenant: str, leaf: str) -> int:

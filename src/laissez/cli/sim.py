@@ -16,14 +16,13 @@ from laissez.cli.sim_paths import new_file, out_folder, plot_file
 from laissez.cli.sim_tables import run_in_figures, show_run, show_summary
 from laissez.cli.tables import show_json
 from laissez.sim.boxplot import PlotError, caption, retentions, write_boxplot
-from laissez.sim.comparing import ComparisonError, RunFailed, check_clouds
-from laissez.sim.comparing import compare as compare_clouds
+from laissez.sim.comparison import ComparisonError, RunFailed, check_clouds
+from laissez.sim.comparison import compare as compare_clouds
 from laissez.sim.csv_files import check_folder, write_csv_files
-from laissez.sim.errors import ScenarioError
-from laissez.sim.reading import read_scenario
 from laissez.sim.results import RunResult
-from laissez.sim.running import Setting
-from laissez.sim.scenario import Scenario
+from laissez.sim.scenario import Scenario, ScenarioError
+from laissez.sim.scenario_file import read_scenario
+from laissez.sim.setting import Setting
 from laissez.sim.simulation import CLOUDS, check_cloud
 from laissez.sim.summary import summarise
 from laissez.sim.timeline import write_timeline
@@ -94,7 +93,7 @@ def run(
 ) -> None:
     """Run one cloud under one seed, and show what came of it."""
     if out is not None:
-        check_folder(out, with_course=True)
+        check_folder(out, with_history=True)
     result = watched(read_scenario(scenario), cloud, seed)
     if out is not None:
         write_csv_files([result], out)
@@ -151,10 +150,10 @@ def compare(
         ),
     ] = 0,
     out: OutOption = None,
-    keep_course: Annotated[
+    keep_history: Annotated[
         bool,
         typer.Option(
-            "--keep-course",
+            "--keep-history",
             help="Write prices and leases over time too; with many seeds, large files.",
         ),
     ] = False,
@@ -173,7 +172,7 @@ def compare(
     """Run several clouds under many seeds, on all cores, and show how they differ."""
     names: list[str] = list(clouds)  # what the parser made of it
     if out is not None:
-        check_folder(out, keep_course)
+        check_folder(out, keep_history)
     described = read_scenario(scenario)
     if plot is not None and not described.tenants.count:
         raise PlotError(
@@ -197,7 +196,7 @@ def compare(
                 names,
                 range(first_seed, first_seed + seeds),
                 workers or None,
-                keep_course,
+                keep_history,
                 on_run,
             )
         except (RunFailed, ScenarioError):

@@ -6,20 +6,20 @@ are (`workloads`, `scenario`) and what came of it (`results`). What a tenant wan
 `laissez.tenants`, unchanged; what the market does is in `laissez.market`.
 """
 
-from laissez.sim.comparing import compare
-from laissez.sim.errors import ScenarioError
-from laissez.sim.reading import read_scenario, write_scenario
+from laissez.sim.comparison import compare
 from laissez.sim.results import PricePoint, RunResult, TenantResult
-from laissez.sim.running import Setting, run
 from laissez.sim.scenario import (
     BatchTable,
     ClusterTable,
     InferenceTable,
     PricesTable,
     Scenario,
+    ScenarioError,
     TenantsTable,
     TrainingTable,
 )
+from laissez.sim.scenario_file import read_scenario, write_scenario
+from laissez.sim.setting import Setting, run
 from laissez.sim.summary import summarise
 
 __all__ = [

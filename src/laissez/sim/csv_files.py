@@ -51,9 +51,9 @@ class Sheet(msgspec.Struct, frozen=True):
         ]
 
 
-def check_folder(folder: Path, with_course: bool) -> None:
+def check_folder(folder: Path, with_history: bool) -> None:
     """Raise if results could not be written into the folder without harm to what is there."""
-    _refuse_others(folder, [name for name in FILES if with_course or name not in COURSE])
+    _refuse_others(folder, [name for name in FILES if with_history or name not in COURSE])
 
 
 def write_csv_files(runs: Sequence[RunResult], folder: Path) -> list[Path]:

@@ -7,7 +7,9 @@ one course and no other.
 from __future__ import annotations
 
 from collections.abc import Callable
+from hashlib import sha256
 from heapq import heappop, heappush
+from random import Random
 from typing import TypeAlias
 
 Action: TypeAlias = Callable[[], None]
@@ -36,3 +38,9 @@ class Kernel:
             self.now, _, action = heappop(self._due)
             action()
         self.now = until
+
+
+def random_stream(seed: int, *names: str | int) -> Random:
+    """The stream of that name under that seed; the same everywhere, always."""
+    text = "/".join(map(str, (seed, *names)))
+    return Random(int.from_bytes(sha256(text.encode()).digest(), "big"))

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from laissez.sim.clouds.cloud import Lease
-from laissez.sim.standing import STANDING
+from laissez.sim.tenant import STANDING
 from laissez.units import CHARGE_PER_MICRO_DOLLAR, HOUR_US, MICRO_PER_DOLLAR
 
 # in which every hour of a tenant is once

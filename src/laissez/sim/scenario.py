@@ -16,7 +16,6 @@ from msgspec import Meta
 
 from laissez.config import File, mistakes_in, shown
 from laissez.market.commands import PRICE_MAX
-from laissez.sim.errors import ScenarioError
 from laissez.tenants.dynamo import built_in
 from laissez.tenants.parabricks.runtime import RUN_TIMES
 from laissez.tenants.sailor.builtin import COMPACT
@@ -328,3 +327,15 @@ def is_there(file: str) -> bool:
         return Path(file).is_file()
     except OSError:
         return False
+
+
+class ScenarioError(ValueError):
+    """A scenario that cannot be run; the message names the place, what was expected and what was
+    found."""
+
+
+def check_seed(seed: object) -> None:
+    """Refuse anything else: 1.0 and True are equal to 1, and would draw other tenants than 1
+    does."""
+    if type(seed) is not int or seed < 0:
+        raise ScenarioError(f"seed: expected a whole number from 0 on, found {shown(seed)}")

@@ -9,21 +9,23 @@ from typing import Final
 
 import msgspec
 
-from laissez.sim import failures, operating
-from laissez.sim.chance import stream
 from laissez.sim.clouds.cloud import Cloud
 from laissez.sim.clouds.fcfs import Fcfs, FcfsPreemptive
 from laissez.sim.clouds.ideal import Ideal
 from laissez.sim.clouds.market_cloud import MarketCloud
-from laissez.sim.clouds.timetable import check_solver
+from laissez.sim.clouds.planning import check_solver
 from laissez.sim.cluster import Cluster
-from laissez.sim.errors import ScenarioError
-from laissez.sim.kernel import Action, Kernel
-from laissez.sim.outages import Outages
-from laissez.sim.scenario import Scenario
-from laissez.sim.standing import Standing
-from laissez.sim.tenant import Tenant
-from laissez.sim.trading import Adaptive, trader
+from laissez.sim.kernel import Action, Kernel, random_stream
+from laissez.sim.operator import (
+    OPERATOR,
+    Maps,
+    read_operator,
+    schedule_actions,
+    set_controls,
+)
+from laissez.sim.outages import Outages, schedule_failures
+from laissez.sim.scenario import Scenario, ScenarioError
+from laissez.sim.tenant import Adaptive, Standing, Tenant, trader
 from laissez.sim.workloads.population import Population
 from laissez.sim.workloads.spec import Planners, Spec
 from laissez.tenants.sailor import Site
@@ -51,7 +53,7 @@ class Simulation:
         self.scenario, self.population, self.planners = scenario, population, planners
         self.kernel = Kernel()
         check_cloud(cloud)
-        self.cloud = CLOUDS[cloud](population.cluster, self.kernel, stream(seed, "cloud"))
+        self.cloud = CLOUDS[cloud](population.cluster, self.kernel, random_stream(seed, "cloud"))
         self.until = self._until()
         self.standing = (
             [
@@ -81,23 +83,23 @@ class Simulation:
         outages = Outages(
             cloud,
             self.population.start.offline if self.population.start else (),
-            operating.OPERATOR,
+            OPERATOR,
         )
-        operating.schedule(scenario.actions, self.kernel, cloud, outages)
+        schedule_actions(scenario.actions, self.kernel, cloud, outages)
         if scenario.failures is not None:
-            failures.schedule(scenario.failures, seed, topology, self.kernel, outages)
+            schedule_failures(scenario.failures, seed, topology, self.kernel, outages)
         if not isinstance(cloud, MarketCloud):
             return []
         begins: list[Action] = []
         if scenario.market.sets_any:
             begins += [
-                partial(cloud.operate, operating.set_controls(tree, scenario.market))
+                partial(cloud.operate, set_controls(tree, scenario.market))
                 for tree in topology.roots
             ]
         if scenario.maps is not None:
-            operator = operating.read_operator(scenario.maps)
+            operator = read_operator(scenario.maps)
             begins.append(
-                operating.Maps(
+                Maps(
                     operator, round(scenario.maps_seconds * SECOND_US), self.kernel, cloud, outages
                 ).turn
             )

@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from laissez.sim.chance import stream
+from laissez.sim.kernel import random_stream
 
 T = TypeVar("T")
 
@@ -140,8 +140,8 @@ class Bootstrap:
 
 @lru_cache(maxsize=4)
 def _drawn(seeds: int, resamples: int) -> list[list[int]]:
-    chance, places = stream(0, "bootstrap", seeds), range(seeds)
-    return [chance.choices(places, k=seeds) for _ in range(resamples)]
+    rng, places = random_stream(0, "bootstrap", seeds), range(seeds)
+    return [rng.choices(places, k=seeds) for _ in range(resamples)]
 
 
 def quantile(ordered: Sequence[float], share: float) -> float:

@@ -6,11 +6,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+import msgspec
+
 from laissez.sim.clouds.cloud import Cloud
 from laissez.sim.kernel import Kernel
 from laissez.sim.worlds.world import World
-from laissez.tenants import Application, EconAdapter
-from laissez.units import SECOND_US
+from laissez.tenants import Application, EconAdapter, Leaves, Terms
+from laissez.tenants.hooks import Wish
+from laissez.tenants.templates import OnDemand, Spot
+from laissez.units import MICRO_PER_DOLLAR, SECOND_US
 
 REACTION_US: Final = 1 * SECOND_US  # from news to a decision; more news meanwhile is part of it
 
@@ -54,18 +58,18 @@ class Tenant:
         self.kernel.at(self.due, self._leave)
 
     def gained(self, leaf: str, since: int) -> None:
-        self.world.usage.reconfiguring += self.kernel.now - since
+        self.world.node_time.reconfiguring += self.kernel.now - since
         self.world.gain(leaf, self.kernel.now)
         self._later(REACTION_US)
 
-    def lost(self, leaf: str, since: int, own_will: bool) -> None:
+    def lost(self, leaf: str, since: int, voluntary: bool) -> None:
         if leaf not in self.world.nodes:  # it was on its way
-            self.world.usage.reconfiguring += self.kernel.now - since
+            self.world.node_time.reconfiguring += self.kernel.now - since
         if self.gone:  # nothing goes on that could be restarted or lost
             self.world.nodes.pop(leaf, None)
             return
-        self.revocations += not own_will
-        self.world.lose(leaf, self.kernel.now, own_will)
+        self.revocations += not voluntary
+        self.world.lose(leaf, self.kernel.now, voluntary)
         self._later(REACTION_US)
 
     def _later(self, delay_us: int) -> None:
@@ -98,3 +102,98 @@ class Tenant:
             self.gone = True
             self.ended = self.kernel.now
             self.cloud.leave(self.name)
+
+
+class Adaptive(msgspec.Struct, frozen=True, tag="adaptive"):
+    """What it runs says what a GPU is worth; `budget` dollars bound what it spends in all."""
+
+    budget: float | None = None
+
+
+class Fixed(msgspec.Struct, frozen=True, tag="fixed"):
+    """`nodes` GPUs, each for up to `price` dollars per hour, for as long as it is there."""
+
+    nodes: int
+    price: float
+    template: str = "on-demand"  # or `spot`
+
+
+Trading = Adaptive | Fixed
+TEMPLATES: dict[str, Callable[[tuple[str, ...], int, float], OnDemand | Spot]] = {
+    "on-demand": OnDemand,
+    "spot": Spot,
+}
+
+
+def trader(
+    name: str, trading: Trading, world: World, scopes: tuple[str, ...], moves_max: int
+) -> EconAdapter:
+    """Who trades for the tenant."""
+    match trading:
+        case Fixed(nodes, price, template):
+            return EconAdapter(name, TEMPLATES[template](scopes, nodes, price), Terms(moves_max=0))
+        case Adaptive(budget):
+            return EconAdapter(
+                name,
+                world.app,
+                Terms(
+                    moves_max=moves_max,
+                    budget=None if budget is None else round(budget * MICRO_PER_DOLLAR),
+                ),
+            )
+
+
+STANDING: Final = "standing"
+
+
+class Content(Application):
+    """Wants nothing more, and nothing else."""
+
+    def wishes(self, held: Leaves, now: int) -> tuple[Wish, ...]:
+        return ()
+
+    def utility_gap(self, held: Leaves, now: int) -> float:
+        return 0.0
+
+    def marginal_utility(self, node: str, held: Leaves, now: int) -> float:
+        return 0.0
+
+    def value_per_utility(self, now: int) -> float:
+        return 0.0
+
+
+class StandingWorld(World):
+    """Counts the time."""
+
+    def __init__(self) -> None:
+        super().__init__(0)
+        self.app = Content()
+
+    def is_over(self) -> bool:
+        return False
+
+    def performance(self) -> float:
+        return 0.0
+
+    def _pass(self, now: int) -> None:
+        self.node_time.useful += (now - self.at) * len(self.nodes)
+
+    def _gained(self, leaf: str) -> None:
+        self.nodes[leaf] = self.at
+
+    def _lost(self, leaf: str, voluntary: bool) -> None:
+        del self.nodes[leaf]
+
+
+class Standing(Tenant):
+    def __init__(self, kernel: Kernel, cloud: Cloud, name: str, until: int) -> None:
+        super().__init__(
+            kernel, cloud, STANDING, StandingWorld(), EconAdapter(name, Content()), until, pace_us=0
+        )
+
+    def arrive(self) -> None:
+        """It is there already, and stays."""
+        self.cloud.join(self)
+
+    def _later(self, delay_us: int) -> None:
+        """It never decides."""

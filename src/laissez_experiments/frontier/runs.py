@@ -12,9 +12,9 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 
-from laissez.sim.running import Setting
 from laissez.sim.scenario import Scenario
-from laissez.sim.trading import Adaptive, Fixed, Trading
+from laissez.sim.setting import Setting
+from laissez.sim.tenant import Adaptive, Fixed, Trading
 from laissez.sim.workloads.population import node_hours, on_demand, shares_of
 from laissez.sim.workloads.spec import Need, Spec
 from laissez_experiments.lab.cell import Cell

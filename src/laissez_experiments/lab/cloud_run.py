@@ -12,8 +12,8 @@ from typing import Any, ClassVar, Final
 import msgspec
 
 from laissez.sim.results import RunResult
-from laissez.sim.running import Setting, varies_from
 from laissez.sim.scenario import Scenario
+from laissez.sim.setting import Setting, baseline_of
 from laissez.sim.workloads.spec import Planners
 from laissez_experiments.lab.cell import Cell
 from laissez_experiments.lab.experiment import Results
@@ -41,10 +41,10 @@ class CloudRun(Cell, frozen=True, kw_only=True):
 
     @property
     def group(self) -> Hashable:
-        return msgspec.json.encode(varies_from(self.scenario)), self.seed
+        return msgspec.json.encode(baseline_of(self.scenario)), self.seed
 
     def run(self) -> RunResult:
-        setting = _setting(varies_from(self.scenario), self.seed).varied(self.scenario)
+        setting = _setting(baseline_of(self.scenario), self.seed).varied(self.scenario)
         return msgspec.structs.replace(setting.run(self.cloud), prices=(), leases=())
 
     def __str__(self) -> str:

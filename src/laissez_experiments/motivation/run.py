@@ -20,12 +20,11 @@ from typing import Any, ClassVar, Final
 import msgspec
 
 from laissez.market import Topology
-from laissez.sim.chance import stream
 from laissez.sim.clouds.cloud import Cloud
 from laissez.sim.clouds.fcfs import Fcfs, FcfsPreemptive
 from laissez.sim.clouds.market_cloud import MarketCloud
 from laissez.sim.cluster import Cluster
-from laissez.sim.kernel import Action, Kernel
+from laissez.sim.kernel import Action, Kernel, random_stream
 from laissez.sim.results import dollars
 from laissez.sim.tenant import Tenant
 from laissez.tenants import Deadline, EconAdapter, Terms
@@ -127,7 +126,7 @@ class MotivationRun(Cell, frozen=True, kw_only=True):
 
     def run(self) -> Story:
         kernel, cluster = Kernel(), _cluster()
-        cloud = CLOUDS[self.cloud](cluster, kernel, stream(0, "cloud"))
+        cloud = CLOUDS[self.cloud](cluster, kernel, random_stream(0, "cloud"))
         tenants = {name: self._tenant(name, cloud) for name in HOURS}
         cloud.begin()
         quotes: list[Quote] = []
@@ -141,7 +140,7 @@ class MotivationRun(Cell, frozen=True, kw_only=True):
                 name: Finished(
                     at=one.ended,
                     cost=dollars(sum(lease.charge for lease in leases if lease.tenant == name)),
-                    lost_us=one.world.usage.lost,
+                    lost_us=one.world.node_time.lost,
                     pieces=tuple(one.world.pieces),
                     checkpoints=tuple(one.world.checkpoints),
                 )

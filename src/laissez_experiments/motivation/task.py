@@ -144,14 +144,14 @@ class TaskWorld(World):
     def _run(self, until: int) -> None:
         app, span = self.app, until - self.at
         if self.app.on is None or self.is_over():
-            self.usage.surplus += span * len(self.nodes)
+            self.node_time.surplus += span * len(self.nodes)
             return
-        self.usage.surplus += span * (len(self.nodes) - 1)
+        self.node_time.surplus += span * (len(self.nodes) - 1)
         if self.at < self._runs_from:
-            self.usage.reconfiguring += span
+            self.node_time.reconfiguring += span
             self._note("restarts", until)
             return
-        self.usage.useful += span
+        self.node_time.useful += span
         self._note("works", until)
         app.done = _rounded(app.done + app.speed((self.app.on,)) * span / HOUR_US)
         app.unsaved_s += span / SECOND_US if app.checkpoint_s else 0.0
@@ -171,7 +171,7 @@ class TaskWorld(World):
         self.nodes[leaf] = self.at
         self._change_over()
 
-    def _lost(self, leaf: str, own_will: bool) -> None:
+    def _lost(self, leaf: str, voluntary: bool) -> None:
         """What was done since the last checkpoint is lost, also if it gave the machine up itself:
         it saves nothing in between."""
         del self.nodes[leaf]
@@ -194,7 +194,7 @@ class TaskWorld(World):
         app, lost_us = self.app, round(self.app.unsaved_s * SECOND_US)
         if app.on is not None and lost_us and not self.is_over():
             app.done -= app.speed((app.on,)) * app.unsaved_s / HOUR_S
-            self.usage.lose(lost_us)
+            self.node_time.lose(lost_us)
             self.pieces.append(Piece(tree_of(app.on), self.at - lost_us, self.at, "lost"))
         app.unsaved_s, app.on = 0.0, None
 

@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 
-from laissez.sim.chance import stream
 from laissez.sim.clouds.market_cloud import MarketCloud
+from laissez.sim.kernel import random_stream
 from laissez.sim.scenario import (
     BatchTable,
     ClusterTable,
@@ -96,7 +96,9 @@ class PowerRun(Cell, frozen=True, kw_only=True):
     seed: int
 
     def run(self) -> Course:
-        phase_us = round(stream(self.seed, "phase").uniform(0, SCENARIO.maps_seconds) * SECOND_US)
+        phase_us = round(
+            random_stream(self.seed, "phase").uniform(0, SCENARIO.maps_seconds) * SECOND_US
+        )
         tenants = msgspec.structs.replace(SCENARIO.tenants, count=self.tenants)
         planners = Planners()
         with TemporaryDirectory() as folder:

@@ -18,7 +18,7 @@ from laissez.config import Instant
 from laissez.operators.power import Power
 from laissez.operators.reading import Missing
 from laissez.operators.sources import CsvTrace
-from laissez.sim.chance import stream
+from laissez.sim.kernel import random_stream
 from laissez.units import SECOND_US
 from laissez_experiments.lab.plan import Plan
 from laissez_experiments.power.run import BEFORE, SAMPLE_S
@@ -130,7 +130,7 @@ def _quietest(samples: Sequence[float], after: int) -> tuple[float, ...]:
 
 
 def _made_up(row: str, levels: tuple[float, float], after: int) -> tuple[float, ...]:
-    chance = stream(0, "power", row)
+    chance = random_stream(0, "power", row)
     return tuple(
         round(chance.gauss(level, NOISE), 3)
         for level, samples in zip(levels, (BEFORE, after), strict=True)

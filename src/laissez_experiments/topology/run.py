@@ -14,11 +14,11 @@ import msgspec
 
 from laissez.sim.clouds.cloud import Lease
 from laissez.sim.results import RunResult
-from laissez.sim.running import Setting
 from laissez.sim.scenario import Scenario
+from laissez.sim.setting import Setting
 from laissez.sim.workloads.jobs import TrainingSpec
 from laissez.sim.workloads.spec import Planners
-from laissez.sim.worlds.training import TrainingWorld
+from laissez.sim.worlds.jobs import TrainingWorld
 from laissez.tenants.paths import parent_of
 from laissez.tenants.sailor import Site
 from laissez_experiments.lab.cell import Cell

@@ -18,7 +18,7 @@ from laissez.sim.clouds.cloud import Lease
 from laissez.sim.cluster import build
 from laissez.sim.scenario import ActionTable, FloorTable, PricesTable, Scenario, TenantsTable
 from laissez.sim.simulation import Simulation
-from laissez.sim.trading import Adaptive, Fixed
+from laissez.sim.tenant import Adaptive, Fixed
 from laissez.sim.workloads.jobs import BatchSpec
 from laissez.sim.workloads.population import Population
 from laissez.sim.workloads.spec import Planners

@@ -16,9 +16,8 @@ from typing import Final, Protocol
 import msgspec
 
 from laissez.market.commands import TenantCommand
-from laissez.sim.cluster import Cluster
+from laissez.sim.cluster import Cluster, Start
 from laissez.sim.kernel import Kernel
-from laissez.sim.start import Start
 from laissez.tenants import Application, EconAdapter, TenantView
 
 # from one owner to the next: fencing and reattaching take 10 to 100 ms
@@ -42,8 +41,8 @@ class Customer(Protocol):
     def gained(self, leaf: str, since: int) -> None:
         """The leaf, which is the tenant's since a moment ago, can be used from now on."""
 
-    def lost(self, leaf: str, since: int, own_will: bool) -> None:
-        """The leaf is gone; `own_will` says that the tenant gave it up itself."""
+    def lost(self, leaf: str, since: int, voluntary: bool) -> None:
+        """The leaf is gone; `voluntary` says that the tenant gave it up itself."""
 
 
 class Lease(msgspec.Struct, frozen=True):
@@ -65,10 +64,10 @@ class Cloud(ABC):
 
     name: str
 
-    def __init__(self, cluster: Cluster, kernel: Kernel, chance: Random) -> None:
+    def __init__(self, cluster: Cluster, kernel: Kernel, rng: Random) -> None:
         self.cluster = cluster
         self.kernel = kernel
-        self.chance = chance
+        self.rng = rng
         self.customers: dict[str, Customer] = {}
         self.requests = 0  # commands and questions asked of it
         self._owners: dict[str, tuple[str, int]] = {}  # leaf: its tenant, and when it was granted
@@ -130,13 +129,13 @@ class Cloud(ABC):
             if self._owners.get(leaf) is grant:
                 self.customers[tenant].gained(leaf, grant[1])
 
-        self.kernel.at(self.kernel.now + self.chance.randint(*HANDOFF_US), deliver)
+        self.kernel.at(self.kernel.now + self.rng.randint(*HANDOFF_US), deliver)
 
     def _resumed(self, tenant: str, leaf: str) -> None:
         """`leaf` is its tenant's from the beginning, and in use."""
         self._owners[leaf] = (tenant, self.kernel.now)
         self.customers[tenant].gained(leaf, self.kernel.now)
 
-    def _taken(self, leaf: str, own_will: bool) -> None:
+    def _taken(self, leaf: str, voluntary: bool) -> None:
         tenant, since = self._owners.pop(leaf)
-        self.customers[tenant].lost(leaf, since, own_will)
+        self.customers[tenant].lost(leaf, since, voluntary)

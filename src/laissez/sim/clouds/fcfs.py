@@ -26,9 +26,8 @@ from laissez.market.commands import (
     TenantCommand,
 )
 from laissez.sim.clouds.cloud import Cloud, Lease
-from laissez.sim.cluster import Cluster
+from laissez.sim.cluster import Cluster, Start
 from laissez.sim.kernel import Kernel
-from laissez.sim.start import Start
 from laissez.tenants import EconAdapter, Held, Resting, TenantView
 from laissez.tenants.paths import ancestors, is_below, tree_of
 from laissez.units import micro_dollars
@@ -46,8 +45,8 @@ class Waiting(msgspec.Struct):
 class Fcfs(Cloud):
     name = "fcfs"
 
-    def __init__(self, cluster: Cluster, kernel: Kernel, chance: Random) -> None:
-        super().__init__(cluster, kernel, chance)
+    def __init__(self, cluster: Cluster, kernel: Kernel, rng: Random) -> None:
+        super().__init__(cluster, kernel, rng)
         self._queue: dict[int, Waiting] = {}  # in order of arrival
         self._placed = 0
         self._started = 0
@@ -99,7 +98,7 @@ class Fcfs(Cloud):
                 case CancelOrder(_, order):
                     self._queue.pop(order, None)
                 case Relinquish(tenant, lease) if leaf := self._leaf_of(tenant, lease):
-                    self._end(leaf, "relinquished", own_will=True)
+                    self._end(leaf, "relinquished", voluntary=True)
                 case SetLimit(tenant, lease, limit) if leaf := self._leaf_of(tenant, lease):
                     self._held[tenant][leaf] = msgspec.structs.replace(
                         self._held[tenant][leaf], limit=limit
@@ -117,7 +116,7 @@ class Fcfs(Cloud):
     def take_offline(self, leaf: str) -> None:
         self._offline.add(leaf)
         if leaf in self._owners:
-            self._end(leaf, "taken_offline", own_will=False)
+            self._end(leaf, "taken_offline", voluntary=False)
 
     def bring_online(self, leaf: str) -> None:
         self._offline.remove(leaf)
@@ -189,11 +188,11 @@ class Fcfs(Cloud):
         held = self._held.get(tenant, {}).values()
         return next((one.leaf for one in held if one.lease == lease), None)
 
-    def _end(self, leaf: str, reason: str, own_will: bool) -> None:
+    def _end(self, leaf: str, reason: str, voluntary: bool) -> None:
         tenant, _ = self._owners[leaf]
         self._past.append(self._lease(leaf, reason))
         del self._held[tenant][leaf]
-        self._taken(leaf, own_will)
+        self._taken(leaf, voluntary)
         if leaf not in self._offline:
             self._put_back(leaf)
             self._offer(leaf)
@@ -257,7 +256,7 @@ class FcfsPreemptive(Fcfs):
             tenant, _ = self._owners[leaf]
             self._past.append(self._lease(leaf, "preempted"))
             del self._held[tenant][leaf]
-            self._taken(leaf, own_will=False)
+            self._taken(leaf, voluntary=False)
             self._start(order, leaf)
 
     def _first_for(self, leaf: str, kind: str | None = None) -> Waiting | None:

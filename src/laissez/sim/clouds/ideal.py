@@ -20,7 +20,7 @@ from laissez.market.commands import Relinquish, TenantCommand
 from laissez.sim.clouds.cloud import Customer
 from laissez.sim.clouds.fcfs import Fcfs, Waiting
 from laissez.sim.clouds.foresight import Outlook, Service, Transparent, outlook
-from laissez.sim.clouds.timetable import Timetable
+from laissez.sim.clouds.planning import Timetable
 from laissez.sim.cluster import Cluster
 from laissez.sim.kernel import Kernel
 from laissez.tenants import EconAdapter, TenantView
@@ -36,8 +36,8 @@ class Ideal(Fcfs):
 
     name = "ideal"
 
-    def __init__(self, cluster: Cluster, kernel: Kernel, chance: Random) -> None:
-        super().__init__(cluster, kernel, chance)
+    def __init__(self, cluster: Cluster, kernel: Kernel, rng: Random) -> None:
+        super().__init__(cluster, kernel, rng)
         self._open: dict[str, Transparent] = {}  # the tenants it plans for
         self._services: dict[str, Service] = {}
         self._given_up: dict[str, set[int]] = {}  # by tenant: the leases it would be rid of
@@ -139,7 +139,7 @@ class Ideal(Fcfs):
                 if self._held[name][leaf].lease in self._given_up.get(name, ())
             ]
             for leaf in gladly:
-                self._end(leaf, "relinquished", own_will=True)
+                self._end(leaf, "relinquished", voluntary=True)
             losing[name] -= len(gladly)
         lacking = sum(getting.values()) - len(self._idle(tree))
         for name in sorted(
@@ -149,7 +149,7 @@ class Ideal(Fcfs):
             taken = self._to_go(name, tree, min(losing[name], max(0, lacking)))
             if taken and not self._should_wait(name, taken):
                 for leaf in taken:
-                    self._end(leaf, "taken", own_will=False)
+                    self._end(leaf, "taken", voluntary=False)
                 lacking -= len(taken)
         for name in sorted(getting, key=lambda name: (self._open[name].kind != "training", name)):
             for leaf in self._places(name, self._idle(tree))[: getting[name]]:

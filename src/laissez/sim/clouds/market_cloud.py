@@ -31,9 +31,8 @@ from laissez.market import (
 )
 from laissez.market.commands import OperatorCommand, TenantCommand
 from laissez.sim.clouds.cloud import Cloud, Lease
-from laissez.sim.cluster import Cluster
+from laissez.sim.cluster import Cluster, Start
 from laissez.sim.kernel import Kernel
-from laissez.sim.start import Start
 from laissez.tenants import EconAdapter, Held, Resting, TenantView
 from laissez.tenants.paths import tree_of
 from laissez.units import micro_dollars
@@ -53,8 +52,8 @@ class Begun(NamedTuple):
 class MarketCloud(Cloud):
     name = "market"
 
-    def __init__(self, cluster: Cluster, kernel: Kernel, chance: Random) -> None:
-        super().__init__(cluster, kernel, chance)
+    def __init__(self, cluster: Cluster, kernel: Kernel, rng: Random) -> None:
+        super().__init__(cluster, kernel, rng)
         self.market = Market(cluster.topology)
         self._origin = 0
         self._has_floors = False  # a market that was there before has its own

@@ -16,16 +16,16 @@ performance counts.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import pairwise
+from pathlib import Path
 from random import Random
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Literal
 
 import msgspec
 
-from laissez.sim.errors import ScenarioError
-from laissez.sim.scenario import Scenario
-from laissez.sim.workloads.recorded import BIN_S, mean_of, stretch
+from laissez.sim.scenario import Scenario, ScenarioError
 from laissez.sim.workloads.spec import Makings, Need, Planners, Spec
 from laissez.sim.worlds.inference import InferenceWorld, Load
 from laissez.tenants.dynamo import Dynamo, Serving, Sla
@@ -33,6 +33,7 @@ from laissez.tenants.dynamo.credits import in_proportion
 from laissez.tenants.dynamo.planner import planned
 from laissez.tenants.dynamo.predictors import Steady
 from laissez.tenants.sailor import Site
+from laissez.tenants.traces import Request, load_azure, load_mooncake
 from laissez.units import HOUR_S, HOUR_US, SECOND_US
 
 WINDOW_S: Final = 200
@@ -145,13 +146,13 @@ def engines(
     return plan.prefill_need / reads if reads else 0.0, plan.decode_need / writes if writes else 0.0
 
 
-def draw_inference(chance: Random, name: str, start: int, makings: Makings) -> InferenceSpec:
+def draw_inference(rng: Random, name: str, start: int, makings: Makings) -> InferenceSpec:
     table = makings.scenario.inference
-    windows = max(1, round(chance.uniform(*table.hours) * HOUR_S / WINDOW_S))
-    wanted = chance.uniform(*table.engines)
+    windows = max(1, round(rng.uniform(*table.hours) * HOUR_S / WINDOW_S))
+    wanted = rng.uniform(*table.engines)
     if makings.recorded:
-        stream = stretch(chance, makings.recorded, windows * WINDOW_S // BIN_S)
-        sla = _objectives(chance, mean_of(stream, "isl"), mean_of(stream, "osl"), makings)
+        stream = stretch(rng, makings.recorded, windows * WINDOW_S // BIN_S)
+        sla = _objectives(rng, mean_of(stream, "isl"), mean_of(stream, "osl"), makings)
         times = wanted / max(
             1e-9,
             sum(sum(engines(load, sla, makings.shares, makings.planners)) for load in stream)
@@ -159,13 +160,12 @@ def draw_inference(chance: Random, name: str, start: int, makings: Makings) -> I
         )
         loads = [Load(load.requests * times, load.isl, load.osl) for load in stream]
     else:
-        traffic = TRAFFIC[chance.choice(sorted(TRAFFIC))]
-        sla = _objectives(chance, traffic.isl, traffic.osl, makings)
+        traffic = TRAFFIC[rng.choice(sorted(TRAFFIC))]
+        sla = _objectives(rng, traffic.isl, traffic.osl, makings)
         one = Load(traffic.req_per_s * BIN_S, traffic.isl, traffic.osl)
         streams = wanted / sum(engines(one, sla, makings.shares, makings.planners))
         loads = [
-            drawn_bin(chance, traffic, level, streams)
-            for level in busyness(chance, traffic, windows)
+            drawn_bin(rng, traffic, level, streams) for level in busyness(rng, traffic, windows)
         ]
     return InferenceSpec(
         name=name,
@@ -177,7 +177,7 @@ def draw_inference(chance: Random, name: str, start: int, makings: Makings) -> I
     )
 
 
-def _objectives(chance: Random, isl: float, osl: float, makings: Makings) -> Sla:
+def _objectives(rng: Random, isl: float, osl: float, makings: Makings) -> Sla:
     """One of those that an engine of the cluster can meet for requests of such lengths."""
     slas = [Sla(isl, osl, ttft_ms, itl_ms) for ttft_ms, itl_ms in OBJECTIVES]
     one = Load(1.0, isl, osl)
@@ -188,42 +188,94 @@ def _objectives(chance: Random, isl: float, osl: float, makings: Makings) -> Sla
             "inference: expected requests for which an engine of the cluster meets one of Dynamo's"
             f" objectives, found {found}"
         )
-    return chance.choice(able)
+    return rng.choice(able)
 
 
-def busyness(chance: Random, traffic: Traffic, windows: int) -> list[float]:
+def busyness(rng: Random, traffic: Traffic, windows: int) -> list[float]:
     """How busy each bin is, with mean 1: from the middle of one window to that of the next in a
     straight line."""
     spread = math.sqrt(math.log(1 + traffic.windows**2))
-    state = chance.gauss(0, 1)
+    state = rng.gauss(0, 1)
     levels = []
     for _ in range(windows + 1):
         levels.append(math.exp(spread * state - spread**2 / 2))
-        state = traffic.memory * state + math.sqrt(1 - traffic.memory**2) * chance.gauss(0, 1)
+        state = traffic.memory * state + math.sqrt(1 - traffic.memory**2) * rng.gauss(0, 1)
     bins = WINDOW_S // BIN_S
     return [
         low + (high - low) * step / bins for low, high in pairwise(levels) for step in range(bins)
     ]
 
 
-def drawn_bin(chance: Random, traffic: Traffic, level: float, streams: float) -> Load:
+def drawn_bin(rng: Random, traffic: Traffic, level: float, streams: float) -> Load:
     """One bin of so many streams together."""
     requests = (
         traffic.req_per_s
         * BIN_S
         * streams
         * level
-        * _varied(chance, traffic.bursts / math.sqrt(max(1.0, streams)))
+        * _varied(rng, traffic.bursts / math.sqrt(max(1.0, streams)))
     )
     few = max(1.0, math.sqrt(requests))  # the mean of many lengths varies less than one
     return Load(
         requests,
-        traffic.isl * _varied(chance, traffic.isl_spread / few),
-        traffic.osl * _varied(chance, traffic.osl_spread / few),
+        traffic.isl * _varied(rng, traffic.isl_spread / few),
+        traffic.osl * _varied(rng, traffic.osl_spread / few),
     )
 
 
-def _varied(chance: Random, variation: float) -> float:
+def _varied(rng: Random, variation: float) -> float:
     """A factor with mean 1 and that coefficient of variation."""
     shape = 1 / max(1e-6, variation) ** 2
-    return chance.gammavariate(shape, 1 / shape)
+    return rng.gammavariate(shape, 1 / shape)
+
+
+BIN_S: Final = 10
+SHIFT_BINS: Final = 6
+
+
+def read_bins(path: Path) -> tuple[Load, ...]:
+    """The trace in `path`, from its first request to its last full bin: Azure's CSV or, if its name
+    says `.jsonl`, Mooncake's lines."""
+    return _read(path, path.stat().st_mtime_ns if path.exists() else 0)
+
+
+@lru_cache(maxsize=4)  # every draw asks for it
+def _read(path: Path, changed_at: int) -> tuple[Load, ...]:
+    return binned(load_mooncake(path) if ".jsonl" in path.suffixes else load_azure(path))
+
+
+def binned(requests: Sequence[Request]) -> tuple[Load, ...]:
+    count = max(1, requests[-1].at_us // (BIN_S * SECOND_US))
+    totals = [[0.0, 0.0, 0.0] for _ in range(count)]
+    for request in requests:
+        at = request.at_us // (BIN_S * SECOND_US)
+        if at < count:
+            for place, number in enumerate((1.0, request.input_tokens, request.output_tokens)):
+                totals[at][place] += number
+    return tuple(_evened(totals, at) for at in range(count))
+
+
+def stretch(rng: Random, bins: Sequence[Load], count: int) -> list[Load]:
+    """`count` bins from a random one on; after the last comes the first."""
+    first = rng.randrange(len(bins))
+    return [bins[(first + at) % len(bins)] for at in range(count)]
+
+
+def mean_of(loads: Sequence[Load], length: Literal["isl", "osl"]) -> float:
+    """The mean over requests."""
+    requests = sum(load.requests for load in loads)
+    return (
+        sum(load.requests * float(getattr(load, length)) for load in loads) / requests
+        if requests
+        else 1.0
+    )
+
+
+def _evened(totals: list[list[float]], at: int) -> Load:
+    near = totals[max(0, at - SHIFT_BINS) : at + SHIFT_BINS + 1]
+    requests, came, answered = (sum(row[place] for row in near) for place in range(3))
+    return (
+        Load(requests / len(near), max(1.0, came / requests), max(1.0, answered / requests))
+        if requests
+        else Load(0.0, 1.0, 1.0)
+    )

@@ -8,8 +8,7 @@ from typing import ClassVar, Final
 
 from laissez.sim.scenario import COLD_STARTS, Scenario
 from laissez.sim.workloads.spec import Makings, Need, Planners, Spec
-from laissez.sim.worlds.batch import BatchWorld
-from laissez.sim.worlds.training import TrainingWorld
+from laissez.sim.worlds.jobs import BatchWorld, TrainingWorld
 from laissez.tenants import Deadline
 from laissez.tenants.parabricks import Batch, Parabricks
 from laissez.tenants.parabricks.runtime import RUN_TIMES
@@ -98,14 +97,14 @@ def per_gpu(
     )
 
 
-def draw_training(chance: Random, name: str, start: int, makings: Makings) -> TrainingSpec:
+def draw_training(rng: Random, name: str, start: int, makings: Makings) -> TrainingSpec:
     scenario, shares = makings.scenario, makings.shares
     table = scenario.training
-    model = chance.choice(table.models)
+    model = rng.choice(table.models)
     gpus, hours, restart_s = (
-        chance.uniform(*table.gpus),
-        chance.uniform(*table.hours),
-        chance.uniform(*table.cold_seconds),
+        rng.uniform(*table.gpus),
+        rng.uniform(*table.hours),
+        rng.uniform(*table.cold_seconds),
     )
     samples = (
         gpus
@@ -120,24 +119,24 @@ def draw_training(chance: Random, name: str, start: int, makings: Makings) -> Tr
         model=model,
         samples=samples,
         restart_s=restart_s,
-        checkpoint_s=chance.uniform(*table.checkpoint_seconds),
+        checkpoint_s=rng.uniform(*table.checkpoint_seconds),
         nodes_max=round(gpus * NODES_MAX_TIMES) + 1,
     )
 
 
-def draw_batch(chance: Random, name: str, start: int, makings: Makings) -> BatchSpec:
+def draw_batch(rng: Random, name: str, start: int, makings: Makings) -> BatchSpec:
     scenario, shares = makings.scenario, makings.shares
     table = scenario.batch
     gpus, hours, cold_s = (
-        chance.uniform(*table.gpus),
-        chance.uniform(*table.hours),
-        chance.uniform(*table.cold_seconds),
+        rng.uniform(*table.gpus),
+        rng.uniform(*table.hours),
+        rng.uniform(*table.cold_seconds),
     )
     per_gpu_hour = sum(share * RUN_TIMES[tree].per_hour(1) for tree, share in shares.items())
     work = gpus * per_gpu_hour * (hours - COLD_STARTS * cold_s / HOUR_S)
     sizes: list[float] = []
     while (left := work - sum(sizes)) > table.sample_size[0] / 2:
-        sizes.append(min(left, chance.uniform(*table.sample_size)))
+        sizes.append(min(left, rng.uniform(*table.sample_size)))
     return BatchSpec(
         name=name,
         start=start,
@@ -145,6 +144,6 @@ def draw_batch(chance: Random, name: str, start: int, makings: Makings) -> Batch
         scopes=tuple(shares),
         sizes=tuple(sizes) or (work,),
         cold_s=cold_s,
-        checkpoint_s=chance.uniform(*table.checkpoint_seconds),
+        checkpoint_s=rng.uniform(*table.checkpoint_seconds),
         nodes_max=round(gpus * NODES_MAX_TIMES) + 1,
     )

@@ -10,15 +10,12 @@ from typing import Final
 
 import msgspec
 
-from laissez.sim.chance import stream
-from laissez.sim.cluster import Cluster, build
-from laissez.sim.errors import ScenarioError
-from laissez.sim.scenario import Scenario
-from laissez.sim.start import Start, read_start
-from laissez.sim.trading import Adaptive, Fixed
-from laissez.sim.workloads.inference import draw_inference
+from laissez.sim.cluster import Cluster, Start, build, read_start
+from laissez.sim.kernel import random_stream
+from laissez.sim.scenario import Scenario, ScenarioError
+from laissez.sim.tenant import Adaptive, Fixed
+from laissez.sim.workloads.inference import draw_inference, read_bins
 from laissez.sim.workloads.jobs import draw_batch, draw_training
-from laissez.sim.workloads.recorded import read_bins
 from laissez.sim.workloads.spec import Makings, Need, Planners, Spec
 from laissez.units import HOUR_US, MICRO_PER_DOLLAR
 
@@ -168,7 +165,7 @@ def who_adapts(scenario: Scenario, seed: int) -> frozenset[int]:
     among those who adapt when more do."""
     count = scenario.tenants.count
     return frozenset(
-        stream(seed, "adaptive").sample(range(count), count)[
+        random_stream(seed, "adaptive").sample(range(count), count)[
             : round(scenario.tenants.adaptive * count)
         ]
     )
@@ -201,9 +198,9 @@ def _tenants(makings: Makings, seed: int, again: Mapping[int, int]) -> tuple[Spe
     tenants, digits = makings.scenario.tenants, len(str(makings.scenario.tenants.count))
     specs = []
     for number, kind in enumerate(_kinds(makings.scenario)):
-        chance = stream(seed, "tenant", number, again.get(number, 0))
-        start = round(chance.uniform(0, tenants.arrivals_hours) * HOUR_US)
-        specs.append(DRAW[kind](chance, f"{kind}-{number + 1:0{digits}}", start, makings))
+        rng = random_stream(seed, "tenant", number, again.get(number, 0))
+        start = round(rng.uniform(0, tenants.arrivals_hours) * HOUR_US)
+        specs.append(DRAW[kind](rng, f"{kind}-{number + 1:0{digits}}", start, makings))
     return tuple(specs)
 
 

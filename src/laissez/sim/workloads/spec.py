@@ -9,7 +9,7 @@ from typing import ClassVar, TypeAlias
 import msgspec
 
 from laissez.sim.scenario import INFERENCE_MODEL, Scenario
-from laissez.sim.trading import Adaptive, Trading
+from laissez.sim.tenant import Adaptive, Trading
 from laissez.sim.worlds.inference import Load
 from laissez.sim.worlds.world import World
 from laissez.tenants.dynamo import EngineProfile, built_in

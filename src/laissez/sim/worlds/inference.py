@@ -15,7 +15,7 @@ from typing import Final
 
 import msgspec
 
-from laissez.sim.worlds.queue import FluidQueue, share_met
+from laissez.sim.worlds.fluid_queue import FluidQueue, share_met
 from laissez.sim.worlds.world import World
 from laissez.tenants import Leaves
 from laissez.tenants.dynamo import Dynamo, EngineProfile, Observation
@@ -104,9 +104,9 @@ class InferenceWorld(World):
         """One piece of one bin, with the engines that are warm."""
         span, warm = until - self.at, self._warm
         reads, writes, busy = self._at_work(warm)
-        self.usage.reconfiguring += span * (len(self.nodes) - len(warm))
-        self.usage.useful += span * busy
-        self.usage.surplus += span * (len(warm) - busy)
+        self.node_time.reconfiguring += span * (len(self.nodes) - len(warm))
+        self.node_time.useful += span * busy
+        self.node_time.surplus += span * (len(warm) - busy)
         position = (self.at - self.start) // self.bin_us
         if position >= len(self.loads):
             return
@@ -220,7 +220,7 @@ class InferenceWorld(World):
         self.nodes[leaf] = self.at + self._cold_us
         self._warm_until = self.at
 
-    def _lost(self, leaf: str, own_will: bool) -> None:
+    def _lost(self, leaf: str, voluntary: bool) -> None:
         """What it was doing is done again elsewhere: seconds of work, which are not counted."""
         del self.nodes[leaf]
         self._warm_until = self.at

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from laissez.sim.usage import Usage
+import msgspec
+
 from laissez.tenants import Application
 
 
@@ -21,7 +22,7 @@ class World(ABC):
     def __init__(self, start: int) -> None:
         self.start = self.at = start
         self.nodes: dict[str, int] = {}
-        self.usage = Usage()
+        self.node_time = NodeTime()
 
     def advance(self, now: int) -> None:
         """Time passes until `now`."""
@@ -33,12 +34,12 @@ class World(ABC):
         self.advance(now)
         self._gained(leaf)
 
-    def lose(self, leaf: str, now: int, own_will: bool) -> None:
-        """A node is gone: given up in good order (`own_will`), or taken without warning. One that
+    def lose(self, leaf: str, now: int, voluntary: bool) -> None:
+        """A node is gone: given up in good order (`voluntary`), or taken without warning. One that
         is not there yet is not missed."""
         self.advance(now)
         if leaf in self.nodes:
-            self._lost(leaf, own_will)
+            self._lost(leaf, voluntary)
 
     @abstractmethod
     def is_over(self) -> bool:
@@ -56,4 +57,23 @@ class World(ABC):
     def _gained(self, leaf: str) -> None: ...
 
     @abstractmethod
-    def _lost(self, leaf: str, own_will: bool) -> None: ...
+    def _lost(self, leaf: str, voluntary: bool) -> None: ...
+
+
+class NodeTime(msgspec.Struct):
+    """Node-microseconds. `lost` is work that was done and had to be done again; `surplus` is a node
+    that was there and not needed."""
+
+    useful: int = 0
+    reconfiguring: int = 0
+    lost: int = 0
+    surplus: int = 0
+
+    @property
+    def held(self) -> int:
+        return self.useful + self.reconfiguring + self.lost + self.surplus
+
+    def lose(self, work: int) -> None:
+        """That much of the useful work was for nothing."""
+        self.useful -= work
+        self.lost += work

@@ -10,8 +10,7 @@ from pathlib import Path
 import msgspec
 
 from laissez.config import Reader, load_toml
-from laissez.sim.errors import ScenarioError
-from laissez.sim.scenario import Scenario, Table
+from laissez.sim.scenario import Scenario, ScenarioError, Table
 
 
 def read_scenario(path: Path | str) -> Scenario:

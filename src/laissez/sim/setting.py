@@ -10,16 +10,12 @@ from typing import Final
 
 import msgspec
 
-from laissez.sim import operating
 from laissez.sim.clouds.cloud import Lease
-from laissez.sim.errors import ScenarioError
+from laissez.sim.operator import check_operator
 from laissez.sim.results import PricePoint, RunResult, TenantResult, dollars, hours
-from laissez.sim.scenario import MarketTable, Scenario
-from laissez.sim.seeds import check_seed
+from laissez.sim.scenario import MarketTable, Scenario, ScenarioError, check_seed
 from laissez.sim.simulation import Simulation, alone, check_cloud
-from laissez.sim.standing import STANDING
-from laissez.sim.tenant import Tenant
-from laissez.sim.trading import Trading
+from laissez.sim.tenant import STANDING, Tenant, Trading
 from laissez.sim.workloads.population import draw
 from laissez.sim.workloads.spec import Planners, Spec
 from laissez.units import HOUR_US, MICRO_PER_DOLLAR, SECOND_US
@@ -51,7 +47,7 @@ class Setting:
         self.scenario, self.seed = scenario, seed
         self.planners = planners or Planners()
         self.population = draw(scenario, seed, self.planners)
-        operating.check(scenario, self.population.cluster.topology)
+        check_operator(scenario, self.population.cluster.topology)
         self.alone: dict[str, float] = {}
         self._again: dict[int, int] = {}  # how often a tenant was drawn again
         self._run_alone(range(len(self.population.specs)), on_alone)
@@ -104,7 +100,7 @@ class Setting:
         differs in nothing that they depend on: in the market's controls, in who adapts, and in what
         tenants believe or look at.
         """
-        if varies_from(scenario) != varies_from(self.scenario):
+        if baseline_of(scenario) != baseline_of(self.scenario):
             free = (
                 "name, market, tenants.adaptive, tenants.believed_overhead and"
                 " training.topology_aware"
@@ -166,7 +162,7 @@ class Setting:
         )
 
 
-def varies_from(scenario: Scenario) -> Scenario:
+def baseline_of(scenario: Scenario) -> Scenario:
     """All that draws and alone-runs depend on: scenarios that agree in it are variations of one
     another."""
     tenants = msgspec.structs.replace(scenario.tenants, adaptive=1.0, believed_overhead=1.0)
@@ -183,7 +179,7 @@ def run(scenario: Scenario, cloud: str = "market", seed: int = 0) -> RunResult:
 
 
 def _tenant(tenant: Tenant, leases: list[Lease], fees: int, achieved_alone: float) -> TenantResult:
-    usage, performance = tenant.world.usage, tenant.world.performance()
+    usage, performance = tenant.world.node_time, tenant.world.performance()
     cost = dollars(sum(lease.charge for lease in leases) + fees)
     return TenantResult(
         tenant=tenant.name,

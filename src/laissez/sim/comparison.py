@@ -18,11 +18,9 @@ from typing import TypeAlias
 
 import msgspec
 
-from laissez.sim.errors import ScenarioError
 from laissez.sim.results import RunResult
-from laissez.sim.running import Setting
-from laissez.sim.scenario import Scenario
-from laissez.sim.seeds import check_seed
+from laissez.sim.scenario import Scenario, ScenarioError, check_seed
+from laissez.sim.setting import Setting
 from laissez.sim.simulation import check_cloud
 from laissez.workers import cores, deaf_to_interrupts, worker_pool
 
@@ -42,13 +40,13 @@ def compare(
     clouds: Sequence[str],
     seeds: Sequence[int],
     workers: int | None = None,
-    keep_course: bool = False,
+    keep_history: bool = False,
     on_run: Callable[[RunResult], None] = lambda run: None,
 ) -> list[RunResult]:
     """All runs, by seed and then by cloud, each in the order given. `on_run` is told of each as
     soon as it is done."""
     runs = {}
-    for run in as_they_finish(scenario, clouds, seeds, workers, keep_course):
+    for run in as_they_finish(scenario, clouds, seeds, workers, keep_history):
         runs[run.seed, run.cloud] = run
         on_run(run)
     return [runs[seed, cloud] for seed in seeds for cloud in clouds]
@@ -59,7 +57,7 @@ def as_they_finish(
     clouds: Sequence[str],
     seeds: Sequence[int],
     workers: int | None = None,
-    keep_course: bool = False,
+    keep_history: bool = False,
 ) -> Iterator[RunResult]:
     """All runs in the order in which they happen to be done. Leaving the loop early ends the
     workers.
@@ -74,12 +72,12 @@ def as_they_finish(
     workers = min(workers or cores(), len(seeds))
     if workers == 1:
         for seed in seeds:
-            yield from _runs(scenario, seed, clouds, keep_course)
+            yield from _runs(scenario, seed, clouds, keep_history)
         return
     with worker_pool(workers) as pool:
         with deaf_to_interrupts():
             jobs = {
-                pool.submit(_job, scenario, seed, tuple(clouds), keep_course): seed
+                pool.submit(_job, scenario, seed, tuple(clouds), keep_history): seed
                 for seed in seeds
             }
         for job in as_completed(jobs):
@@ -101,14 +99,14 @@ def _check(what: str, given: Sequence[str] | Sequence[int]) -> None:
 
 
 def _runs(
-    scenario: Scenario, seed: int, clouds: Sequence[str], keep_course: bool
+    scenario: Scenario, seed: int, clouds: Sequence[str], keep_history: bool
 ) -> Iterator[RunResult]:
     with _named(seed, "the tenants alone"):
         setting = Setting(scenario, seed)
     for cloud in clouds:
         with _named(seed, f"cloud {cloud}"):
             run = setting.run(cloud)
-        yield run if keep_course else msgspec.structs.replace(run, prices=(), leases=())
+        yield run if keep_history else msgspec.structs.replace(run, prices=(), leases=())
 
 
 @contextmanager
@@ -132,9 +130,9 @@ def _named(seed: int, what: str) -> Iterator[None]:
 
 
 def _job(
-    scenario: Scenario, seed: int, clouds: tuple[str, ...], keep_course: bool
+    scenario: Scenario, seed: int, clouds: tuple[str, ...], keep_history: bool
 ) -> list[RunResult]:
-    return list(_runs(scenario, seed, clouds, keep_course))
+    return list(_runs(scenario, seed, clouds, keep_history))
 
 
 def _outcome(job: Job, jobs: dict[Job, int]) -> list[RunResult]:

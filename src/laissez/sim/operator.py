@@ -14,9 +14,9 @@ from laissez.operators import Memory, Operator, OperatorError, OperatorView, Pla
 from laissez.sim import scenario as tables
 from laissez.sim.clouds.cloud import Cloud
 from laissez.sim.clouds.market_cloud import MarketCloud
-from laissez.sim.errors import ScenarioError
 from laissez.sim.kernel import Kernel
 from laissez.sim.outages import Outages
+from laissez.sim.scenario import ScenarioError
 from laissez.units import MICRO_PER_DOLLAR, SECOND_US
 
 OPERATOR: Final = "operator"  # why a leaf is offline: by the operator's hand
@@ -33,7 +33,7 @@ def set_controls(node: str, table: tables.MarketTable) -> SetControls:
     return SetControls(node, _band(table.rise), _band(table.fall), hold, flash)
 
 
-def check(scenario: tables.Scenario, topology: Topology) -> None:
+def check_operator(scenario: tables.Scenario, topology: Topology) -> None:
     """Refuse what could not be done in the run, before anything runs and whatever the cloud: nodes
     that are not there, maps that cannot be read."""
     for at, action in enumerate(scenario.actions):
@@ -42,7 +42,7 @@ def check(scenario: tables.Scenario, topology: Topology) -> None:
         read_operator(scenario.maps).close()
 
 
-def schedule(
+def schedule_actions(
     actions: tuple[tables.ActionTable, ...], kernel: Kernel, cloud: Cloud, outages: Outages
 ) -> None:
     """Let every action happen at its time; those of one instant in the order in which they are

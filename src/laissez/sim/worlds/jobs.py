@@ -1,11 +1,5 @@
-"""A training job at work. All its nodes go in step, so every change of the set restarts it.
-
-A change that the job makes itself is saved first: saving, transforming and loading are the restart.
-When a node that the plan uses is taken, all go back to the last checkpoint, and then restart. Nodes
-that come as it begins to restart join that restart; nodes that come later are taken in when it runs
-and no other has come for a while, and only if the faster plan makes good for another restart before
-the deadline.
-"""
+"""A batch of samples at work: every node needs its cold start first; one that is taken has done its
+part since the last checkpoint for nothing."""
 
 from __future__ import annotations
 
@@ -14,8 +8,84 @@ from typing import Final
 
 from laissez.sim.worlds.world import World
 from laissez.tenants import Leaves
+from laissez.tenants.parabricks import Parabricks
+from laissez.tenants.paths import without
 from laissez.tenants.sailor import Sailor
 from laissez.units import HOUR_US, SECOND_US
+
+
+class BatchWorld(World):
+    """The samples themselves are the application's: `Batch` runs them."""
+
+    def __init__(self, app: Parabricks, cold_s: float | None = None) -> None:
+        """`cold_s` is what a cold start takes in truth; what the application believes, unless
+        given."""
+        super().__init__(app.deadline.start)
+        self.app: Parabricks = app
+        self.due = app.deadline.due
+        self._cold_us = round((app.cold_s if cold_s is None else cold_s) * SECOND_US)
+        self._unsaved: dict[str, int] = {}  # useful time of each node since the last checkpoint
+
+    def is_over(self) -> bool:
+        return self.app.batch.done >= 1 or self.at >= self.due
+
+    def performance(self) -> float:
+        return self.app.batch.done
+
+    def _pass(self, now: int) -> None:
+        """From one change to the next: a node becomes warm, or what is done is saved."""
+        while self.at < now:
+            warm = self._warm()
+            until = min([now, *(at for at in self.nodes.values() if at > self.at)])
+            if warm and self.app.batch.done < 1:
+                until = min(
+                    until,
+                    self.at + max(1, round(self.app.batch.until_checkpoint_s(self.at) * SECOND_US)),
+                )
+            self._work(warm, until)
+            self.at = until
+
+    def _work(self, warm: Leaves, until: int) -> None:
+        batch, span = self.app.batch, until - self.at
+        idle = self._idle(warm) if len(warm) > batch.samples_left else ()
+        batch.advance(warm, until)
+        worked = span if batch.done_at is None else max(0, min(span, batch.done_at - self.at))
+        self.node_time.reconfiguring += span * (len(self.nodes) - len(warm))
+        for leaf in warm:
+            useful = 0 if leaf in idle else worked
+            self.node_time.useful += useful
+            self.node_time.surplus += span - useful
+            self._unsaved[leaf] = self._unsaved.get(leaf, 0) + useful
+        if batch.since_checkpoint_s(until) == 0:
+            self._unsaved.clear()
+
+    def _warm(self) -> Leaves:
+        return tuple(sorted(leaf for leaf, warm in self.nodes.items() if warm <= self.at))
+
+    def _idle(self, warm: Leaves) -> Leaves:
+        """What the last samples do not need."""
+        batch, idle = self.app.batch, []
+        for leaf in warm:
+            rest = without(warm, leaf)
+            if batch.speed(rest) >= batch.speed(warm):
+                idle.append(leaf)
+                warm = rest
+        return tuple(idle)
+
+    def _gained(self, leaf: str) -> None:
+        self.nodes[leaf] = self.at + self._cold_us
+
+    def _lost(self, leaf: str, voluntary: bool) -> None:
+        warm = self._warm()
+        del self.nodes[leaf]
+        if leaf not in warm:
+            return
+        unsaved = self._unsaved.pop(leaf, 0)
+        if voluntary:
+            self.app.batch.released(leaf, warm, self.at)
+        else:
+            self.node_time.lose(round(unsaved * self.app.batch.lost(leaf, warm, self.at)))
+
 
 DONE: Final = 1e-12  # of the work: less is left by rounding
 # several nodes won one after the other are worth one restart, not several
@@ -72,19 +142,19 @@ class TrainingWorld(World):
         job, span = self.app.job, until - self.at
         busy = len(self._working)
         if self.at < self._running_from:
-            self.usage.reconfiguring += span * busy
+            self.node_time.reconfiguring += span * busy
             self.app.progressed(job.done, until)
         elif not busy or job.done >= 1 or not (speed := self._speed()):
-            self.usage.surplus += span * busy
+            self.node_time.surplus += span * busy
             self.app.progressed(job.done, until)
         else:
-            self.usage.useful += span * busy
+            self.node_time.useful += span * busy
             self._unsaved += span * busy
             done = job.done + job.share_per_hour(speed) * span / HOUR_US
             self.app.progressed(1.0 if done > 1 - DONE else done, until)
             if job.until_checkpoint_s(until) <= 0 or job.done >= 1:
                 self._save(until)
-        self.usage.surplus += span * (len(self.nodes) - busy)
+        self.node_time.surplus += span * (len(self.nodes) - busy)
 
     def _speed(self) -> float:
         return self.app.shadow.speed(self._working)
@@ -96,17 +166,17 @@ class TrainingWorld(World):
         else:
             self._changed_at = self.at
 
-    def _lost(self, leaf: str, own_will: bool) -> None:
+    def _lost(self, leaf: str, voluntary: bool) -> None:
         del self.nodes[leaf]
         if leaf not in self._working:
             if not set(self.nodes) - set(self._working):
                 self._changed_at = None
             return
-        if own_will:
+        if voluntary:
             self._save(self.at)
         else:
             self.app.progressed(self.app.job.saved, self.at)
-            self.usage.lose(self._unsaved)
+            self.node_time.lose(self._unsaved)
             self._unsaved = 0
         self._restart()
 
