@@ -33,10 +33,10 @@ from laissez.tenants.parabricks.runtime import (
 from laissez.tenants.pricing import AHEAD
 from laissez.tenants.sailor import Planner, builtin_profile
 from laissez.tenants.sailor.builtin import COMPACT
+from laissez.tenants.settings import AdapterSettings
 from laissez.tenants.templates import deadline, places, slo
 from laissez.tenants.templates.offers import TEMPLATES, Offer
 from laissez.tenants.templates.task import PROBE_OF, Hooks, Task, TaskFile, read_task
-from laissez.tenants.terms import Terms
 from laissez_check.integration import count_lines
 from support.doc_shell import Example, Shell, examples, matches
 from support.paths import DOCS
@@ -200,7 +200,11 @@ def test_the_defaults_are_as_the_tables_say() -> None:
     )
     assert (0.5, 3600.0) == (AHEAD, HOLD_S)  # "half of its value", "one lease of an hour"
     # As the page says: five seconds, a minute, 5 %.
-    assert (5.0, 60.0, 0.05) == (scripts.GRACE_S, Terms().guard_s, Terms().tolerance)
+    assert (5.0, 60.0, 0.05) == (
+        scripts.GRACE_S,
+        AdapterSettings().guard_s,
+        AdapterSettings().tolerance,
+    )
 
 
 # -- hooks

@@ -15,7 +15,7 @@ from laissez.live.operator_runner import OperatorRunner
 from laissez.live.trader import Trader
 from laissez.market import Topology
 from laissez.operators import Base, Composition, Operator, Pace, Power, Price, PythonCallable
-from laissez.tenants import Application, Deadline, EconAdapter, Terms
+from laissez.tenants import AdapterSettings, Application, Deadline, EconAdapter
 from laissez.tenants.parabricks import Batch, Parabricks
 from laissez.tenants.templates import DeadlineJob
 from support.live_world import Live, with_live
@@ -35,10 +35,10 @@ class Tenant:
         session: AsyncSession,
         name: str,
         app: Application,
-        terms: Terms | None = None,
+        settings: AdapterSettings | None = None,
     ) -> None:
         self.app = app
-        self.adapter = EconAdapter(name, app, terms)
+        self.adapter = EconAdapter(name, app, settings)
         self.trader = Trader(session, self.adapter, clock=live.world.gateway.clock.now)
 
     async def turn(self) -> tuple[str, ...]:
@@ -49,9 +49,9 @@ class Tenant:
 
 
 @contextlib.asynccontextmanager
-async def tenant(live: Live, name: str, app: Application, terms: Terms | None = None):  # type: ignore[no-untyped-def]
+async def tenant(live: Live, name: str, app: Application, settings: AdapterSettings | None = None):  # type: ignore[no-untyped-def]
     async with AsyncSession(f"http://127.0.0.1:{live.port}", live.world.secrets[name]) as session:
-        yield Tenant(live, session, name, app, terms)
+        yield Tenant(live, session, name, app, settings)
 
 
 async def set_floor(live: Live, node: str, price: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from laissez.client import AsyncSession
 from laissez.live.trader import Trader
-from laissez.tenants import EconAdapter, Terms
+from laissez.tenants import AdapterSettings, EconAdapter
 from support.live_world import Live, with_live
 from support.tenant_world import Plain
 
@@ -20,8 +20,10 @@ def session(live: Live, who: str) -> AsyncSession:
     return AsyncSession(f"http://127.0.0.1:{live.port}", live.world.secrets[who])
 
 
-def trader(live: Live, opened: AsyncSession, app: Plain, terms: Terms | None = None) -> Trader:
-    return Trader(opened, EconAdapter("ann", app, terms), clock=live.world.gateway.clock.now)
+def trader(
+    live: Live, opened: AsyncSession, app: Plain, settings: AdapterSettings | None = None
+) -> Trader:
+    return Trader(opened, EconAdapter("ann", app, settings), clock=live.world.gateway.clock.now)
 
 
 def test_it_gets_what_is_wanted_sets_limits_and_is_then_still(tmp_path: Path) -> None:

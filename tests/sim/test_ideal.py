@@ -19,7 +19,7 @@ from laissez.sim.simulation import Simulation
 from laissez.sim.tenant import Tenant
 from laissez.sim.workloads.population import draw
 from laissez.sim.worlds.world import World
-from laissez.tenants import EconAdapter, Terms
+from laissez.tenants import AdapterSettings, EconAdapter
 from laissez.units import SECOND_US
 from support.sim_world import PLANNERS, PRICES, batch, fingerprint, lease_of, tiny, training
 
@@ -34,7 +34,7 @@ def comes(
     cloud: Ideal, name: str, world: World, at_s: float = 0.0, due_s: float = 7200.0
 ) -> Tenant:
     """A tenant that arrives then."""
-    adapter = EconAdapter(name, world.app, Terms(moves_max=0))
+    adapter = EconAdapter(name, world.app, AdapterSettings(moves_max=0))
     tenant = Tenant(
         cloud.kernel,
         cloud,

@@ -25,7 +25,15 @@ from laissez.sim.simulation import Simulation
 from laissez.sim.workloads.spec import Planners
 from laissez.sim.worlds.jobs import BatchWorld, TrainingWorld
 from laissez.sim.worlds.world import World
-from laissez.tenants import Application, Deadline, EconAdapter, Held, Resting, TenantView, Terms
+from laissez.tenants import (
+    AdapterSettings,
+    Application,
+    Deadline,
+    EconAdapter,
+    Held,
+    Resting,
+    TenantView,
+)
 from laissez.tenants.parabricks import Batch, Parabricks
 from laissez.tenants.sailor import Job, Sailor, Shadow, Site
 from laissez.units import MICRO_PER_DOLLAR, SECOND_US
@@ -49,7 +57,7 @@ class Guest:
     def __init__(self, name: str, cloud: Cloud, kind: str = "batch") -> None:
         self.name, self.kind, self.cloud = name, kind, cloud
         self.app: Application = Plain(scopes=("h100", "a100"))
-        self.adapter = EconAdapter(name, self.app, Terms(moves_max=0))
+        self.adapter = EconAdapter(name, self.app, AdapterSettings(moves_max=0))
         self.news: list[tuple[int, str, str]] = []
         cloud.join(self)
 

@@ -21,7 +21,7 @@ from laissez.market import (
     SetLimit,
     at_price,
 )
-from laissez.tenants import EconAdapter, HookError, Leaves, Terms, Wish
+from laissez.tenants import AdapterSettings, EconAdapter, HookError, Leaves, Wish
 from laissez.units import dollars
 from support.tenant_world import HOUR, MINUTE, Plain, World
 
@@ -181,7 +181,7 @@ def test_it_moves_to_a_cheaper_place_only_if_the_gain_exceeds_the_cost_of_moving
 
 def test_it_can_be_told_not_to_move() -> None:
     world = World(*SIX)
-    adapter = EconAdapter("ann", Plain(value=5.0, scopes=("h", "a")), Terms(moves_max=0))
+    adapter = EconAdapter("ann", Plain(value=5.0, scopes=("h", "a")), AdapterSettings(moves_max=0))
     world.join(adapter)
     world.settle(0)
     (before,) = world.held("ann")
@@ -207,7 +207,7 @@ def test_of_two_moves_that_gain_the_same_one_is_made() -> None:
 def test_no_bid_or_limit_exceeds_the_most_it_may_pay() -> None:
     world = World(*SIX)
     app = Plain(want=4, value=50.0, since_s=500.0, until_s=1.0)
-    world.join(EconAdapter("ann", app, Terms(price_max=3_000_000)))
+    world.join(EconAdapter("ann", app, AdapterSettings(price_max=3_000_000)))
     sent = world.step(0) + world.step(1)
     assert {3_000_000} == {
         alternative.limit
@@ -222,7 +222,7 @@ def test_a_bid_that_a_band_cut_down_is_tried_again_but_not_at_every_step() -> No
     world.apply(SetFloor("h", 1_000_000))
     world.apply(PlaceOrder("bob", (at_price("h", 9_000_000),)))
     world.apply(SetControls("h", rise=Band(100_000, 10 * MINUTE)))
-    world.join(EconAdapter("ann", Plain(value=5.0), Terms(retry_s=60.0)))
+    world.join(EconAdapter("ann", Plain(value=5.0), AdapterSettings(retry_s=60.0)))
     world.step(0)
     assert 1_100_000 == world.market.orders("ann")[0].alternatives[0].bid
     assert [] == world.step(1)
@@ -233,7 +233,11 @@ def test_a_bid_that_a_band_cut_down_is_tried_again_but_not_at_every_step() -> No
 def test_it_never_spends_more_than_its_budget() -> None:
     world = World(*SIX)
     world.apply(SetFloor("h", 6_000_000))
-    world.join(EconAdapter("ann", Plain(want=3, value=20.0), Terms(budget=5_000_000, guard_s=60.0)))
+    world.join(
+        EconAdapter(
+            "ann", Plain(want=3, value=20.0), AdapterSettings(budget=5_000_000, guard_s=60.0)
+        )
+    )
     for minute in range(60):
         if minute == 10:
             world.apply(PlaceOrder("bob", (at_price("h", 11_000_000),)))
@@ -248,7 +252,9 @@ def test_it_never_spends_more_than_its_budget() -> None:
 def test_a_budget_too_small_for_all_still_buys_one() -> None:
     world = World(*SIX)
     world.apply(SetFloor("h", 2_000_000))
-    world.join(EconAdapter("ann", Plain(want=3, value=6.88), Terms(budget=50_000, guard_s=60.0)))
+    world.join(
+        EconAdapter("ann", Plain(want=3, value=6.88), AdapterSettings(budget=50_000, guard_s=60.0))
+    )
     world.settle(0)
     assert 1 == len(world.held("ann"))
 
@@ -256,7 +262,9 @@ def test_a_budget_too_small_for_all_still_buys_one() -> None:
 def test_limits_come_down_before_a_node_that_is_needed_is_forgone() -> None:
     world = World(*SIX)
     world.apply(SetFloor("h", 1_100_000))
-    world.join(EconAdapter("ann", Plain(want=4, value=10.0), Terms(budget=200_000, guard_s=60.0)))
+    world.join(
+        EconAdapter("ann", Plain(want=4, value=10.0), AdapterSettings(budget=200_000, guard_s=60.0))
+    )
     world.settle(0)
     assert 4 == len(world.held("ann"))
 
@@ -264,7 +272,11 @@ def test_limits_come_down_before_a_node_that_is_needed_is_forgone() -> None:
 def test_what_is_given_up_for_the_budget_is_marked_so() -> None:
     world = World(*SIX)
     world.apply(SetFloor("h", 6_000_000))
-    world.join(EconAdapter("ann", Plain(want=2, value=20.0), Terms(budget=1_000_000, guard_s=60.0)))
+    world.join(
+        EconAdapter(
+            "ann", Plain(want=2, value=20.0), AdapterSettings(budget=1_000_000, guard_s=60.0)
+        )
+    )
     sent = [command for minute in range(10) for command in world.step(minute * MINUTE)]
     assert [True, True] == [command.budget_spent for command in of(sent, Relinquish)]
 
@@ -283,7 +295,7 @@ def test_a_hook_that_gives_no_number_stops_the_decision_and_changes_nothing() ->
 def test_a_limit_that_follows_unsaved_work_is_set_in_steps_not_at_every_look() -> None:
     world = World("h/a")
     app = Plain()
-    world.join(EconAdapter("ann", app, Terms(tolerance=0.1)))
+    world.join(EconAdapter("ann", app, AdapterSettings(tolerance=0.1)))
     world.settle(0)
     sent = []
     for second in range(1, 600):
@@ -320,7 +332,7 @@ def test_at_constant_inputs_everybody_comes_to_rest_with_at_most_one_order_per_w
     world = World(*SIX)
     world.apply(SetFloor("h", floor_h))
     world.apply(SetFloor("a", floor_a))
-    terms = Terms(budget=budget, price_max=100_000_000)
+    terms = AdapterSettings(budget=budget, price_max=100_000_000)
     world.join(*(EconAdapter(f"t{number}", app, terms) for number, app in enumerate(several)))
     world.settle(HOUR)
     for adapter, app in zip(world.adapters, several, strict=True):

@@ -10,7 +10,7 @@ import pytest
 from laissez.live.sample.batch import BatchWorld
 from laissez.live.sample.training import TrainingWorld
 from laissez.market import SetFloor
-from laissez.tenants import Application, Deadline, EconAdapter, Terms
+from laissez.tenants import AdapterSettings, Application, Deadline, EconAdapter
 from laissez.tenants.dynamo import Dynamo, Observation, Serving, Sla, built_in
 from laissez.tenants.parabricks import Batch, Parabricks
 from laissez.tenants.paths import is_below, tree_of
@@ -99,7 +99,7 @@ def world(*names: str) -> World:
             EconAdapter(
                 name,
                 APPLICATIONS[name](0),
-                Terms(moves_max=0 if name in ("on_demand", "spot") else 1),
+                AdapterSettings(moves_max=0 if name in ("on_demand", "spot") else 1),
             )
             for name in names
         )
@@ -190,7 +190,9 @@ def test_nobody_flaps_while_nothing_changes_but_progress() -> None:
     }
     for name in ("dynamo", "slo", "on_demand", "deadline"):
         crowd.join(
-            EconAdapter(name, APPLICATIONS[name](0), Terms(moves_max=int(name != "on_demand")))
+            EconAdapter(
+                name, APPLICATIONS[name](0), AdapterSettings(moves_max=int(name != "on_demand"))
+            )
         )
     for name, each in worlds.items():
         crowd.join(EconAdapter(name, each.app))

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from laissez.market import Relinquish, SetFloor
 from laissez.tenants import (
+    AdapterSettings,
     Application,
     Deadline,
     EconAdapter,
     Leaves,
-    Terms,
     grow_price,
     keep_price,
 )
@@ -165,7 +165,7 @@ def world(gpus: int, floors: tuple[int, ...], app: Application, moves_max: int) 
     made = World(*LEAVES[gpus])
     for tree, floor in zip(TREES, floors, strict=True):
         made.apply(SetFloor(tree, floor))
-    made.join(EconAdapter("ann", app, Terms(moves_max=moves_max)))
+    made.join(EconAdapter("ann", app, AdapterSettings(moves_max=moves_max)))
     return made
 
 

@@ -9,16 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from laissez.config import ConfigError
 from laissez.tenants import (
+    AdapterSettings,
     Deadline,
     HookError,
-    Terms,
-    TermsError,
     grow_price,
     keep_price,
     move_price,
 )
-from laissez.tenants.deadline import DeadlineError
 from support.tenant_world import HOUR, Plain
 
 pytestmark = pytest.mark.once
@@ -215,7 +214,7 @@ def test_no_price_is_negative_or_infinite_and_keeping_is_never_worth_less_than_g
         redundant=redundant,
         restarts=restarts,
     )
-    terms = Terms(price_max=10_000_000)
+    terms = AdapterSettings(price_max=10_000_000)
     grow, keep = (
         terms.price(grow_price(app, "h", (), 0)),
         terms.price(keep_price(app, "h/a", ("h/a",), 0)),
@@ -284,7 +283,7 @@ URGENCIES: list[dict[str, Any]] = [
     ],
 )
 def test_a_deadline_that_makes_no_sense_is_refused(wrong: dict[str, Any]) -> None:
-    with pytest.raises(DeadlineError):
+    with pytest.raises(ConfigError):
         Deadline(**{"start": 0, "due": HOUR, "value": 1.0, **wrong})
 
 
@@ -308,5 +307,5 @@ def test_after_the_deadline_work_is_worth_nothing_unless_it_is_to_be_finished() 
     ],
 )
 def test_terms_that_cannot_be_kept_to_are_refused_by_name(wrong: dict[str, float]) -> None:
-    with pytest.raises(TermsError, match=next(iter(wrong))):
-        Terms(**wrong)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match=next(iter(wrong))):
+        AdapterSettings(**wrong)  # type: ignore[arg-type]

@@ -75,9 +75,9 @@ def test_a_full_task_is_read(tmp_path: Path) -> None:
         found.scopes,
     )
     assert (6_500_000, 250_000_000, 1) == (
-        found.terms.price_max,
-        found.terms.budget,
-        found.terms.moves_max,
+        found.settings.price_max,
+        found.settings.budget,
+        found.settings.moves_max,
     )
     assert Hooks("./start.sh", "./checkpoint.sh", "./stop.sh --now", Interval(90)) == found.hooks
     assert Probes(progress="./progress.sh") == found.probes and () == found.warnings
@@ -93,7 +93,7 @@ def test_a_full_task_is_read(tmp_path: Path) -> None:
 
 def test_a_task_trades_through_its_adapter() -> None:
     found = parse_task(FULL)
-    commands = EconAdapter(found.name, found.make(NOON), found.terms).decide(TenantView(NOON))
+    commands = EconAdapter(found.name, found.make(NOON), found.settings).decide(TenantView(NOON))
     assert commands and all(type(command).__name__ == "PlaceOrder" for command in commands)
 
 
@@ -151,7 +151,11 @@ def test_what_is_not_said_has_a_default(tmp_path: Path) -> None:
     path = tmp_path / "my-job.yaml"
     path.write_text(task(DEADLINE))
     found = read_task(path)
-    assert ("my-job", PRICE_MAX, None) == (found.name, found.terms.price_max, found.terms.budget)
+    assert ("my-job", PRICE_MAX, None) == (
+        found.name,
+        found.settings.price_max,
+        found.settings.budget,
+    )
     assert Hooks() == found.hooks and Probes() == found.probes
     app = found.make(0)
     assert isinstance(app, DeadlineJob) and (1, True, None, 300.0) == (
@@ -170,7 +174,7 @@ def test_a_job_may_be_forbidden_to_finish_late(written: str, meant: bool) -> Non
 
 def test_a_fixed_footprint_is_not_moved_about() -> None:
     assert [0, 0, 1, 1] == [
-        parse_task(task(market)).terms.moves_max for market in (ON_DEMAND, SPOT, DEADLINE, SLO)
+        parse_task(task(market)).settings.moves_max for market in (ON_DEMAND, SPOT, DEADLINE, SLO)
     ]
 
 
@@ -188,7 +192,7 @@ def test_replicas_have_bounds_and_spares() -> None:
 def test_money_is_read_to_the_last_micro_dollar() -> None:
     terms = parse_task(
         task("{template: on_demand, max_price: 0.100001, budget: 123456789.000001}")
-    ).terms
+    ).settings
     assert (100_001, 123_456_789_000_001) == (terms.price_max, terms.budget)
 
 
@@ -199,8 +203,8 @@ def test_every_price_survives_being_written(micro: int) -> None:
     found = parse_task(task(f"{{template: on_demand, max_price: {written}}}"))
     assert (
         micro
-        == found.terms.price_max
-        == found.terms.price(grow_price(found.make(0), "h100", (), 0))
+        == found.settings.price_max
+        == found.settings.price(grow_price(found.make(0), "h100", (), 0))
     )
 
 

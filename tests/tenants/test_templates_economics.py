@@ -10,7 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from laissez.market.commands import Relinquish
-from laissez.tenants import EconAdapter, Held, TenantView, Terms, grow_price, keep_price, move_price
+from laissez.tenants import (
+    AdapterSettings,
+    EconAdapter,
+    Held,
+    TenantView,
+    grow_price,
+    keep_price,
+    move_price,
+)
 from laissez.tenants.hooks import HOLD_S
 from laissez.tenants.templates import (
     DeadlineJob,
@@ -102,7 +110,7 @@ def test_through_its_adapter_spot_gives_up_what_came_too_near_to_its_limit() -> 
         0, (Held(1, H1, 0, 1_700_000, 2_000_000), Held(2, H2, 0, 1_900_000, 2_000_000))
     )
     app.see(view)
-    commands = EconAdapter("t", app, Terms(moves_max=0)).decide(view)
+    commands = EconAdapter("t", app, AdapterSettings(moves_max=0)).decide(view)
     assert [2] == [command.lease for command in commands if isinstance(command, Relinquish)]
 
 
@@ -154,7 +162,7 @@ def test_a_job_that_is_ahead_lets_go_of_what_it_does_not_need_when_it_gets_dear(
             0, tuple(Held(n, leaf, 0, 5_000_000, 9_000_000) for n, leaf in enumerate((H1, H2, H3)))
         ),
     )
-    commands = EconAdapter("t", app, Terms(moves_max=0)).decide(adapter_view)
+    commands = EconAdapter("t", app, AdapterSettings(moves_max=0)).decide(adapter_view)
     given_up = [command.lease for command in commands if isinstance(command, Relinquish)]
     assert 1 <= len(given_up) < 3, "what is needed is worth more"
     kept = tuple(leaf for n, leaf in enumerate((H1, H2, H3)) if n not in given_up)

@@ -96,7 +96,7 @@ def check(task: TaskArgument, output: FormatOption = Format.TABLE) -> None:
     """Read a task and say what it comes to, without a server."""
     read = with_warnings(task)
     app = read.make(wall_clock())
-    budget = "none" if read.terms.budget is None else format_price(read.terms.budget)
+    budget = "none" if read.settings.budget is None else format_price(read.settings.budget)
     facts = {
         "name": read.name,
         "template": read.template,
@@ -104,7 +104,7 @@ def check(task: TaskArgument, output: FormatOption = Format.TABLE) -> None:
         "nodes_max": str(app.nodes_max),
         "budget": budget,
     }
-    teller(output)("task", **facts, max_price=format_price(read.terms.price_max))
+    teller(output)("task", **facts, max_price=format_price(read.settings.price_max))
 
 
 def with_runner(

@@ -10,8 +10,8 @@ from laissez.client import LaissezError
 from laissez.live.attending import AWAY
 from laissez.live.trader import Outcome
 from laissez.live.translation import described
-from laissez.tenants import TenantView, Terms
-from laissez.tenants.budget import rate_max
+from laissez.tenants import AdapterSettings, TenantView
+from laissez.tenants.leases import rate_max
 from laissez.units import format_price
 
 Tell: TypeAlias = Callable[..., None]  # tell(what, **facts)
@@ -52,13 +52,13 @@ class Report:
             else:
                 self.tell(str(command.__struct_config__.tag), **asked)
 
-    def budget(self, terms: Terms, view: TenantView) -> None:
+    def budget(self, settings: AdapterSettings, view: TenantView) -> None:
         """That there is nothing to spend any more: from then on the task only waits."""
-        if terms.budget is not None and not view.leases and rate_max(terms, view.spent) == 0:
+        if settings.budget is not None and not view.leases and rate_max(settings, view.spent) == 0:
             self.once(
                 "budget",
                 "budget_spent",
-                budget=format_price(terms.budget),
+                budget=format_price(settings.budget),
                 spent=format_price(view.spent),
             )
 

@@ -135,7 +135,7 @@ class TaskRunner:
                 self._memory.spent_before = await _owed(client)
             await self._probe(app)
             view = await self._trader(app, session, client).look()
-            return EconAdapter(self._tenant, app, self._task.terms).decide(view)
+            return EconAdapter(self._tenant, app, self._task.settings).decide(view)
 
     def _made(self) -> Template:
         self._app = self._task.make(self._memory.started_at, self._memory.application or None)
@@ -209,9 +209,9 @@ class TaskRunner:
         async def spent() -> int:
             return await _owed(client) - self._memory.spent_before
 
-        adapter = EconAdapter(self._tenant, app, self._task.terms)
+        adapter = EconAdapter(self._tenant, app, self._task.settings)
         return Trader(
-            session, adapter, None if self._task.terms.budget is None else spent, self._clock
+            session, adapter, None if self._task.settings.budget is None else spent, self._clock
         )
 
     async def _until_done(self, app: Template, trader: Trader) -> None:
@@ -238,7 +238,7 @@ class TaskRunner:
         self._left = view = await trader.look()
         decided = trader.adapter.decide(view)
         self._report.outcomes(view, await trader.send(decided, view.now))
-        self._report.budget(self._task.terms, view)
+        self._report.budget(self._task.settings, view)
         return app.is_done(view.now) and not (view.leases or view.orders or decided)
 
     async def _until_released(self, trader: Trader) -> None:

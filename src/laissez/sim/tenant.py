@@ -11,7 +11,7 @@ import msgspec
 from laissez.sim.clouds.cloud import Cloud
 from laissez.sim.kernel import Kernel
 from laissez.sim.worlds.world import World
-from laissez.tenants import Application, EconAdapter, Leaves, Terms
+from laissez.tenants import AdapterSettings, Application, EconAdapter, Leaves
 from laissez.tenants.hooks import Wish
 from laissez.tenants.templates import OnDemand, Spot
 from laissez.units import MICRO_PER_DOLLAR, SECOND_US
@@ -131,12 +131,14 @@ def trader(
     """Who trades for the tenant."""
     match trading:
         case Fixed(nodes, price, template):
-            return EconAdapter(name, TEMPLATES[template](scopes, nodes, price), Terms(moves_max=0))
+            return EconAdapter(
+                name, TEMPLATES[template](scopes, nodes, price), AdapterSettings(moves_max=0)
+            )
         case Adaptive(budget):
             return EconAdapter(
                 name,
                 world.app,
-                Terms(
+                AdapterSettings(
                     moves_max=moves_max,
                     budget=None if budget is None else round(budget * MICRO_PER_DOLLAR),
                 ),

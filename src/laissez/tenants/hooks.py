@@ -2,10 +2,10 @@
 all that an application has to write.
 
 Most autoscalers know the answers already. *Utility* is whatever the application counts: requests
-served in time, progress per hour. The hooks that describe it are profiling; the one that puts
-dollars on it is pricing. Times are microseconds where they are instants (`now`) and seconds where
-they are durations (`..._s`). `held` are the leaves the tenant has, or would have: the adapter also
-asks about what could be, and then an entry may be a scope, which stands for some leaf below it.
+served in time, progress per hour. The hooks that describe utility are profiling; the one that puts
+dollars on it is pricing. Instants (`now`) are microseconds, durations (`..._s`) are seconds. `held`
+are the leaves that the tenant has or would have: the adapter also asks about sets of nodes that it
+does not hold, and an entry may be a scope, which stands for some leaf below it.
 """
 
 from __future__ import annotations
@@ -16,23 +16,22 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import ClassVar, Final, TypeAlias
 
-from laissez.tenants.holding import Holding
+from laissez.tenants.hold_times import HoldTimes
 from laissez.tenants.view import TenantView
 
 Leaves: TypeAlias = tuple[str, ...]
-Wish: TypeAlias = tuple[str, ...]  # scopes of which any one would do
+Wish: TypeAlias = tuple[str, ...]  # the scopes in any of which one more node is wanted
 
-HOLD_S: Final = 3600.0  # how long a node is kept, before an application knows better
+HOLD_S: Final = 3600.0  # how long a node is expected to be kept before anything is known
 
 
 class HookError(ValueError):
-    """A hook gave a number that no price can be made from; the message says which one."""
+    """A hook gave a number that no price can be made from. The message names the hook."""
 
 
 class Application(ABC):
-    """An application as its adapter sees it. It must answer the same for the same `held` and `now`
-    until it is told something new: what it has answered once in a decision it may not be asked
-    again.
+    """An application as its adapter sees it. It must give the same answer for the same `held` and
+    `now` until it is told something new, because the adapter caches answers within a decision.
 
     `is_storable` says that utility beyond the objective counts later: progress does, requests
     served in time do not.
@@ -42,59 +41,57 @@ class Application(ABC):
 
     @abstractmethod
     def wishes(self, held: Leaves, now: int) -> Sequence[Wish]:
-        """What the autoscaler would add to `held` now: one wish per node, the most useful first."""
+        """The nodes that the autoscaler would add to `held` now, the most useful first."""
 
     @abstractmethod
     def utility_gap(self, held: Leaves, now: int) -> float:
-        """How much utility `held` lacks to meet the objective; negative if there is more than
-        enough."""
+        """The utility that `held` lacks to meet the objective; negative if it exceeds it."""
 
     @abstractmethod
     def marginal_utility(self, node: str, held: Leaves, now: int) -> float:
-        """What `node` adds to `held`; if it is one of them, what its loss takes away."""
+        """The utility that `node` adds to `held`, or takes away with it if it is one of them."""
 
     @abstractmethod
     def value_per_utility(self, now: int) -> float:
-        """Dollars per hour for one unit of utility."""
+        """Dollars per hour that one unit of utility is worth."""
 
     @cached_property
-    def holding(self) -> Holding:
+    def hold_times(self) -> HoldTimes:
         """How long nodes were kept so far."""
-        return Holding(HOLD_S)
+        return HoldTimes(HOLD_S)
 
     def see(self, view: TenantView) -> None:
-        """What is held now and what it costs: told before every decision. The same view told twice
-        changes nothing."""
-        self.holding.see(view)
+        """Told the leases and their costs before every decision. Seeing the same view twice must
+        change nothing."""
+        self.hold_times.see(view)
 
     def at_stake(self, node: str, held: Leaves, now: int) -> float | None:
-        """The utility that stands still when `node` comes or goes, beside its own: all of it, where
-        the application restarts."""
+        """The utility that is lost while `node` comes or goes, beside its own: all of it if the
+        application restarts."""
         return None
 
     def is_redundant(self, node: str, held: Leaves, now: int) -> bool:
-        """Whether `node` can come or go without anything having to be moved, restarted or done
-        again."""
+        """Whether `node` can come or go without moving, restarting or repeating anything."""
         return False
 
     def cold_start_s(self, node: str) -> float:
-        """From getting `node` until it is of use."""
+        """How long `node` takes to become useful."""
         return 0.0
 
     def since_checkpoint_s(self, now: int) -> float:
-        """How much work would be lost now."""
+        """How much work would be lost if a node went now."""
         return 0.0
 
     def until_checkpoint_s(self, now: int) -> float:
-        """When nothing would be lost the next time."""
+        """How long until no work would be lost."""
         return math.inf
 
     def expected_hold_s(self, now: int) -> float:
-        """How long a node is likely to be kept: what it costs to move is spread over it."""
-        return self.holding.expected_s()
+        """How long a node is likely to be kept. The cost of a change is spread over this time."""
+        return self.hold_times.expected_s()
 
 
 class ProgressApplication(Application):
-    """An application whose utility is progress: what is done today need not be done tomorrow."""
+    """An application whose utility is progress: work done today need not be done tomorrow."""
 
     is_storable = True

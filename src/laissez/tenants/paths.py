@@ -1,8 +1,7 @@
-"""What a path says by itself: which type of hardware it names, and how near two places are.
+"""What a path says by itself: the type of hardware, and how near two places are.
 
 A path is a node's name, `h100/zone-a/rack1/host2/gpu3`. An application knows places only by their
-paths, so it can reason about what it holds and what it could ask for without ever seeing the rest
-of the cluster.
+paths, so it can reason about the nodes it holds without ever seeing the rest of the cluster.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ def is_below(path: str, scope: str) -> bool:
 
 
 def ancestors(path: str) -> tuple[str, ...]:
-    """From the root down to the path itself."""
+    """All paths from the root down to the path itself."""
     words = path.split("/")
     return tuple("/".join(words[: depth + 1]) for depth in range(len(words)))
 
 
 def without(held: tuple[str, ...], node: str) -> tuple[str, ...]:
-    """What is left when one `node` is gone."""
+    """The nodes that are left when one `node` is gone."""
     at = held.index(node)
     return held[:at] + held[at + 1 :]

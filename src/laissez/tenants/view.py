@@ -1,8 +1,8 @@
-"""What a tenant's policy is shown: its own leases and orders, the prices around them, what it has
+"""A tenant's view of one instant: its own leases and orders, the prices around them, what it has
 spent, and the time.
 
-Nothing here is about anybody else (M12), and nothing reads a clock: the same view gives the same
-decision, live, simulated or in a test.
+A view holds nothing about other tenants (M12), and nothing reads a clock: the same view gives the
+same decision, live, simulated or in a test.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ NO_QUOTES: Final[Mapping[str, int | None]] = MappingProxyType({})
 
 
 class Held(msgspec.Struct, frozen=True, gc=False):
-    """A lease: `charged` is what it costs now, `limit` the most it may cost before it is given up
-    (`None`: whatever it costs). `lease` is its number among the tenant's own."""
+    """A lease: it costs `charged` now and is lost beyond `limit` (`None`: never). `lease` is its
+    number among the tenant's own."""
 
     lease: int
     leaf: str
@@ -30,13 +30,12 @@ class Held(msgspec.Struct, frozen=True, gc=False):
 
 
 def leaves(leases: Iterable[Held]) -> tuple[str, ...]:
-    """What is held, in the order in which applications are asked about it."""
+    """The leaves held, in the order in which applications are asked about them."""
     return tuple(sorted([lease.leaf for lease in leases]))
 
 
 class Resting(msgspec.Struct, frozen=True, gc=False):
-    """An open order with the alternatives in force; `since` is when it was placed or last
-    amended."""
+    """An open order and its alternatives, placed or last amended at `since`."""
 
     order: int
     since: int
@@ -44,10 +43,10 @@ class Resting(msgspec.Struct, frozen=True, gc=False):
 
 
 class TenantView(msgspec.Struct, frozen=True):
-    """One instant of a tenant. Prices are micro-dollars per hour, times microseconds, `spent`
-    micro-dollars since the tenant's task began.
+    """Prices are micro-dollars per hour, times microseconds. `spent` are micro-dollars since the
+    tenant's task began.
 
-    `quotes` holds the scopes that were asked for and may be seen; `None` means that no price would
+    `quotes` holds the scopes that were asked for and may be seen. `None` means that no price would
     win there now.
     """
 

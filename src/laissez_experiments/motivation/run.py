@@ -27,7 +27,7 @@ from laissez.sim.cluster import Cluster
 from laissez.sim.kernel import Action, Kernel, random_stream
 from laissez.sim.results import dollars
 from laissez.sim.tenant import Tenant
-from laissez.tenants import Deadline, EconAdapter, Terms
+from laissez.tenants import AdapterSettings, Deadline, EconAdapter
 from laissez.tenants.paths import tree_of
 from laissez.tenants.pricing import keep_price
 from laissez.units import HOUR_S, HOUR_US, MICRO_PER_DOLLAR, SECOND_US
@@ -47,7 +47,7 @@ DUE_H: Final = 0.38  # of B
 CHECKPOINT_H: Final = 0.15  # of A
 RESTART_H: Final = 0.005
 HORIZON_H: Final = 2.0
-TERMS: Final = Terms(tolerance=0.01)
+TERMS: Final = AdapterSettings(tolerance=0.01)
 PACE_US: Final = 10 * SECOND_US
 CONTESTED: Final = "hw1"
 

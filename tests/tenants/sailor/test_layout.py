@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from laissez.tenants.memo import Memo
+from laissez.tenants.cache import Cache
 from laissez.tenants.paths import tree_of
 from laissez.tenants.sailor.layout import Layout, resized
 from laissez.tenants.sailor.planner import host_sizes
@@ -48,7 +48,7 @@ def test_several_hosts_may_come_at_once() -> None:
 
 def test_a_memo_computes_once_and_forgets_the_oldest() -> None:
     asked: list[int] = []
-    memo: Memo[int, int] = Memo(2, lambda number: asked.append(number) or number * number)  # type: ignore[func-returns-value]
+    memo: Cache[int, int] = Cache(2, lambda number: asked.append(number) or number * number)  # type: ignore[func-returns-value]
     assert [1, 4, 1, 9, 1] == [memo[number] for number in (1, 2, 1, 3, 1)]
     assert [1, 2, 3, 1] == asked
     assert 2 == len(memo)

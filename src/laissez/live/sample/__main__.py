@@ -19,7 +19,7 @@ from laissez.live.sample.inference import InferenceWorld
 from laissez.live.sample.maps import make_operator
 from laissez.live.sample.training import TrainingWorld
 from laissez.live.trader import Trader, wall_clock
-from laissez.tenants import Application, EconAdapter, Leaves, Terms
+from laissez.tenants import AdapterSettings, Application, EconAdapter, Leaves
 
 SPEED: Final = 60  # a minute of theirs in a second of ours
 PACE_S: Final = 1.0
@@ -55,7 +55,7 @@ async def trade(url: str, key: str, tenant: str, make: Callable[[int], World]) -
     world = make(clock())
     async with AsyncSession(url, key) as session:
         # at this pace a finer one would be all there is to see
-        adapter = EconAdapter(tenant, world.app, Terms(tolerance=0.2))
+        adapter = EconAdapter(tenant, world.app, AdapterSettings(tolerance=0.2))
         trader = Trader(session, adapter, clock=clock)
         while True:
             view = await trader.look()

@@ -75,7 +75,7 @@ class Fcfs(Cloud):
             for one in self._queue.values()
             if one.tenant == adapter.tenant
         )
-        spent = 0 if adapter.terms.budget is None else self._spent(adapter.tenant)
+        spent = 0 if adapter.settings.budget is None else self._spent(adapter.tenant)
         bare = TenantView(self.kernel.now, leases, orders, spent=spent)
         scopes = adapter.watches(bare)
         self.requests += 2 + len(scopes)

@@ -102,7 +102,7 @@ class MarketCloud(Cloud):
             ]
         )
         spent = 0
-        if adapter.terms.budget is not None:
+        if adapter.settings.budget is not None:
             self._apply(AdvanceTime())
             spent = micro_dollars(market.bill(tenant, self._origin).total)
         bare = TenantView(now, leases, orders, spent=spent)

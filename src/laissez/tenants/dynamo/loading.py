@@ -16,7 +16,7 @@ from msgspec import Meta
 from laissez.config import ConfigError
 from laissez.tenants.dynamo.errors import ProfileError
 from laissez.tenants.dynamo.profile import EngineProfile
-from laissez.tenants.files import load_json
+from laissez.tenants.inputs import load_json
 
 Count: TypeAlias = Annotated[int, Meta(ge=1)]
 Text: TypeAlias = Annotated[str, Meta(min_length=1)]

@@ -14,7 +14,7 @@ from laissez.tenants.dynamo.credits import LATE_MIN
 from laissez.tenants.dynamo.errors import above_zero, from_zero
 from laissez.tenants.dynamo.planner import Observation
 from laissez.tenants.dynamo.serving import Serving
-from laissez.tenants.holding import Holding
+from laissez.tenants.hold_times import HoldTimes
 from laissez.tenants.hooks import HOLD_S, Application, Leaves
 
 COLD_START_S: Final = 60.0  # ServerlessLLM (Fu et al., OSDI 2024) loads 30B in 34 s and 70B in 84 s
@@ -28,7 +28,7 @@ class DynamoProfile(Application):
     ) -> None:
         self.serving = serving
         self._cold_start_s = from_zero("cold_start_s", cold_start_s)
-        self.holding = Holding(above_zero("hold_s", hold_s))
+        self.hold_times = HoldTimes(above_zero("hold_s", hold_s))
 
     def observe(self, seen: Observation, held: Leaves) -> None:
         """An interval is over, during which `held` served."""

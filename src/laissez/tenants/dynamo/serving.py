@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+from laissez.tenants.cache import Cache
 from laissez.tenants.dynamo import fleet
 from laissez.tenants.dynamo.credits import LATE_MIN, Credits, service_credits
 from laissez.tenants.dynamo.errors import SettingError, above_zero, from_zero
@@ -21,7 +22,6 @@ from laissez.tenants.dynamo.pools import Change, Pools, Standing, Step, step_of
 from laissez.tenants.dynamo.predictors import Kalman, Predictor
 from laissez.tenants.dynamo.profile import EngineProfile
 from laissez.tenants.hooks import Leaves
-from laissez.tenants.memo import Memo
 from laissez.tenants.paths import tree_of, without
 
 Counts: TypeAlias = tuple[int, ...]  # nodes of each type
@@ -98,11 +98,13 @@ class Serving:
         # a trend that falls is followed only as far as it was seen to: giving up too much costs a
         # cold start
         self._last = 0.0
-        self._counts: Memo[Leaves, Counts] = Memo(REMEMBERED_MAX, self._useful)
-        self._beside: Memo[tuple[str, Leaves], Beside] = Memo(
+        self._counts: Cache[Leaves, Counts] = Cache(REMEMBERED_MAX, self._useful)
+        self._beside: Cache[tuple[str, Leaves], Beside] = Cache(
             REMEMBERED_MAX, self._without_and_with
         )
-        self._whole: Memo[Leaves, list[list[tuple[str, ...]]]] = Memo(REMEMBERED_MAX, self._engines)
+        self._whole: Cache[Leaves, list[list[tuple[str, ...]]]] = Cache(
+            REMEMBERED_MAX, self._engines
+        )
         self._adopt()
 
     def observe(self, seen: Observation, held: Leaves = ()) -> None:
@@ -147,12 +149,12 @@ class Serving:
             if max(self._sizes) > 1
             else self._engine_pools
         )
-        self._standings: Memo[Counts, Standing] = Memo(REMEMBERED_MAX, pools.stand)
-        self._changes: Memo[Beside, Change] = Memo(REMEMBERED_MAX, self._change)
-        self._able: Memo[tuple[str, ...], tuple[Able, Able]] = Memo(
+        self._standings: Cache[Counts, Standing] = Cache(REMEMBERED_MAX, pools.stand)
+        self._changes: Cache[Beside, Change] = Cache(REMEMBERED_MAX, self._change)
+        self._able: Cache[tuple[str, ...], tuple[Able, Able]] = Cache(
             REMEMBERED_MAX, self._able_among
         )
-        self._shortages: Memo[tuple[Counts, tuple[str, ...]], tuple[Shortage, ...]] = Memo(
+        self._shortages: Cache[tuple[Counts, tuple[str, ...]], tuple[Shortage, ...]] = Cache(
             REMEMBERED_MAX, self._short
         )
 

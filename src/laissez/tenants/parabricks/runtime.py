@@ -23,7 +23,7 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta
 
-from laissez.tenants.files import load_csv
+from laissez.tenants.inputs import load_csv
 from laissez.tenants.parabricks.errors import ParabricksError
 
 # GPUs: seconds, published

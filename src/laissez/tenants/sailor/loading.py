@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Meta
 
 from laissez.config import ConfigError, shown
-from laissez.tenants.files import load_csv, load_json
+from laissez.tenants.inputs import load_csv, load_json
 from laissez.tenants.sailor.errors import ProfileError
 from laissez.tenants.sailor.model import (
     Curve,

@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, TypeAlias
 
-from laissez.tenants.memo import Memo
+from laissez.tenants.cache import Cache
 from laissez.tenants.sailor.courses import STAGES, pairs, singles
 from laissez.tenants.sailor.errors import SailorError
 from laissez.tenants.sailor.iteration import Plan, iteration_time
@@ -58,7 +58,7 @@ class Planner:
         tables = Tables(profile)
         self._choices = (singles(tables), pairs(tables))
         self._reach = max(STAGES) * max(profile.sizes)
-        self._remembered: Memo[HostSizes, tuple[Shape, float] | None] = Memo(
+        self._remembered: Cache[HostSizes, tuple[Shape, float] | None] = Cache(
             remembered_max, self._search
         )
 

@@ -68,6 +68,6 @@ class SailorProfile(ProgressApplication):
 
     def expected_hold_s(self, now: int) -> float:
         return min(
-            self.holding.expected_s(self.restart_s),
+            self.hold_times.expected_s(self.restart_s),
             max(self.job.deadline.left_s(now), 2 * self.restart_s),
         )

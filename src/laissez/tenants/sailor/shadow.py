@@ -20,8 +20,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from laissez.market.commands import ALTERNATIVES_MAX
+from laissez.tenants.cache import Cache
 from laissez.tenants.hooks import Leaves, Wish
-from laissez.tenants.memo import Memo
 from laissez.tenants.paths import ancestors, is_below, tree_of, without
 from laissez.tenants.sailor.errors import SailorError
 from laissez.tenants.sailor.iteration import Plan
@@ -58,7 +58,7 @@ class Shadow:
         self.scopes = tuple(scopes)
         self.site = site or Site()
         self.topology_aware = topology_aware
-        self._layouts: Memo[Leaves, Layout] = Memo(REMEMBERED_MAX, self._lay_out)
+        self._layouts: Cache[Leaves, Layout] = Cache(REMEMBERED_MAX, self._lay_out)
         self._speed_per_node: float | None = None
 
     def speed(self, held: Leaves) -> float:

@@ -195,7 +195,7 @@ class DeadlineJob(Template, ProgressApplication):
         """No node is kept beyond the deadline; but work that is late already is still worth a
         restart."""
         return min(
-            self.holding.expected_s(self.cold_s), max(self.deadline.left_s(now), 2 * self.cold_s)
+            self.hold_times.expected_s(self.cold_s), max(self.deadline.left_s(now), 2 * self.cold_s)
         )
 
     def _worked(self, leaf: str, since: int, until: int) -> float:

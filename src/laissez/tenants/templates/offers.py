@@ -16,6 +16,7 @@ from laissez.config import ConfigError, Instant
 from laissez.market.commands import ORDERS_PER_TENANT_MAX, PRICE_MAX
 from laissez.tenants.hooks import Wish
 from laissez.tenants.paths import tree_of
+from laissez.tenants.settings import AdapterSettings
 from laissez.tenants.templates import slo
 from laissez.tenants.templates.deadline import COLD_START_S, MARGIN, DeadlineJob, worth
 from laissez.tenants.templates.on_demand import OnDemand
@@ -31,7 +32,6 @@ from laissez.tenants.templates.values import (
     Replicas,
     Seconds,
 )
-from laissez.tenants.terms import Terms
 from laissez.units import MICRO_PER_DOLLAR, SECOND_US, TimeError, format_price, format_time
 
 
@@ -44,9 +44,9 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
     max_price: Price | None = None
 
     @property
-    def terms(self) -> Terms:
+    def settings(self) -> AdapterSettings:
         price_max = PRICE_MAX if self.max_price is None else int(self.max_price)
-        return Terms(price_max=price_max, budget=self.budget, moves_max=self.moves_max)
+        return AdapterSettings(price_max=price_max, budget=self.budget, moves_max=self.moves_max)
 
     def impossible(self, scopes: Wish, nodes: int) -> Iterator[str]:
         """Invalid combinations of valid fields: "field: expected ..., found ..."."""
@@ -92,7 +92,7 @@ class SpotOffer(Offer, frozen=True, kw_only=True):
                 "on_demand_price: expected the price that share_of_on_demand is a share of, in"
                 " dollars per hour, found nothing"
             )
-        most = self.terms.price_max
+        most = self.settings.price_max
         if self.limit is not None and self.limit > most:
             yield (
                 f"limit: expected at most market.max_price, {format_price(most)}, found"

@@ -40,13 +40,13 @@ from msgspec import Meta
 
 from laissez.config import ConfigError, Place, Reader, unknown
 from laissez.tenants.hooks import Wish
+from laissez.tenants.settings import AdapterSettings
 from laissez.tenants.templates.document import parse
 from laissez.tenants.templates.errors import TaskError
 from laissez.tenants.templates.offers import TEMPLATES, Offer
 from laissez.tenants.templates.places import Resources
 from laissez.tenants.templates.template import Template, begun
 from laissez.tenants.templates.values import NAME_PATTERN, Command, Interval, Name, Nodes
-from laissez.tenants.terms import Terms
 
 _START: Final = "do it in `hooks.on_lease_start`"
 PROBE_OF: Final = {"progress": "deadline", "needed": "slo"}
@@ -114,8 +114,8 @@ class Task(msgspec.Struct, frozen=True):
     told: Callable[[Place, str], str]
 
     @property
-    def terms(self) -> Terms:
-        return self.offer.terms
+    def settings(self) -> AdapterSettings:
+        return self.offer.settings
 
     def make(self, now: int, state: Mapping[str, object] | None = None) -> Template:
         """The application, begun now, or gone on with from a `state` it gave before."""

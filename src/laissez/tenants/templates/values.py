@@ -9,7 +9,7 @@ from msgspec import Meta
 from laissez import config
 from laissez.config import ConfigError, Scalar
 from laissez.market.commands import DURATION_MAX_US, ORDERS_PER_TENANT_MAX
-from laissez.tenants.terms import PRICE_MIN
+from laissez.tenants.settings import PRICE_MIN
 from laissez.units import SECOND_US, format_price, parse_amount, parse_duration
 
 BUDGET_MAX: Final = 10**15  # micro-dollars: a billion dollars

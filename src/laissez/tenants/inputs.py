@@ -1,5 +1,5 @@
-"""JSON and CSV files that other programs wrote: profiles and published run times. Keys and columns
-that are not known are passed over."""
+"""Checks of numbers that applications are given, and readers of JSON and CSV files that other
+programs wrote: profiles and published run times."""
 
 from __future__ import annotations
 
@@ -8,15 +8,44 @@ import gzip
 import json
 import zlib
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, ClassVar, TypeAlias, TypeVar
 
-from laissez.config import Reader, fields_of, shown
+import msgspec
+from msgspec import Meta
+
+from laissez.config import ConfigError, Reader, fields_of, mistakes_in, shown
 
 T = TypeVar("T")
 
+# The upper bounds keep out infinity.
+Positive: TypeAlias = Annotated[float, Meta(gt=0, le=1e18)]
+NotNegative: TypeAlias = Annotated[float, Meta(ge=0, le=1e18)]
+Finite: TypeAlias = Annotated[float, Meta(ge=-1e18, le=1e18)]
+Share: TypeAlias = Annotated[float, Meta(ge=0, le=1)]
+Count: TypeAlias = Annotated[int, Meta(ge=1)]
+
+
+class Checked(msgspec.Struct, frozen=True):
+    """A struct that raises `error` if a field is outside the bounds of its type."""
+
+    error: ClassVar[type[ValueError]] = ConfigError
+
+    def __post_init__(self) -> None:
+        if mistakes := mistakes_in(self):
+            raise self.error("\n".join(mistakes))
+
+
+def checked(name: str, found: T, kind: Any, error: type[ValueError]) -> T:
+    """`found`, if it is a `kind`, such as `Positive`."""
+    reader = Reader("")
+    value: T = reader.value((name,), kind, found)
+    reader.check(error)
+    return value
+
 
 def load_json(file: Path, kind: Any, error: type[Exception], *keys: str) -> Any:
-    """What is under `keys` in a JSON file, gzipped or not, as a `kind`."""
+    """The value below `keys` in a JSON file, gzipped or not, as a `kind`. Unknown keys are
+    ignored."""
     reader = Reader(str(file), closed=False)
     found = _json(file, error)
     for at, key in enumerate(keys):
@@ -40,7 +69,8 @@ def _json(file: Path, error: type[Exception]) -> Any:
 
 
 def load_csv(file: Path, kind: type[T], error: type[Exception]) -> list[T]:
-    """The rows of a CSV file, each as a `kind`. An empty cell counts as not there."""
+    """The rows of a CSV file, each as a `kind`. An empty cell counts as missing; unknown columns
+    are ignored."""
     found = []
     table: type = kind
     try:

@@ -1,5 +1,5 @@
-"""A dictionary that computes what it is asked for and forgets its oldest entry when it is full:
-everything once, in bounded memory."""
+"""A bounded cache of a pure function. Unlike `functools.lru_cache` it can be pickled, and a hit
+costs only a dictionary's own look-up."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
 
-class Memo(dict[Key, Value]):
-    """At most `entries_max` answers of `compute`. `memo[key]` is the answer for `key`: a
-    dictionary's own look-up, where it is there already."""
+class Cache(dict[Key, Value]):
+    """`cache[key]` is `compute(key)`. When it is full, the oldest entry makes room."""
 
     def __init__(self, entries_max: int, compute: Callable[[Key], Value]) -> None:
         super().__init__()
@@ -20,8 +19,8 @@ class Memo(dict[Key, Value]):
         self._compute = compute
 
     def __missing__(self, key: Key) -> Value:
-        answer = self._compute(key)
+        value = self._compute(key)
         if len(self) >= self.entries_max:
             del self[next(iter(self))]
-        self[key] = answer
-        return answer
+        self[key] = value
+        return value

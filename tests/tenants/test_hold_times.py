@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from laissez.market import SetFloor
 from laissez.tenants import EconAdapter, Held, TenantView, grow_price, keep_price
-from laissez.tenants.holding import Holding
+from laissez.tenants.hold_times import HoldTimes
 from support.tenant_world import HOUR, MINUTE, Plain, World
 
 pytestmark = pytest.mark.once
@@ -21,11 +21,11 @@ def view(now: int, **since: int) -> TenantView:
 
 
 def test_it_begins_with_one_lease_of_an_hour_in_mind() -> None:
-    assert 3600.0 == Holding(3600.0).expected_s()
+    assert 3600.0 == HoldTimes(3600.0).expected_s()
 
 
 def test_what_still_lasts_counts_as_well_as_what_ended() -> None:
-    holding = Holding(3600.0)
+    holding = HoldTimes(3600.0)
     holding.see(view(0, a=0, b=0))
     holding.see(view(2 * HOUR, a=0, b=0))
     assert 3600.0 + 2 * 7200.0 == holding.expected_s(), "nothing ended yet"
@@ -36,21 +36,21 @@ def test_what_still_lasts_counts_as_well_as_what_ended() -> None:
 
 
 def test_nodes_that_come_and_go_every_minute_are_expected_to_go_soon() -> None:
-    holding = Holding(3600.0)
+    holding = HoldTimes(3600.0)
     for minute in range(120):
         holding.see(view(minute * MINUTE, **({"a": minute * MINUTE} if minute % 2 == 0 else {})))
     assert holding.expected_s() < 120.0
 
 
 def test_a_node_that_was_lost_and_won_back_between_two_looks_ended_once() -> None:
-    holding = Holding(3600.0)
+    holding = HoldTimes(3600.0)
     holding.see(view(HOUR, a=0))
     holding.see(view(2 * HOUR, a=HOUR + MINUTE))
     assert (3600.0 + 3600.0 + 59 * 60.0) / 2 == holding.expected_s()
 
 
 def test_a_clock_that_is_behind_shortens_nothing() -> None:
-    holding = Holding(3600.0)
+    holding = HoldTimes(3600.0)
     holding.see(view(0, **{f"n{at}": 2 * HOUR for at in range(100)}))
     assert 3600.0 == holding.expected_s()
 
@@ -60,7 +60,7 @@ def test_a_clock_that_is_behind_shortens_nothing() -> None:
 def test_the_same_view_twice_changes_nothing_and_a_node_is_always_kept_for_some_time(
     steps: list[tuple[int, set[str]]],
 ) -> None:
-    once, twice = Holding(3600.0), Holding(3600.0)
+    once, twice = HoldTimes(3600.0), HoldTimes(3600.0)
     since: dict[str, int] = {}
     now = 0
     for passed, leaves in steps:
