@@ -204,23 +204,24 @@ def wire(
         )
     # with all that speaks HTTP, which the other checks do without
     from laissez_check.wire import run as run_wire
-    from laissez_check.wire.inputs import inputs
 
-    bad = sum(map(len, inputs(only)))
-    if not bad:
+    inputs = run_wire.chosen(only)
+    if not inputs:
         raise typer.BadParameter(
             f"expected a part of the name of a bad input, found {only!r}", param_hint="--only"
         )
     started = time.monotonic()
-    with counting("bad inputs", bad) as tell:
-        sent, found = run_wire.bad_inputs(only, tell)
+    with counting("bad inputs", len(inputs)) as tell:
+        found = run_wire.bad_inputs(inputs, tell)
     made = 0
     if cases:
         with counting("cases", cases) as tell:
             made, more = run_wire.schema_cases(cases, seed, tell=tell)
             found += more
     failure = run_wire.report(found, cases, seed, only) if found else None
-    conclude(output, {"bad inputs": sent, "cases": made}, time.monotonic() - started, failure)
+    conclude(
+        output, {"bad inputs": len(inputs), "cases": made}, time.monotonic() - started, failure
+    )
 
 
 @app.command()

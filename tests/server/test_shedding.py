@@ -18,7 +18,7 @@ from laissez.server.fair_queue import TURN_US, FairQueue, Work
 from laissez.server.http.messages import line_of_address
 from laissez.server.settings import Limits
 from laissez.server.websocket.session import FRAMES_WAITING_MAX
-from laissez_check.wire.bad_frames import TEXT, frame
+from laissez_check.wire.bad_inputs import TEXT, frame
 from support.live_world import Live, Peer, eventually, with_live
 from support.service_world import GENEROUS, World, no_order, with_service
 

@@ -1,2 +1,2 @@
-"""The wire: bad inputs written by hand, and requests made from the OpenAPI document, against a real
-server."""
+"""Attacks on a real server over the wire: bad inputs by hand, and requests made from the OpenAPI
+document."""

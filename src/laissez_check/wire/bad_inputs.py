@@ -1,101 +1,164 @@
-"""What a bad input is: what is sent, and what must be answered. The tables are in `bad_bodies.py`,
-`bad_requests.py` and `bad_frames.py`.
+"""Bad inputs by hand: what is sent, and the refusal that must come. The rows are in `bad_*.toml`.
 
-Every input is bytes on a connection of its own, so that it can be as wrong as it likes. Words in it
-that stand for something of the running market (a key, a cursor) are put in when it is sent.
+Each group there has templates, columns and rows; every row makes one input per template. A row's
+values win over the group's, and the group's over the template's. Keys that are no field of an input
+are words.
+
+In texts, `@name@` stands for a word, a field of the same row, or something that only the running
+market knows (`@tenant-key@`, `@operator-key@`, `@cursor@`). `<<500*x>>` stands for 500 times x.
+`@pause@` ends a piece: the next one is sent later. A character up to U+00FF is one byte.
 """
 
 from __future__ import annotations
+
+import functools
+import gzip
+import re
+import zlib
+from itertools import cycle
+from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from laissez.wire.ids import lease_id, tag_of
 
-TENANT_KEY, OPERATOR_KEY = b"@tenant-key@", b"@operator-key@"
-CURSOR = b"@cursor@"  # of another list
 TENANT, OTHER_TENANT = "ann", "bob"
 LEASE = lease_id(tag_of(TENANT), 1)
-
-AS_TENANT = b"Authorization: Bearer " + TENANT_KEY + b"\r\n"
-AS_OPERATOR = b"Authorization: Bearer " + OPERATOR_KEY + b"\r\n"
-JSON_TYPE = b"Content-Type: application/json\r\n"
-END = b"Connection: close\r\n\r\n"
-
-
-class Wanted(msgspec.Struct, frozen=True):
-    """A problem with this status and code whose detail has this word in it."""
-
-    status: int
-    code: str
-    word: str
+KEYS = {
+    "tenant": "Authorization: Bearer @tenant-key@\r\n",
+    "operator": "Authorization: Bearer @operator-key@\r\n",
+    "nobody": "",
+}
+TEXT, BINARY = 0x81, 0x82  # the first byte of a frame
+MASK = b"\x01\x02\x03\x04"
+BOMB = 50_000_000  # bytes, of which 50 KB come over the wire
+PAUSE = b"@pause@"
+WORD = re.compile(r"@([a-z-]+)@")
+INNERMOST_REPEAT = re.compile(r"<<(\d+)\*((?:(?!<<|>>).)*)>>", re.DOTALL)
 
 
-class Request(msgspec.Struct, frozen=True):
-    """Sent piece by piece, each after a pause of `pause_s`; nothing more comes, and the connection
-    stays open until the server ends it."""
+class _Input(msgspec.Struct, frozen=True, kw_only=True):
+    """The detail of the refusal must have `detail` in it."""
 
     name: str
-    pieces: tuple[bytes, ...]
-    wanted: Wanted
+    code: str = "bad_request"
+    detail: str = ""
     pause_s: float = 0.0
-    good_before: int = 0  # requests before it on the same connection, which are answered with 200
+    slow: bool = False  # refused only when its time is over
+    cut: int | None = None  # send a body or a message up to here
 
 
-class Refused(msgspec.Struct, frozen=True):
-    """A message `refused` with this code, whose detail has this word in it; the session goes on."""
+class BadRequest(_Input, frozen=True, kw_only=True, tag="request"):
+    """A request on a connection of its own. `send` is the whole of it if its framing is wrong."""
 
-    code: str
-    word: str
+    method: str = "GET"
+    path: str = "/v1/orders"
+    key: str = "tenant"
+    headers: str = ""
+    body: str | None = None
+    send: str | None = None
+    good_before: int = 0  # requests in front of it, answered with 200
+    status: int = 400
 
-
-class Closed(msgspec.Struct, frozen=True):
-    """The connection is closed with this code; its reason, or the refusal before it, has this word
-    in it."""
-
-    code: int
-    word: str = ""
-
-
-class Frames(msgspec.Struct, frozen=True):
-    """What is sent once a session is open; unless `greets`, before anybody has said hello. The
-    bytes are frames as they are on the wire."""
-
-    name: str
-    sent: tuple[bytes, ...]
-    wanted: Refused | Closed
-    packed: bool = False  # the form of the session is MessagePack
-    greets: bool = True
-    of_operator: bool = False
-    pause_s: float = 0.0
+    @property
+    def pieces(self) -> list[bytes]:
+        if self.send is not None:
+            return _bytes(self.send).split(PAUSE)
+        body = _bytes(self.body or "")[: self.cut]
+        length = "" if self.body is None else f"Content-Length: {len(body)}\r\n"
+        headers = f"Host: x\r\n{KEYS[self.key]}{self.headers}{length}Connection: close\r\n"
+        return [_bytes(f"{self.method} {self.path} HTTP/1.1\r\n{headers}\r\n") + body]
 
 
-def request(
-    method: str,
-    target: str | bytes,
-    headers: bytes = b"",
-    body: bytes | None = None,
-    who: bytes = AS_TENANT,
-) -> bytes:
-    """A request in which only what is given is wrong."""
-    address = target.encode() if isinstance(target, str) else target
-    framed = b"" if body is None else b"Content-Length: %d\r\n" % len(body)
-    return b"%b %b HTTP/1.1\r\nHost: x\r\n%b%b%b%b%b" % (
-        method.encode(),
-        address,
-        who,
-        headers,
-        framed,
-        END,
-        body or b"",
+class BadFrames(_Input, frozen=True, kw_only=True, tag="session"):
+    """A message, or `frames` if the framing is wrong: each bytes as they are, or the first byte of
+    a frame and its payload. A message that is no text is packed with MessagePack."""
+
+    message: Any = ""
+    frames: list[str | tuple[int, str]] | None = None
+    packed: bool = False
+    operator: bool = False
+    greets: bool = True  # says hello before
+    closes: int | None = None  # close code; without one the session goes on
+
+    @property
+    def pieces(self) -> list[bytes]:
+        if self.frames is None:
+            is_text = isinstance(self.message, str)
+            payload = _bytes(self.message) if is_text else msgspec.msgpack.encode(self.message)
+            return [frame(BINARY if self.packed else TEXT, payload[: self.cut])]
+        sent = [
+            _bytes(one) if isinstance(one, str) else frame(one[0], _bytes(one[1]))
+            for one in self.frames
+        ]
+        return PAUSE.join(sent).split(PAUSE)
+
+
+Bad = BadRequest | BadFrames
+FIELDS = {"type", *BadRequest.__struct_fields__, *BadFrames.__struct_fields__}
+
+
+def frame(first: int, payload: bytes) -> bytes:
+    """A frame as a client sends it."""
+    size = len(payload)
+    if size < 126:
+        head = bytes((first, 0x80 | size))
+    elif size < 65_536:
+        head = bytes((first, 0x80 | 126)) + size.to_bytes(2, "big")
+    else:
+        head = bytes((first, 0x80 | 127)) + size.to_bytes(8, "big")
+    return head + MASK + bytes(byte ^ key for byte, key in zip(payload, cycle(MASK), strict=False))
+
+
+@functools.cache
+def all_bad_inputs() -> tuple[Bad, ...]:
+    words: dict[str, Any] = {"lease-id": LEASE}
+    templates: dict[str, dict[str, Any]] = {}
+    groups: list[dict[str, Any]] = []
+    for path in sorted(Path(__file__).parent.glob("bad_*.toml")):
+        table = msgspec.toml.decode(path.read_bytes())
+        words |= table["words"]
+        templates |= table["templates"]
+        groups += table["groups"]
+    order = words["good-order"].encode()
+    words |= {
+        "gzip": gzip.compress(order, mtime=0).decode("latin-1"),
+        "deflate": zlib.compress(order).decode("latin-1"),
+        "bomb": zlib.compress(b" " * BOMB, 9).decode("latin-1"),
+    }
+    return tuple(
+        _input(words | templates[name] | group | dict(zip(group["columns"], row, strict=True)))
+        for group in groups
+        for name in group["templates"]
+        for row in group["rows"]
     )
 
 
-def bad(
-    name: str,
-    sent: bytes,
-    word: str,
-    status: int = 400,
-    code: str = "bad_request",
-    good_before: int = 0,
-) -> Request:
-    return Request(name, (sent,), Wanted(status, code, word), good_before=good_before)
+def _input(values: dict[str, Any]) -> Bad:
+    fields = {name: _fill(value, values) for name, value in values.items() if name in FIELDS}
+    made: Bad = msgspec.convert(fields, Bad)
+    return made
+
+
+def _fill(value: Any, words: dict[str, Any]) -> Any:
+    """Put the words into a value. A text that is one word becomes its value, whatever its type."""
+    if isinstance(value, list):
+        return [_fill(one, words) for one in value]
+    if isinstance(value, dict):
+        return {name: _fill(one, words) for name, one in value.items()}
+    if not isinstance(value, str):
+        return value
+    whole = WORD.fullmatch(value)
+    if whole is not None and whole[1] in words:
+        return _fill(words[whole[1]], words)
+    return WORD.sub(
+        lambda found: str(_fill(found[0], words)) if found[1] in words else found[0], value
+    )
+
+
+def _bytes(text: str) -> bytes:
+    repeats = 1
+    while repeats:
+        text, repeats = INNERMOST_REPEAT.subn(lambda found: int(found[1]) * found[2], text)
+    return text.encode("latin-1")

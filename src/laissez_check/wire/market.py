@@ -1,5 +1,5 @@
-"""The market that the wire is checked on: a real server in a process of its own, with tenants that
-hold something, and deadlines that are short."""
+"""The market that is attacked: a real server in a process of its own, with tenants that hold
+something, and short deadlines."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import msgspec
 
 from laissez_check.finding import Finding
 from laissez_check.started_server import Entry, Server, unused_port
-from laissez_check.wire import bad_inputs
+from laissez_check.wire.bad_inputs import LEASE, OTHER_TENANT, TENANT
 
-# Nothing happens by itself while it is looked at, no bound on how often is in the way, and what is
-# slow is so soon: not so soon that what is quick would seem slow on a busy machine.
+# Nothing happens by itself, and no rate limit is in the way. Deadlines are short, but not so short
+# that quick inputs would miss them on a busy machine.
 SETTINGS = {
     "LAISSEZ_BOOKS__CLOSE_AFTER_COMMANDS": "1000000",
     "LAISSEZ_JOURNAL__SNAPSHOT_EVERY_S": "86400",
@@ -34,6 +33,7 @@ SETTINGS = {
     "LAISSEZ_LIMITS__HEARTBEAT_S": "2",
     "LAISSEZ_LIMITS__DEAD_AFTER_S": "4",
 }
+RESTING = 40  # orders: enough events for the examples of the API
 RECORDED = re.compile(r"^laissez_(?:refusals_total|durable_seq) (\S+)$", re.MULTILINE)
 UNWELCOME = ("Traceback", " error ", " critical ")  # in the server's log
 
@@ -41,11 +41,11 @@ UNWELCOME = ("Traceback", " error ", " critical ")  # in the server's log
 class Market:
     """The running server, and what of it bad inputs name."""
 
-    def __init__(self, server: Server, http: httpx.AsyncClient, words: dict[bytes, bytes]) -> None:
+    def __init__(self, server: Server, http: httpx.AsyncClient) -> None:
         self.server = server
-        self.words = words
-        self.tenant_key = words[bad_inputs.TENANT_KEY].decode()
-        self.operator_key = words[bad_inputs.OPERATOR_KEY].decode()
+        self.operator_key = (server.data / "keys" / "operator.key").read_text().strip()
+        self.tenant_key = ""
+        self._cursor = ""
         self._http = http
         self._log_seen = 0
 
@@ -55,15 +55,42 @@ class Market:
 
     @property
     def key_ids(self) -> frozenset[str]:
-        return frozenset(
-            f"key_{secret.split('_')[1]}" for secret in (self.tenant_key, self.operator_key)
-        )
+        keys = (self.tenant_key, self.operator_key)
+        return frozenset(f"key_{secret.split('_')[1]}" for secret in keys)
+
+    async def found(self) -> None:
+        """Make one of everything that can be asked for: tenants, keys, floors, orders, a budget."""
+        keys = {}
+        for name in (TENANT, OTHER_TENANT):
+            await self._ask(self.operator_key, "POST", "/v1/tenants", {"name": name})
+            path = f"/v1/tenants/{name}/keys"
+            keys[name] = (await self._ask(self.operator_key, "POST", path, {}))["secret"]
+        self.tenant_key = keys[TENANT]
+        fall = {"fall": {"fraction": "0.5", "seconds": 60}}
+        await self._ask(self.operator_key, "PUT", "/v1/floors/gpu", {"price": "0.5"})
+        await self._ask(self.operator_key, "PUT", "/v1/controls/gpu", fall)
+        won = await self._ask(self.tenant_key, "POST", "/v1/orders", _order("gpu/a/r1", "3"))
+        assert won["lease"] == LEASE
+        await self._ask(keys[OTHER_TENANT], "POST", "/v1/orders", _order("gpu/a", "4"))
+        batch = {"commands": [{"type": "place_order", **_order("gpu", "0.1")}] * RESTING}
+        await self._ask(self.tenant_key, "POST", "/v1/batch", batch)
+        await self._ask(self.tenant_key, "PUT", "/v1/budget", {"amount": "1000"})
+        # the cursor of a list that bad inputs do not ask for
+        self._cursor = (await self._ask(self.tenant_key, "GET", "/v1/prices?limit=1"))["cursor"]
+
+    async def _ask(self, key: str, method: str, path: str, body: object = None) -> Any:
+        headers = {"Authorization": f"Bearer {key}"}
+        answer = await self._http.request(method, path, json=body, headers=headers)
+        assert answer.status_code < 300, answer.text
+        return answer.json()
 
     def fill(self, sent: bytes) -> bytes:
-        """With the words of this market put in."""
-        for word, value in self.words.items():
-            sent = sent.replace(word, value)
-        return sent
+        """Put in the words that only this market knows."""
+        return (
+            sent.replace(b"@tenant-key@", self.tenant_key.encode())
+            .replace(b"@operator-key@", self.operator_key.encode())
+            .replace(b"@cursor@", self._cursor.encode())
+        )
 
     async def state(self) -> dict[str, Any]:
         """Every leaf with its owner, rate, limit and floor, and the number of events so far, on a
@@ -74,21 +101,20 @@ class Market:
         except httpx.HTTPError as error:
             self.server.check_alive()
             raise Finding(
-                f"a healthy request was not answered: {type(error).__name__}"
+                f"a good request was not answered: {type(error).__name__}"
                 f" {error}\n{self.server.log_end()}"
             ) from None
         if answer.status_code != 200:
             raise Finding(
-                f"a healthy request was answered with {answer.status_code}: {answer.text[:300]}"
+                f"a good request was answered with {answer.status_code}: {answer.text[:300]}"
             )
         return {name: value for name, value in answer.json().items() if name != "at"}
 
     async def recorded(self) -> float:
         """How many refusals and entries the record has."""
-        answer = await self._http.get(
-            "/metrics", headers={"Authorization": f"Bearer {self.operator_key}"}
-        )
-        return sum(float(found) for found in RECORDED.findall(answer.text))
+        headers = {"Authorization": f"Bearer {self.operator_key}"}
+        answer = await self._http.get("/metrics", headers=headers)
+        return sum(map(float, RECORDED.findall(answer.text)))
 
     def check_log(self) -> None:
         """Nothing went wrong inside since the last look."""
@@ -96,6 +122,10 @@ class Market:
         new, self._log_seen = lines[self._log_seen :], len(lines)
         if any(word in line for line in new for word in UNWELCOME):
             raise Finding("the server's log tells of a bug:\n" + "\n".join(new[-20:]))
+
+
+def _order(scope: str, limit: str) -> dict[str, Any]:
+    return {"alternatives": [{"scope": scope, "limit": limit}]}
 
 
 @contextlib.asynccontextmanager
@@ -106,47 +136,9 @@ async def running() -> AsyncIterator[Market]:
     try:
         await server.start_and_wait()
         async with httpx.AsyncClient(base_url=server.url, timeout=20) as http:
-            yield Market(server, http, await _found(server, http))
+            market = Market(server, http)
+            await market.found()
+            yield market
     finally:
         await server.kill(with_children=True)
         shutil.rmtree(folder, ignore_errors=True)
-
-
-async def _found(server: Server, http: httpx.AsyncClient) -> dict[bytes, bytes]:
-    """Tenants, keys, floors, controls, orders, leases, a budget: something of everything that can
-    be asked for."""
-    operator = (server.data / "keys" / "operator.key").read_text().strip()
-
-    async def ask(key: str, method: str, path: str, body: object = None) -> Any:
-        content = b"" if body is None else msgspec.json.encode(body)
-        headers = {
-            "Authorization": f"Bearer {key}",
-            **({} if body is None else {"Content-Type": "application/json"}),
-        }
-        answer = await http.request(method, path, content=content, headers=headers)
-        assert answer.status_code < 300, answer.text
-        return answer.json()
-
-    keys = {}
-    for tenant in (bad_inputs.TENANT, bad_inputs.OTHER_TENANT):
-        await ask(operator, "POST", "/v1/tenants", {"name": tenant})
-        keys[tenant] = (await ask(operator, "POST", f"/v1/tenants/{tenant}/keys", {}))["secret"]
-    await ask(operator, "PUT", "/v1/floors/gpu", {"price": "0.5"})
-    await ask(operator, "PUT", "/v1/controls/gpu", {"fall": {"fraction": "0.5", "seconds": 60}})
-    won = await ask(
-        keys["ann"], "POST", "/v1/orders", {"alternatives": [{"scope": "gpu/a/r1", "limit": "3"}]}
-    )
-    await ask(
-        keys["bob"], "POST", "/v1/orders", {"alternatives": [{"scope": "gpu/a", "limit": "4"}]}
-    )
-    assert won["lease"] == bad_inputs.LEASE
-    resting = {"type": "place_order", "alternatives": [{"scope": "gpu", "limit": "0.1"}]}
-    # enough events for the examples of the API
-    await ask(keys["ann"], "POST", "/v1/batch", {"commands": [resting] * 40})
-    await ask(keys["ann"], "PUT", "/v1/budget", {"amount": "1000"})
-    cursor = (await ask(keys["ann"], "GET", "/v1/prices?limit=1"))["cursor"]  # of another list
-    return {
-        bad_inputs.TENANT_KEY: keys[bad_inputs.TENANT].encode(),
-        bad_inputs.OPERATOR_KEY: operator.encode(),
-        bad_inputs.CURSOR: cursor.encode(),
-    }

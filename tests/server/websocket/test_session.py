@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from websockets.frames import Frame, Opcode
 
 from laissez.wire.session import JSON, MSGPACK
-from laissez_check.wire.bad_frames import TEXT, frame
+from laissez_check.wire.bad_inputs import TEXT, frame
 from support.live_world import Live, Peer, events_of, eventually, place, with_live
 from support.service_world import GENEROUS, no_order
 
