@@ -286,13 +286,13 @@ def test_a_summary_says_what_the_runs_say(runs: list[RunResult]) -> None:
 
 def test_tenants_of_no_known_performance_are_passed_over(runs: list[RunResult]) -> None:
     """Those that stood in the market that a run started from."""
-    standing = msgspec.structs.replace(runs[0].tenants[0], kind="standing", retention=1.0)
-    run = msgspec.structs.replace(runs[0], tenants=(*runs[0].tenants, standing))
+    incumbent = msgspec.structs.replace(runs[0].tenants[0], kind="incumbent", retention=1.0)
+    run = msgspec.structs.replace(runs[0], tenants=(*runs[0].tenants, incumbent))
     found = summarise([run]).clouds[0]
     assert found.tenants is not None
     assert 3 == found.tenants.count == len(retentions([run])["market"])
     assert {"inference", "training", "batch"} == found.retention_by_kind.keys()
-    assert summarise([msgspec.structs.replace(run, tenants=(standing,))]).clouds[0].tenants is None
+    assert summarise([msgspec.structs.replace(run, tenants=(incumbent,))]).clouds[0].tenants is None
 
 
 def test_without_the_market_nothing_is_held_against_it(runs: list[RunResult]) -> None:

@@ -420,7 +420,7 @@ def test_few_seeds_have_no_interval(
 
 
 def test_where_nobody_is_measured_retention_is_a_dash(capsys: pytest.CaptureFixture[str]) -> None:
-    runs = [a_run(cloud, kind="standing") for cloud in ("market", "fcfs")]
+    runs = [a_run(cloud, kind="incumbent") for cloud in ("market", "fcfs")]
     show_run(runs[0])
     show_summary(summarise(runs))
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]

@@ -85,7 +85,7 @@ def test_where_nothing_happens_all_is_kept_and_an_hour_costs_its_rate(journal: P
     assert {2 * DOLLAR, 1_500_000} == {
         lease.charge / CHARGE_PER_MICRO_DOLLAR for lease in result.leases
     }
-    assert [("ann", "standing", 3.50, 2.0), ("bob", "standing", 2.00, 1.0)] == [
+    assert [("ann", "incumbent", 3.50, 2.0), ("bob", "incumbent", 2.00, 1.0)] == [
         (one.tenant, one.kind, one.cost, one.useful_hours) for one in result.tenants
     ]
     assert 5.50 == result.revenue
@@ -161,7 +161,7 @@ def test_new_tenants_come_on_top(journal: Path) -> None:
     path.write_text(path.read_text().replace("count = 0", own, 1))
     for cloud in ("market", "fcfs"):
         result = run(path, cloud)
-        assert ["standing", "standing", "batch", "batch"] == [one.kind for one in result.tenants]
+        assert ["incumbent", "incumbent", "batch", "batch"] == [one.kind for one in result.tenants]
         assert all(one.performance > 0 for one in result.tenants[2:])
         assert result.retention == sum(one.retention for one in result.tenants[2:]) / 2
         assert "h100/west/rack2/gpu2" not in {lease.leaf for lease in result.leases}

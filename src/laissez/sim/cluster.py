@@ -1,5 +1,4 @@
-"""The hardware: one tree per type, as zones, rows, racks, hosts and GPUs, and what it costs on
-demand."""
+"""The hardware of a run: built from counts of GPUs, or taken from the snapshot of a market."""
 
 from __future__ import annotations
 
@@ -18,13 +17,17 @@ from laissez.tenants.paths import parent_of
 from laissez.units import MICRO_PER_DOLLAR
 
 LEVELS: Final = ("type", "zone", "row", "rack", "host", "gpu")
-# of the level above, in the clusters that a scenario describes by a count; zones grow as needed
+# of the level above, in a cluster that a scenario describes by counts; zones grow as needed
 ZONES, ROWS, RACKS, HOSTS = 2, 2, 4, 4
+SERVER_SNAPSHOT: Final = b"LZSNAP"  # first bytes of a server's snapshot, which holds more
+SERVER_HINT: Final = (
+    " (this is the snapshot of a server: `laissez sim from-journal` makes a start from it)"
+)
 
 
 class Cluster(msgspec.Struct, frozen=True):
-    """`prices` are on demand, in micro-dollars per GPU-hour, by type; `floors` are what the market
-    starts at."""
+    """One tree per type. `prices` on demand and the market's first `floors` are in micro-dollars
+    per GPU-hour, by type."""
 
     topology: Topology
     prices: Mapping[str, int]
@@ -43,22 +46,19 @@ def build(
     floor_share: float,
     gpus_per_host: int = 8,
 ) -> Cluster:
-    """So many GPUs of each type, host by host; the last host of a type may have fewer."""
+    """A cluster with these counts of GPUs by type; the last host of a type may have fewer."""
     leaves = [
         leaf for tree, count in counts.items() for leaf in _leaves(tree, count, gpus_per_host)
     ]
-    dear = {tree: round(prices[tree] * MICRO_PER_DOLLAR) for tree in counts}
-    return Cluster(
-        Topology.of(leaves, dict.fromkeys(counts, LEVELS)),
-        dear,
-        {tree: round(price * floor_share) for tree, price in dear.items()},
-        gpus_per_host,
-    )
+    on_demand = {tree: round(prices[tree] * MICRO_PER_DOLLAR) for tree in counts}
+    floors = {tree: round(price * floor_share) for tree, price in on_demand.items()}
+    topology = Topology.of(leaves, dict.fromkeys(counts, LEVELS))
+    return Cluster(topology, on_demand, floors, gpus_per_host)
 
 
 def _leaves(tree: str, count: int, gpus_per_host: int) -> list[str]:
-    """Hosts are filled one after the other, in both zones by turns of a row, so that even a small
-    cluster has some of each."""
+    """Fill one host after the other and alternate between zones, so that even a small cluster has
+    GPUs in each."""
     zones = max(ZONES, -(-count // (gpus_per_host * ROWS * RACKS * HOSTS)))
     width = len(str(zones))
     hosts = (
@@ -67,26 +67,22 @@ def _leaves(tree: str, count: int, gpus_per_host: int) -> list[str]:
             range(1, ROWS + 1), range(1, RACKS + 1), range(1, HOSTS + 1), range(1, zones + 1)
         )
     )
-    return list(
-        islice((f"{host}/gpu{gpu}" for host in hosts for gpu in range(gpus_per_host)), count)
-    )
-
-
-SERVERS: Final = b"LZSNAP"  # how the snapshots of a server begin, which hold more than its market
-SERVERS_HINT: Final = (
-    " (this is the snapshot of a server: `laissez sim from-journal` makes a start from it)"
-)
+    gpus = (f"{host}/gpu{gpu}" for host in hosts for gpu in range(gpus_per_host))
+    return list(islice(gpus, count))
 
 
 class Start(msgspec.Struct, frozen=True):
-    """Where a run begins, for clouds that are no market too."""
+    """A market to start from: its cluster, leases and resting orders.
+
+    `data` is `Market.snapshot()`; every run restores a market of its own from it.
+    """
 
     data: bytes
     cluster: Cluster
-    tenants: tuple[str, ...]  # that hold or ask for something, by first appearance
-    known: frozenset[str]  # all that ever asked: their names are taken
+    tenants: tuple[str, ...]  # with leases or orders, by first appearance
+    known: frozenset[str]  # all that ever sent a command: their names are taken
     leases: tuple[LeaseView, ...]
-    orders: tuple[OrderView, ...]  # in the order of their places in the queue
+    orders: tuple[OrderView, ...]  # in the order of the queue
     offline: tuple[str, ...]
 
     def market(self) -> Market:
@@ -94,8 +90,9 @@ class Start(msgspec.Struct, frozen=True):
 
 
 def read_start(path: str, prices: Mapping[str, float]) -> Start:
-    """The market in a file. `prices` are what other clouds ask for the types that they list; for
-    others they ask the floor of the tree."""
+    """Read a snapshot. `prices` are the list prices of other clouds; types without one cost the
+    floor of their tree."""
+    data = b""
     try:
         data = Path(path).read_bytes()
         market = Market.restore(data)
@@ -104,18 +101,13 @@ def read_start(path: str, prices: Mapping[str, float]) -> Start:
             f"start: expected a market that can be read from {path}: {error.strerror}"
         ) from None
     except SnapshotError as error:
-        raise ScenarioError(
-            f"start: {path}: {error}{SERVERS_HINT if data.startswith(SERVERS) else ''}"
-        ) from None
-    return start_of(market, data, prices)
-
-
-def start_of(market: Market, data: bytes, prices: Mapping[str, float]) -> Start:
+        hint = SERVER_HINT if data.startswith(SERVER_SNAPSHOT) else ""
+        raise ScenarioError(f"start: {path}: {error}{hint}") from None
     leases, orders = market.leases(), market.orders()
-    busy = {one.tenant for one in leases} | {one.tenant for one in orders}
+    busy = {*(one.tenant for one in leases), *(one.tenant for one in orders)}
     return Start(
         data=data,
-        cluster=_cluster(market, prices),
+        cluster=_cluster_of(market, prices),
         tenants=tuple(tenant for tenant in market.tenants() if tenant in busy),
         known=frozenset(market.tenants()),
         leases=leases,
@@ -124,18 +116,16 @@ def start_of(market: Market, data: bytes, prices: Mapping[str, float]) -> Start:
     )
 
 
-def _cluster(market: Market, prices: Mapping[str, float]) -> Cluster:
+def _cluster_of(market: Market, prices: Mapping[str, float]) -> Cluster:
     topology = market.topology
     floors = {tree: market.floor(tree) for tree in topology.roots}
     listed = {
         tree: round(prices[tree] * MICRO_PER_DOLLAR) for tree in topology.roots if tree in prices
     }
-    hosts = Counter(map(parent_of, topology.leaves))
-    deepest = max(leaf.count("/") + 1 for leaf in topology.leaves)
     return Cluster(
         topology,
         floors | listed,
         floors,
-        gpus_per_host=max(hosts.values()),
-        leaf_words=max(3, deepest),
+        gpus_per_host=max(Counter(map(parent_of, topology.leaves)).values()),
+        leaf_words=max(3, *(leaf.count("/") + 1 for leaf in topology.leaves)),
     )

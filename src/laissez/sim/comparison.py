@@ -1,8 +1,8 @@
 """Many runs: one scenario, several clouds, many seeds, on all cores.
 
-A job is one seed with all its clouds, so that its tenants are drawn, and run alone, only once. What
-comes of it depends on nothing but the scenario and the seed, and the results are put in order at
-the end: one worker or twenty, the answer is the same to the byte.
+A job is one seed with all its clouds, so that its tenants are drawn, and run alone, only once. A
+job depends on nothing but the scenario and the seed, and the results are sorted at the end: the
+number of workers changes no byte.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeAlias
 
-import msgspec
+from msgspec.structs import replace
 
 from laissez.sim.results import RunResult
 from laissez.sim.scenario import Scenario, ScenarioError, check_seed
@@ -28,11 +28,11 @@ Job: TypeAlias = "Future[list[RunResult]]"
 
 
 class ComparisonError(Exception):
-    """What was asked for cannot be compared."""
+    """The clouds or seeds cannot be compared."""
 
 
 class RunFailed(Exception):
-    """A run ended with an error; the message names its seed and its cloud."""
+    """A run ended with an error. The message names its seed and its cloud."""
 
 
 def compare(
@@ -43,8 +43,8 @@ def compare(
     keep_history: bool = False,
     on_run: Callable[[RunResult], None] = lambda run: None,
 ) -> list[RunResult]:
-    """All runs, by seed and then by cloud, each in the order given. `on_run` is told of each as
-    soon as it is done."""
+    """All runs, by seed and then by cloud, each in the order given. `on_run` is called as soon as a
+    run is done."""
     runs = {}
     for run in as_they_finish(scenario, clouds, seeds, workers, keep_history):
         runs[run.seed, run.cloud] = run
@@ -59,16 +59,15 @@ def as_they_finish(
     workers: int | None = None,
     keep_history: bool = False,
 ) -> Iterator[RunResult]:
-    """All runs in the order in which they happen to be done. Leaving the loop early ends the
-    workers.
+    """All runs in the order in which they finish. Leaving the loop early ends the workers.
 
-    `workers` are as many as there are cores unless given; one means this process itself. Leases and
-    prices over time are left out unless asked for.
+    One worker is this process itself; by default there is one for each core. Without `keep_history`
+    the results have no leases and no prices.
     """
     check_clouds(clouds)
     for seed in seeds:
         check_seed(seed)
-    _check("seeds", seeds)
+    _check_distinct("seeds", seeds)
     workers = min(workers or cores(), len(seeds))
     if workers == 1:
         for seed in seeds:
@@ -81,16 +80,16 @@ def as_they_finish(
                 for seed in seeds
             }
         for job in as_completed(jobs):
-            yield from _outcome(job, jobs)
+            yield from _finished(job, jobs)
 
 
 def check_clouds(clouds: Sequence[str]) -> None:
     for cloud in clouds:
         check_cloud(cloud)
-    _check("clouds", clouds)
+    _check_distinct("clouds", clouds)
 
 
-def _check(what: str, given: Sequence[str] | Sequence[int]) -> None:
+def _check_distinct(what: str, given: Sequence[str] | Sequence[int]) -> None:
     if not given:
         raise ComparisonError(f"expected one or more {what}, found none")
     for one, times in Counter(given).items():
@@ -98,24 +97,28 @@ def _check(what: str, given: Sequence[str] | Sequence[int]) -> None:
             raise ComparisonError(f"expected {what} that differ, found {one!r} twice")
 
 
+def _job(
+    scenario: Scenario, seed: int, clouds: tuple[str, ...], keep_history: bool
+) -> list[RunResult]:
+    return list(_runs(scenario, seed, clouds, keep_history))
+
+
 def _runs(
     scenario: Scenario, seed: int, clouds: Sequence[str], keep_history: bool
 ) -> Iterator[RunResult]:
-    with _named(seed, "the tenants alone"):
+    with _naming(seed, "the tenants alone"):
         setting = Setting(scenario, seed)
     for cloud in clouds:
-        with _named(seed, f"cloud {cloud}"):
+        with _naming(seed, f"cloud {cloud}"):
             run = setting.run(cloud)
-        yield run if keep_history else msgspec.structs.replace(run, prices=(), leases=())
+        yield run if keep_history else replace(run, prices=(), leases=())
 
 
 @contextmanager
-def _named(seed: int, what: str) -> Iterator[None]:
-    """Say which run it was that failed, and where. A run can be repeated exactly, so the whole
-    traceback is never far away.
+def _naming(seed: int, what: str) -> Iterator[None]:
+    """Name the run in an error. A run can be repeated exactly, so its place in the code suffices.
 
-    A mistake in the scenario is not the run's: its message says what to change, and goes on as it
-    is.
+    A mistake in the scenario is not the run's: it passes as it is.
     """
     try:
         yield
@@ -129,13 +132,7 @@ def _named(seed: int, what: str) -> Iterator[None]:
         ) from error
 
 
-def _job(
-    scenario: Scenario, seed: int, clouds: tuple[str, ...], keep_history: bool
-) -> list[RunResult]:
-    return list(_runs(scenario, seed, clouds, keep_history))
-
-
-def _outcome(job: Job, jobs: dict[Job, int]) -> list[RunResult]:
+def _finished(job: Job, jobs: dict[Job, int]) -> list[RunResult]:
     try:
         return job.result()
     except BrokenProcessPool:

@@ -1,9 +1,9 @@
-"""Results as CSV files in a folder: one for the runs, one for their tenants, and the course of
-prices and leases where it was kept.
+"""Results as CSV files in a folder: runs, tenants, and the history of prices and leases if it was
+kept.
 
-Numbers are written so that they read back as exactly what they were, and rows are in the order of
-the runs: the same runs give the same bytes. Files of these names that somebody else wrote, which
-their first line tells, are neither deleted nor written over.
+Numbers read back exactly, and rows are in the order of the runs: the same runs give the same bytes.
+A file with one of these names but another first line belongs to somebody else, and is neither
+deleted nor overwritten.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -23,16 +23,15 @@ from laissez.units import SECOND_US
 
 RUN: Final = ("scenario", "cloud", "seed")
 COUNTS: Final = ("gains", "moves", "revocations", "decisions")
-COURSE: Final = ("prices.csv", "leases.csv")
+HISTORY: Final = ("prices.csv", "leases.csv")
 
 
 class OutputError(Exception):
-    """Results cannot be written there."""
+    """Results cannot be written to this folder."""
 
 
-class Sheet(msgspec.Struct, frozen=True):
-    """A file: its columns after those that say which run it was, and what of a run its rows are
-    about."""
+class Sheet(NamedTuple):
+    """A file: the rows of a run, and the columns after those that name the run."""
 
     columns: dict[str, Callable[[Any], Any]]
     rows: Callable[[RunResult], Iterable[Any]]
@@ -41,38 +40,36 @@ class Sheet(msgspec.Struct, frozen=True):
     def header(self) -> list[str]:
         return [*RUN, *self.columns]
 
-    def of(self, run: RunResult) -> list[list[Any]]:
-        return [
-            [
+    def of(self, run: RunResult) -> Iterable[list[Any]]:
+        for row in self.rows(run):
+            yield [
                 *(getattr(run, name) for name in RUN),
                 *(figure(row) for figure in self.columns.values()),
             ]
-            for row in self.rows(run)
-        ]
 
 
 def check_folder(folder: Path, with_history: bool) -> None:
-    """Raise if results could not be written into the folder without harm to what is there."""
-    _refuse_others(folder, [name for name in FILES if with_history or name not in COURSE])
+    """Raise if writing results would damage files of others."""
+    _refuse_others(folder, [name for name in FILES if with_history or name not in HISTORY])
 
 
 def write_csv_files(runs: Sequence[RunResult], folder: Path) -> list[Path]:
-    """Write what there is, and return where. Files that an earlier write left there go: a folder
-    never holds two comparisons mixed."""
+    """Write the results and return the paths. Files of earlier results are removed, so a folder
+    never mixes two comparisons."""
     folder.mkdir(parents=True, exist_ok=True)
     found = {name: [row for run in runs for row in sheet.of(run)] for name, sheet in FILES.items()}
-    _refuse_others(folder, [name for name, rows in found.items() if rows])
+    written = [folder / name for name, rows in found.items() if rows]
+    _refuse_others(folder, [path.name for path in written])
     for name, rows in found.items():
         path = folder / name
         if rows:
             _write(path, FILES[name].header, rows)
-        elif is_ours(path):
+        elif _is_ours(path):
             path.unlink()
-    return [folder / name for name, rows in found.items() if rows]
+    return written
 
 
-def is_ours(path: Path) -> bool:
-    """Whether it is a file of results."""
+def _is_ours(path: Path) -> bool:
     if not path.is_file() or not os.access(path, os.R_OK):
         return False
     expected = ",".join(FILES[path.name].header).encode() + b"\n"
@@ -82,7 +79,7 @@ def is_ours(path: Path) -> bool:
 
 def _refuse_others(folder: Path, names: Iterable[str]) -> None:
     for path in (folder / name for name in names):
-        if path.exists() and not is_ours(path):
+        if path.exists() and not _is_ours(path):
             raise OutputError(
                 f"{path}: expected no such file, or one of our results, found another. Move it"
                 " away, or name another folder."
@@ -93,28 +90,30 @@ def _refuse_others(folder: Path, names: Iterable[str]) -> None:
             )
 
 
+def _write(path: Path, header: list[str], rows: list[list[Any]]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(header)
+        writer.writerows(rows)
+
+
 def run_row(run: RunResult) -> dict[str, Any]:
-    """One run in figures; GPU-hours by account add up to `gpu_hours`."""
+    """One run in figures. GPU-hours by account add up to `gpu_hours`."""
     return {name: figure(run) for name, figure in RUN_FIGURES.items()}
-
-
-def _retention(run: RunResult) -> float | None:
-    """None where nobody's is known."""
-    return run.retention if run.measured else None
-
-
-def _degradation(run: RunResult) -> float | None:
-    return 1 - run.retention if run.measured else None
 
 
 def _total(field: str) -> Callable[[RunResult], float]:
     return lambda run: run.total(field)
 
 
-def _price(lease: Lease) -> float | None:
-    """The mean over the lease, in dollars per hour."""
-    held = hours(lease.end - lease.start)
-    return dollars(lease.charge) / held if held else None
+def _mean_price(lease: Lease) -> float | None:
+    """Dollars per hour."""
+    held_h = hours(lease.end - lease.start)
+    return dollars(lease.charge) / held_h if held_h else None
+
+
+def _fields(struct: type[msgspec.Struct]) -> dict[str, Callable[[Any], Any]]:
+    return {field: attrgetter(field) for field in struct.__struct_fields__}
 
 
 RUN_FIGURES: Final[dict[str, Callable[[RunResult], Any]]] = {
@@ -122,8 +121,8 @@ RUN_FIGURES: Final[dict[str, Callable[[RunResult], Any]]] = {
     "hours": attrgetter("hours"),
     "demand": attrgetter("demand"),
     "tenants": lambda run: len(run.tenants),
-    "retention": _retention,
-    "degradation": _degradation,
+    "retention": lambda run: run.retention if run.measured else None,
+    "degradation": lambda run: 1 - run.retention if run.measured else None,
     "performance": _total("performance"),
     "cost": _total("cost"),
     "revenue": attrgetter("revenue"),
@@ -142,24 +141,12 @@ LEASE_FIGURES: Final[dict[str, Callable[[Lease], Any]]] = {
     "end_s": lambda lease: lease.end / SECOND_US,
     "reason": attrgetter("reason"),
     "cost": lambda lease: dollars(lease.charge),
-    "price": _price,
+    "price": _mean_price,
 }
 
 FILES: Final = {
     "runs.csv": Sheet(RUN_FIGURES, lambda run: [run]),
-    "tenants.csv": Sheet(
-        {field: attrgetter(field) for field in TenantResult.__struct_fields__},
-        attrgetter("tenants"),
-    ),
-    "prices.csv": Sheet(
-        {field: attrgetter(field) for field in PricePoint.__struct_fields__}, attrgetter("prices")
-    ),
+    "tenants.csv": Sheet(_fields(TenantResult), attrgetter("tenants")),
+    "prices.csv": Sheet(_fields(PricePoint), attrgetter("prices")),
     "leases.csv": Sheet(LEASE_FIGURES, attrgetter("leases")),
 }
-
-
-def _write(path: Path, header: list[str], rows: list[list[Any]]) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(header)
-        writer.writerows(rows)

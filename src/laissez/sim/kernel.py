@@ -1,7 +1,15 @@
-"""Virtual time: a heap of things to do, each at its microsecond.
+"""Virtual time and random numbers: the two things that make a simulation repeatable.
 
-What is due at the same instant is done in the order in which it was asked for, so a simulation has
-one course and no other.
+How it works. Actions wait in a heap, ordered by time and then by the order of scheduling. `run`
+takes the earliest one, moves the clock to its time and calls it; the action may schedule more.
+Nothing else moves the clock, and nobody reads the clock of the machine.
+
+Why a run is deterministic. The key (time, sequence number) is unique, so the heap never compares
+two actions and ties break in one way only. Each part of a simulation draws from a random stream of
+its own, seeded by a name, so the draws of one part cannot shift those of another.
+
+What must never happen: time that goes back, an action in the past, or two actions whose order
+depends on anything but this key. The first two are asserted below; the tests cover the third.
 """
 
 from __future__ import annotations
@@ -16,31 +24,37 @@ Action: TypeAlias = Callable[[], None]
 
 
 class Kernel:
-    """`now` is the time, in microseconds; it moves only in `run`."""
+    """The event queue and the clock. `now` is in microseconds and moves only in `run`."""
 
     def __init__(self, now: int = 0) -> None:
         self.now = now
-        self._due: list[tuple[int, int, Action]] = []
-        self._asked = 0
+        self._queue: list[tuple[int, int, Action]] = []
+        self._scheduled = 0
 
     def at(self, time: int, action: Action) -> None:
-        """Do `action` at `time`, after everything that is already to be done then."""
+        """Schedule an action; it comes after all that are already scheduled for that time."""
         if time < self.now:
             raise ValueError(f"expected a time from {self.now} on, found {time}")
-        self._asked += 1
-        heappush(self._due, (time, self._asked, action))
+        self._scheduled += 1
+        heappush(self._queue, (time, self._scheduled, action))
+
+    def after(self, delay: int, action: Action) -> None:
+        self.at(self.now + delay, action)
 
     def run(self, until: int) -> None:
-        """Everything that is due before `until`; then it is `until`."""
+        """Run all actions that are due before `until`, and then set the clock to it."""
         if until < self.now:
             raise ValueError(f"expected a time from {self.now} on, found {until}")
-        while self._due and self._due[0][0] < until:
-            self.now, _, action = heappop(self._due)
+        while self._queue and self._queue[0][0] < until:
+            time, _, action = heappop(self._queue)
+            assert self.now <= time, f"the clock would go back from {self.now} to {time}"
+            self.now = time
             action()
+            assert self.now == time, "an action moved the clock"
         self.now = until
 
 
 def random_stream(seed: int, *names: str | int) -> Random:
-    """The stream of that name under that seed; the same everywhere, always."""
+    """The random stream of a name under a seed. It gives the same numbers on every machine."""
     text = "/".join(map(str, (seed, *names)))
     return Random(int.from_bytes(sha256(text.encode()).digest(), "big"))

@@ -1,11 +1,11 @@
-"""The operator in a run: what it does at set times, and what its maps decide.
+"""The operator during a run: actions at set times, and the decisions of its maps.
 
-Floors and controls are the market's; leaves go offline in any cloud.
+Floors and controls exist in the market alone; leaves go offline in any cloud.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -19,111 +19,72 @@ from laissez.sim.outages import Outages
 from laissez.sim.scenario import ScenarioError
 from laissez.units import MICRO_PER_DOLLAR, SECOND_US
 
-OPERATOR: Final = "operator"  # why a leaf is offline: by the operator's hand
-MAPS: Final = "maps"  # or by a maintenance window of its maps
+# why a leaf is offline
+OPERATOR: Final = "operator"
+MAPS: Final = "maps"
 MINUTE_US: Final = 60 * SECOND_US
 PPM: Final = 1_000_000
 
 
+def check_operator(scenario: tables.Scenario, topology: Topology) -> None:
+    """Refuse unknown nodes and unreadable maps before anything runs, whatever the cloud."""
+    _check_nodes(scenario.actions, topology)
+    if scenario.maps is not None:
+        read_operator(scenario.maps).close()
+
+
+def _check_nodes(actions: tuple[tables.ActionTable, ...], topology: Topology) -> None:
+    for at, action in enumerate(actions):
+        field, node = action.target
+        if node not in topology:
+            raise ScenarioError(
+                f"actions[{at}].{field}: expected a node of the cluster, such as"
+                f" {topology.nodes[-1]!r}, found {node!r}"
+            )
+
+
+def schedule_actions(
+    actions: tuple[tables.ActionTable, ...], kernel: Kernel, cloud: Cloud, outages: Outages
+) -> None:
+    _check_nodes(actions, cloud.cluster.topology)
+    for action in actions:
+        kernel.at(round(action.at_minutes * MINUTE_US), partial(_act, action, cloud, outages))
+
+
+def _act(action: tables.ActionTable, cloud: Cloud, outages: Outages) -> None:
+    field, node = action.target
+    if field in ("online", "offline"):
+        first, end = cloud.cluster.topology.leaf_range(node)
+        for leaf in cloud.cluster.topology.leaves[first:end]:
+            (outages.begin if field == "offline" else outages.end)(OPERATOR, leaf)
+    elif isinstance(cloud, MarketCloud):
+        if action.floor is not None:
+            cloud.operate(SetFloor(node, round(action.floor.price * MICRO_PER_DOLLAR)))
+        if action.controls is not None:
+            cloud.operate(set_controls(node, action.controls))
+
+
 def set_controls(node: str, table: tables.MarketTable) -> SetControls:
-    """A hold or a fee of 0 seconds is none."""
+    """The command for a table of controls. 0 seconds mean no hold and no fee."""
     hold, flash = (
         _us(seconds) if seconds else None for seconds in (table.hold_seconds, table.flash_seconds)
     )
     return SetControls(node, _band(table.rise), _band(table.fall), hold, flash)
 
 
-def check_operator(scenario: tables.Scenario, topology: Topology) -> None:
-    """Refuse what could not be done in the run, before anything runs and whatever the cloud: nodes
-    that are not there, maps that cannot be read."""
-    for at, action in enumerate(scenario.actions):
-        _node(topology, f"actions[{at}]", action)
-    if scenario.maps is not None:
-        read_operator(scenario.maps).close()
-
-
-def schedule_actions(
-    actions: tuple[tables.ActionTable, ...], kernel: Kernel, cloud: Cloud, outages: Outages
-) -> None:
-    """Let every action happen at its time; those of one instant in the order in which they are
-    written."""
-    for at, action in enumerate(actions):
-        kernel.at(
-            round(action.at_minutes * MINUTE_US), _action(f"actions[{at}]", action, cloud, outages)
-        )
-
-
-def _action(
-    place: str, action: tables.ActionTable, cloud: Cloud, outages: Outages
-) -> Callable[[], None]:
-    topology = cloud.cluster.topology
-    node = _node(topology, place, action)
-    if action.floor is not None:
-        return _priced(cloud, SetFloor(node, round(action.floor.price * MICRO_PER_DOLLAR)))
-    if action.controls is not None:
-        return _priced(cloud, set_controls(node, action.controls))
-    first, end = topology.leaf_range(node)
-    return _for_each(
-        outages.end if action.offline is None else outages.begin, topology.leaves[first:end]
-    )
-
-
-def _for_each(act: Callable[[str, str], None], leaves: tuple[str, ...]) -> Callable[[], None]:
-    def act_on_all() -> None:
-        for leaf in leaves:
-            act(OPERATOR, leaf)
-
-    return act_on_all
-
-
-def _priced(cloud: Cloud, command: SetFloor | SetControls) -> Callable[[], None]:
-    """Other clouds than the market have one price, and it stays."""
-
-    def act() -> None:
-        if isinstance(cloud, MarketCloud):
-            cloud.operate(command)
-
-    return act
-
-
-def _node(topology: Topology, place: str, action: tables.ActionTable) -> str:
-    """The node that it is about."""
-    if action.floor is not None:
-        field, node = "floor.node", action.floor.node
-    elif action.controls is not None:
-        field, node = "controls.node", action.controls.node
-    else:
-        field, node = (
-            ("online", action.online or "")
-            if action.offline is None
-            else ("offline", action.offline)
-        )
-    if node not in topology:
-        raise ScenarioError(
-            f"{place}.{field}: expected a node of the cluster, such as {topology.nodes[-1]!r},"
-            f" found {node!r}"
-        )
-    return node
-
-
 class Maps:
-    """The operator's maps, deciding every `pace_us` on what the market is and what their sources
-    read at the run's own time."""
+    """The operator's maps. They decide every `pace_us`, and their sources are read at the virtual
+    time."""
 
     def __init__(
         self, operator: Operator, pace_us: int, kernel: Kernel, cloud: MarketCloud, outages: Outages
     ) -> None:
-        self._operator, self._pace_us, self._kernel, self._cloud, self._outages = (
-            operator,
-            pace_us,
-            kernel,
-            cloud,
-            outages,
-        )
+        self._operator, self._pace_us = operator, pace_us
+        self._kernel, self._cloud, self._outages = kernel, cloud, outages
         self._places = Places(cloud.cluster.topology.leaves)
         self._memory = Memory()
 
-    def turn(self) -> None:
+    def step(self) -> None:
         decision = self._operator.decide(self._view())
         self._memory = decision.memory
         for command in decision.commands:
@@ -134,7 +95,7 @@ class Maps:
                     self._outages.end(MAPS, leaf)
                 case _:
                     self._cloud.operate(command)
-        self._kernel.at(self._kernel.now + self._pace_us, self.turn)
+        self._kernel.after(self._pace_us, self.step)
 
     def _view(self) -> OperatorView:
         market, now = self._cloud.market, self._cloud.market_time
@@ -151,8 +112,8 @@ class Maps:
 
 
 def read_operator(path: str) -> Operator:
-    """Read anew for every run: a trace begins when it is first read. A source that asks somebody
-    else now knows nothing of the run's time."""
+    """Read the maps. Every run does, because a trace starts when it is first read. Sources that ask
+    a server are refused: they know nothing of virtual time."""
     try:
         operator = read_maps(Path(path))
     except OperatorError as error:
@@ -173,5 +134,5 @@ def _band(band: tables.Band | None) -> Band | None:
 
 
 def _us(seconds: float) -> int:
-    """At least a microsecond: the market knows no shorter time."""
+    """At least 1: the market knows no shorter time."""
     return max(1, round(seconds * SECOND_US))

@@ -1,30 +1,31 @@
-"""What came of a run: one row per tenant, one for the whole, and the course of prices and
+"""The results of a run: one row per tenant, one for the run, and the history of prices and
 leases."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 
 from laissez.sim.clouds.cloud import Lease
-from laissez.sim.tenant import STANDING
-from laissez.units import CHARGE_PER_MICRO_DOLLAR, HOUR_US, MICRO_PER_DOLLAR
+from laissez.sim.tenant import INCUMBENT, Tenant
+from laissez.units import CHARGE_PER_MICRO_DOLLAR, HOUR_US, MICRO_PER_DOLLAR, SECOND_US
 
-# in which every hour of a tenant is once
+# every hour of a tenant is in one of these
 ACCOUNTS: Final = ("useful_hours", "reconfiguring_hours", "lost_hours", "surplus_hours")
+# a lease given up this soon after another one began counts as moved there
+MOVE_US: Final = 120 * SECOND_US
 
 
 class TenantResult(msgspec.Struct, frozen=True, kw_only=True):
-    """GPU-hours by what they were good for; `retention` is performance over `alone`, what the
-    tenant achieves with the cluster to itself."""
+    """`retention` is performance over `alone`, the performance with the cluster to itself. Hours
+    are GPU-hours."""
 
     tenant: str
-    # `inference`, `training`, `batch`; or `standing`: in the market that the run started from, of
-    # no known performance
-    kind: str
+    kind: str  # `inference`, `training`, `batch`, or `incumbent`, whose performance is unknown
     start_s: float
-    end_s: float  # when it was done, or its time was over
+    end_s: float  # when it was done, or its deadline
     performance: float
     alone: float
     retention: float
@@ -41,9 +42,8 @@ class TenantResult(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_measured(self) -> bool:
-        """Whether it is known what it achieved: of those who were there before the run began it is
-        not."""
-        return self.kind != STANDING
+        """Whether its performance is known."""
+        return self.kind != INCUMBENT
 
     @property
     def held_hours(self) -> float:
@@ -51,8 +51,8 @@ class TenantResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PricePoint(msgspec.Struct, frozen=True, kw_only=True):
-    """Of one type at one instant: what one more GPU would cost, what those leased are charged in
-    the mean (dollars per hour), and how many are."""
+    """One type at one time: the price of one more GPU, the mean rate of the leased ones (both in
+    dollars per hour), and how many are leased."""
 
     at_s: float
     tree: str
@@ -66,12 +66,12 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     cloud: str
     seed: int
     gpus: int
-    hours: float  # from the beginning until the last deadline
-    demand: float  # what all typically need together, over what there is
+    hours: float  # from the start until the last deadline
+    demand: float  # GPUs that all tenants typically need over GPUs that exist
     tenants: tuple[TenantResult, ...]
     prices: tuple[PricePoint, ...]
     leases: tuple[Lease, ...]
-    requests: int  # asked of the cloud
+    requests: int  # commands and questions sent to the cloud
     revenue: float  # dollars
     idle_hours: float
 
@@ -86,8 +86,7 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def retention(self) -> float:
-        """The mean over tenants; standing ones have nothing to retain. Of nobody, all was
-        retained."""
+        """The mean over the measured tenants; 1 if there are none."""
         retained = [one.retention for one in self.measured]
         return sum(retained) / len(retained) if retained else 1.0
 
@@ -95,6 +94,48 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     def utilisation(self) -> float:
         """The share of all GPU-hours that was leased."""
         return 1 - self.idle_hours / (self.gpus * self.hours)
+
+
+def tenant_result(
+    tenant: Tenant, leases: Sequence[Lease], fees: int, achieved_alone: float
+) -> TenantResult:
+    node_time, performance = tenant.world.node_time, tenant.world.performance()
+    cost = dollars(sum(lease.charge for lease in leases) + fees)
+    return TenantResult(
+        tenant=tenant.name,
+        kind=tenant.kind,
+        start_s=tenant.world.start / SECOND_US,
+        end_s=tenant.ended / SECOND_US,
+        performance=performance,
+        alone=achieved_alone,
+        retention=performance / achieved_alone if achieved_alone else 0.0,
+        cost=cost,
+        performance_per_cost=performance / cost if cost and tenant.kind != INCUMBENT else None,
+        useful_hours=hours(node_time.useful),
+        reconfiguring_hours=hours(node_time.reconfiguring),
+        lost_hours=hours(node_time.lost),
+        surplus_hours=hours(node_time.surplus),
+        gains=len(leases),
+        moves=_moves(leases, tenant.ended),
+        revocations=tenant.revocations,
+        decisions=tenant.decisions,
+    )
+
+
+def _moves(leases: Sequence[Lease], ended: int) -> int:
+    """Pair each lease that the tenant gave up before it left with a newer one that began shortly
+    before and lasted longer. No lease is in two pairs."""
+    unpaired = sorted(leases, key=lambda lease: lease.start)
+    given_up = [one for one in leases if one.reason == "relinquished" and one.end < ended]
+    moves = 0
+    for old in sorted(given_up, key=lambda lease: lease.end):
+        for new in unpaired:
+            began_shortly_before = max(old.start + 1, old.end - MOVE_US) <= new.start < old.end
+            if began_shortly_before and new.end > old.end:
+                unpaired.remove(new)
+                moves += 1
+                break
+    return moves
 
 
 def dollars(charge: int) -> float:

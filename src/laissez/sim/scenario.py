@@ -1,7 +1,7 @@
-"""A scenario: the cluster, the prices, and what kinds of tenants come. All that a run depends on,
-beside the cloud and the seed.
+"""A scenario: the cluster, the prices and the tenants. With the cloud and the seed it determines a
+run.
 
-Ranges, [low, high], are drawn from evenly. The defaults are those of the retention experiment.
+Ranges, [low, high], are drawn from uniformly. The defaults are those of the retention experiment.
 `docs/scenario.toml` shows every field in a file.
 """
 
@@ -21,7 +21,7 @@ from laissez.tenants.parabricks.runtime import RUN_TIMES
 from laissez.tenants.sailor.builtin import COMPACT
 from laissez.units import HOUR_S, MICRO_PER_DOLLAR
 
-# of anything that has no bound of its own: a cluster of so many GPUs, or a century of hours
+# the bound of fields without a bound of their own, such as GPUs or hours
 LARGEST: Final = 1_000_000
 
 Text: TypeAlias = Annotated[str, Meta(min_length=1)]
@@ -29,14 +29,14 @@ Texts: TypeAlias = Annotated[tuple[Text, ...], Meta(min_length=1)]
 Count: TypeAlias = Annotated[int, Meta(ge=1, le=LARGEST)]
 Positive: TypeAlias = Annotated[float, Meta(gt=0, le=LARGEST)]
 Parts: TypeAlias = Annotated[Mapping[str, Positive], Meta(min_length=1)]  # only their ratio counts
-# dollars per GPU-hour; the market takes no more
+# dollars per GPU-hour, up to the highest price of the market
 Price: TypeAlias = Annotated[float, Meta(gt=0, le=PRICE_MAX / MICRO_PER_DOLLAR)]
 NotNegative: TypeAlias = Annotated[float, Meta(ge=0, le=LARGEST)]
 Share: TypeAlias = Annotated[float, Meta(ge=0, le=1)]
 Hours: TypeAlias = Annotated[float, Meta(ge=0.01, le=LARGEST)]
-# seconds: whoever acts without a pause never comes to an end
+# seconds; a run with decisions at ever shorter intervals would not end
 Pace: TypeAlias = Annotated[float, Meta(ge=1, le=LARGEST)]
-# a job of ever smaller pieces would have no end either
+# nor would a job of ever smaller samples
 Size: TypeAlias = Annotated[float, Meta(ge=0.001, le=LARGEST)]
 Range: TypeAlias = tuple[Positive, Positive]
 HoursRange: TypeAlias = tuple[Hours, Hours]
@@ -44,87 +44,99 @@ PaceRange: TypeAlias = tuple[Pace, Pace]
 SizeRange: TypeAlias = tuple[Size, Size]
 
 KINDS: Final = ("inference", "training", "batch")
-# what every inference service serves, on engines of one GPU
-INFERENCE_MODEL: Final = "llama-3.1-8b"
-COLD_STARTS: Final = 2  # that the work of a job leaves time for: the first, and one change
+INFERENCE_MODEL: Final = "llama-3.1-8b"  # of every service, on engines of one GPU
+COLD_STARTS: Final = 2  # that a job has time for: the first, and one after a change
+
+
+class ScenarioError(ValueError):
+    """The scenario cannot be run. The message names the field, what was expected and what was
+    found."""
+
+
+def check_seed(seed: object) -> None:
+    """Accept integers only: 1.0 and True equal 1 but would draw other tenants."""
+    if type(seed) is not int or seed < 0:
+        raise ScenarioError(f"seed: expected a whole number from 0 on, found {shown(seed)}")
 
 
 class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A table of the file. It checks itself when it is made, so a scenario written in Python is
-    held to the same rules as one read from a file."""
+    """A table of the file. The constructor checks it, so that a scenario written in Python obeys
+    the same rules as a file."""
 
     def __post_init__(self) -> None:
-        mistakes = mistakes_in(self) or list(self.impossible())
+        mistakes = mistakes_in(self) or list(self.conflicts())
         if mistakes:
             raise ScenarioError("\n".join(mistakes))
 
-    def impossible(self) -> Iterator[str]:
-        """Invalid combinations of valid fields: "field: expected ..., found ..."."""
+    def conflicts(self) -> Iterator[str]:
+        """Invalid combinations of individually valid fields: "field: expected ..., found ..."."""
         yield from ()
+
+    def _missing_files(self, *fields: str) -> Iterator[str]:
+        for field in fields:
+            file = getattr(self, field)
+            if file is not None and not _exists(file):
+                yield f"{field}: expected a file that is there, found {shown(file)}"
 
 
 class ClusterTable(Table, frozen=True, kw_only=True):
-    """Either `gpus`, counts by type, or `shares` of types, and then `demand` of the scenario says
-    how many there are in all."""
+    """Either counts of GPUs by type, or shares of the types; then `Scenario.demand` determines the
+    number of GPUs."""
 
-    gpus: Annotated[Mapping[str, Count], Meta(min_length=1)] | None = None  # by type
+    gpus: Annotated[Mapping[str, Count], Meta(min_length=1)] | None = None
     shares: Parts = msgspec.field(default_factory=lambda: {"h100": 0.5, "a100": 0.5})
     gpus_per_host: Count = 8  # one NVLink domain
 
+    @property
+    def types(self) -> Mapping[str, float]:
+        """The types, each with a number in proportion to its GPUs."""
+        return self.gpus or self.shares
+
 
 class PricesTable(Table, frozen=True, kw_only=True):
-    """Dollars per GPU-hour on demand; the market's floors are `floor` of them. (AWS p5 and p4de, US
-    regions, August 2026.)"""
+    """Dollars per GPU-hour on demand: AWS p5 and p4de, US regions, August 2026."""
 
-    h100: Price = 6.88  # dollars per GPU-hour
-    a100: Price = 3.43  # the same, for the part with 80 GB
-    floor: Share = 0.70  # of the price on demand: break-even at a utilisation of 70 %
+    h100: Price = 6.88
+    a100: Price = 3.43  # with 80 GB
+    # the market's floors as a share of the price on demand: break-even at a utilisation of 70 %
+    floor: Share = 0.70
 
     @property
-    def types(self) -> tuple[str, ...]:
-        """The types that have a price."""
-        return tuple(name for name in self.__struct_fields__ if name != "floor")
+    def by_type(self) -> dict[str, float]:
+        return {name: getattr(self, name) for name in self.__struct_fields__ if name != "floor"}
 
 
 class TenantsTable(Table, frozen=True, kw_only=True):
-    """`mix` are the parts of each kind; they come within the first `arrivals_hours`.
+    """The tenants. Performance 1 instead of 0 is worth the same to each: `worth` times the mean
+    cost, on demand, of the GPU-hours that tenants need."""
 
-    Going from performance 0 to 1 is worth the same to each: `worth` times what the GPU-hours that
-    they need cost on demand, in the mean over tenants.
-    """
-
-    count: Annotated[int, Meta(ge=0, le=LARGEST)] = 24  # 0 only where some are there already
+    count: Annotated[int, Meta(ge=0, le=LARGEST)] = 24  # 0 only with a start
     mix: Parts = msgspec.field(default_factory=lambda: dict.fromkeys(KINDS, 1.0))
-    arrivals_hours: NotNegative = 0.75
+    arrivals_hours: NotNegative = 0.75  # all arrive within this time
     worth: Positive = 4.0
     # between two decisions of a job; an inference service decides with each plan
     decide_seconds: Pace = 30.0
     moves_max: Annotated[int, Meta(ge=0, le=LARGEST)] = 1  # at once, per tenant
-    # the part that trades through adapters; the others hold what they need in the mean, at a fixed
-    # price, as on demand
+    # the share that trades through adapters; the others hold their mean need at a fixed price
     adaptive: Share = 1.0
-    # times the true overhead of a reconfiguration: what tenants reckon with
-    believed_overhead: Positive = 1.0
+    believed_overhead: Positive = 1.0  # as a multiple of the true cost of a reconfiguration
 
-    def impossible(self) -> Iterator[str]:
+    def conflicts(self) -> Iterator[str]:
         for kind in self.mix:
             if kind not in KINDS:
                 yield f"mix.{kind}: expected one of {', '.join(KINDS)}, found {shown(kind)}"
 
 
 class InferenceTable(Table, frozen=True, kw_only=True):
-    """`engines` are how many GPUs the mean load needs, `hours` how long the service runs."""
+    engines: Range = (2.0, 8.0)  # GPUs that the mean load needs
+    hours: HoursRange = (1.5, 2.5)  # of service
+    plan_seconds: Pace = 10.0  # between two plans
+    hold_plan_seconds: NotNegative = 300.0  # before a plan may shrink
+    cold_seconds: Positive = 60.0  # until a new engine serves
+    headroom: Annotated[float, Meta(gt=0, le=10)] = 1.25  # planned over predicted load
+    trace: File | None = None  # a file of requests; None: the load is drawn
 
-    engines: Range = (2.0, 8.0)
-    hours: HoursRange = (1.5, 2.5)
-    plan_seconds: Pace = 10.0  # between two looks of the planner at the load
-    hold_plan_seconds: NotNegative = 300.0  # for so long a plan is not shrunk
-    cold_seconds: Positive = 60.0  # until an engine serves
-    # times the predicted load that is planned for
-    headroom: Annotated[float, Meta(gt=0, le=10)] = 1.25
-    trace: File | None = None  # a file of requests; None: drawn
-
-    def impossible(self) -> Iterator[str]:
+    def conflicts(self) -> Iterator[str]:
         shortest_s = self.hours[0] * HOUR_S
         for field in ("cold_seconds", "plan_seconds"):
             if getattr(self, field) >= shortest_s:
@@ -132,19 +144,16 @@ class InferenceTable(Table, frozen=True, kw_only=True):
                     f"{field}: expected less than the shortest of hours, {shortest_s:g} s,"
                     f" found {getattr(self, field):g}"
                 )
-        if self.trace is not None and not is_there(self.trace):
-            yield f"trace: expected a file that is there, found {shown(self.trace)}"
+        yield from self._missing_files("trace")
 
 
 class JobTable(Table, frozen=True, kw_only=True):
-    """`gpus` are how many GPUs the work needs, evenly done, to be done in `hours`."""
-
-    gpus: Range = (2.0, 8.0)
+    gpus: Range = (2.0, 8.0)  # needed to do the work evenly until the deadline
     hours: HoursRange = (1.5, 2.5)  # until the deadline
-    cold_seconds: Range  # to start, and to take in or give up GPUs
+    cold_seconds: Range  # to start, and to add or remove GPUs
     checkpoint_seconds: PaceRange  # of work between two checkpoints
 
-    def impossible(self) -> Iterator[str]:
+    def conflicts(self) -> Iterator[str]:
         bound_s = self.hours[0] * HOUR_S / COLD_STARTS
         if self.cold_seconds[1] >= bound_s:
             yield (
@@ -156,13 +165,12 @@ class JobTable(Table, frozen=True, kw_only=True):
 class TrainingTable(JobTable, frozen=True, kw_only=True):
     cold_seconds: Range = (60.0, 240.0)
     checkpoint_seconds: PaceRange = (300.0, 900.0)
-    models: Texts = ("OPT-350", "GPT-Neo-2.7")  # of Sailor's; each job trains one of them
-    # whether jobs bid by where a GPU is; if not, as if what they have were packed into hosts, for
-    # any GPU of a type
+    models: Texts = ("OPT-350", "GPT-Neo-2.7")  # of Sailor; each job trains one of them
+    # False: jobs bid the same for any GPU of a type, as if their GPUs were packed into hosts
     topology_aware: bool = True
 
-    def impossible(self) -> Iterator[str]:
-        yield from super().impossible()
+    def conflicts(self) -> Iterator[str]:
+        yield from super().conflicts()
         for model in self.models:
             if model not in COMPACT:
                 yield f"models: expected models of {', '.join(COMPACT)}, found {shown(model)}"
@@ -175,32 +183,28 @@ class BatchTable(JobTable, frozen=True, kw_only=True):
 
 
 class Band(Table, frozen=True, kw_only=True):
-    """Prices move by at most this `share` of themselves in so many seconds."""
+    """Prices move by at most this share of themselves within `seconds`."""
 
-    share: Annotated[float, Meta(ge=0, le=1000)]  # a band a thousand times its anchor is none
+    share: Annotated[float, Meta(ge=0, le=1000)]  # a band of a thousand anchors bounds nothing
     seconds: Positive
 
 
 class MarketTable(Table, frozen=True, kw_only=True):
-    """The market's controls, the same for every tree; what is not given stays as the market has
-    it."""
+    """The market's controls, the same for every tree. None leaves the market's default."""
 
     rise: Band | None = None  # of bids
     fall: Band | None = None  # of floors
-    hold_seconds: NotNegative | None = None  # for so long a lease cannot be taken away by price
-    flash_seconds: NotNegative | None = None  # an order cancelled sooner is charged for so long
+    hold_seconds: NotNegative | None = None  # a younger lease is not taken away by price
+    flash_seconds: NotNegative | None = None  # the minimum charge of an order that is cancelled
 
     @property
     def sets_any(self) -> bool:
-        return any(
-            getattr(self, field) is not None
-            for field in ("rise", "fall", "hold_seconds", "flash_seconds")
-        )
+        return any(getattr(self, field) is not None for field in MarketTable.__struct_fields__)
 
 
 class FloorTable(Table, frozen=True, kw_only=True):
     node: Text
-    # dollars per GPU-hour; no price of the market is higher
+    # dollars per GPU-hour, up to the highest price of the market
     price: Annotated[float, Meta(ge=0, le=10_000)]
 
 
@@ -209,8 +213,8 @@ class ControlsTable(MarketTable, frozen=True, kw_only=True):
 
 
 class ActionTable(Table, frozen=True, kw_only=True):
-    """One thing that the operator does, `at_minutes` after the beginning. Floors and controls are
-    the market's alone."""
+    """One action of the operator, `at_minutes` after the start. Floors and controls exist in the
+    market alone."""
 
     at_minutes: NotNegative
     floor: FloorTable | None = None
@@ -218,19 +222,27 @@ class ActionTable(Table, frozen=True, kw_only=True):
     offline: Text | None = None  # a node: all leaves below it
     online: Text | None = None
 
-    def impossible(self) -> Iterator[str]:
-        fields = ("floor", "controls", "offline", "online")
-        given = [field for field in fields if getattr(self, field) is not None]
+    def conflicts(self) -> Iterator[str]:
+        given = self._given()
         if len(given) != 1:
             yield (
-                f"at_minutes: expected one of {', '.join(fields)} beside it, found"
-                f" {' and '.join(given) or 'none'}"
+                f"at_minutes: expected one of {', '.join(self.__struct_fields__[1:])} beside it,"
+                f" found {' and '.join(given) or 'none'}"
             )
+
+    @property
+    def target(self) -> tuple[str, str]:
+        """The field that names the node, and the node."""
+        ((field, value),) = self._given().items()
+        return (field, value) if isinstance(value, str) else (f"{field}.node", value.node)
+
+    def _given(self) -> dict[str, str | FloorTable | ControlsTable]:
+        fields = msgspec.structs.asdict(self)
+        return {name: fields[name] for name in list(fields)[1:] if fields[name] is not None}
 
 
 class FailuresTable(Table, frozen=True, kw_only=True):
-    """Hosts fail after `mtbf_hours` in the mean and are repaired after `repair_hours` in the mean,
-    both exponentially distributed."""
+    """Hosts fail and are repaired after exponentially distributed times; these are the means."""
 
     mtbf_hours: Annotated[float, Meta(ge=0.1, le=LARGEST)]
     repair_hours: Positive = 1.0
@@ -238,10 +250,9 @@ class FailuresTable(Table, frozen=True, kw_only=True):
 
 class Scenario(Table, frozen=True, kw_only=True):
     name: Text = "scenario"
-    # that a run lasts at least when it begins from `start`; others end when the last tenant is gone
-    hours: Hours = 3.0
-    demand: Positive | None = None  # what all typically need together, over the GPUs that there are
-    start: File | None = None  # a snapshot of a market to begin from, with its cluster
+    hours: Hours = 3.0  # the shortest run from a start; others end with the last deadline
+    demand: Positive | None = None  # GPUs that all tenants typically need over GPUs that exist
+    start: File | None = None  # a snapshot of a market to start from, with its cluster
     maps: File | None = None  # InfraMaps, for the market alone
     maps_seconds: Pace = 10.0  # between two decisions of the maps
     actions: tuple[ActionTable, ...] = ()
@@ -254,10 +265,8 @@ class Scenario(Table, frozen=True, kw_only=True):
     training: TrainingTable = TrainingTable()
     batch: BatchTable = BatchTable()
 
-    def impossible(self) -> Iterator[str]:  # noqa: C901  one guard after the other
-        for field in ("start", "maps"):
-            if (file := getattr(self, field)) is not None and not is_there(file):
-                yield f"{field}: expected a file that is there, found {shown(file)}"
+    def conflicts(self) -> Iterator[str]:
+        yield from self._missing_files("start", "maps")
         end_min = self._latest_hours() * 60
         for at, action in enumerate(self.actions):
             if action.at_minutes >= end_min:
@@ -265,28 +274,25 @@ class Scenario(Table, frozen=True, kw_only=True):
                     f"actions[{at}].at_minutes: expected less than {end_min:g}, when every run is"
                     f" over, found {action.at_minutes:g}"
                 )
-        if self.start is not None:
-            return  # it brings its own cluster
+        if self.start is None:  # a start brings its own cluster
+            yield from self._cluster_conflicts()
+
+    def _cluster_conflicts(self) -> Iterator[str]:
         if not self.tenants.count:
             yield (
                 "tenants.count: expected an integer from 1 on where nobody is there before them (no"
                 " start), found 0"
             )
         if (self.demand is None) == (self.cluster.gpus is None):
-            yield (
-                "demand: expected either this or cluster.gpus, found"
-                f" {'neither' if self.demand is None else 'both'}"
-            )
-        field, types = (
-            ("gpus", self.cluster.gpus)
-            if self.cluster.gpus is not None
-            else ("shares", self.cluster.shares)
-        )
-        for name in types:
-            if name not in self.prices.types:
+            found = "neither" if self.demand is None else "both"
+            yield f"demand: expected either this or cluster.gpus, found {found}"
+        field = "shares" if self.cluster.gpus is None else "gpus"
+        priced = self.prices.by_type
+        for name in self.cluster.types:
+            if name not in priced:
                 yield (
                     f"cluster.{field}.{name}: expected a type that has a price"
-                    f" ({', '.join(self.prices.types)}), found {shown(name)}"
+                    f" ({', '.join(priced)}), found {shown(name)}"
                 )
                 continue
             for kind in self.tenants.mix:
@@ -297,45 +303,26 @@ class Scenario(Table, frozen=True, kw_only=True):
                     )
 
     def _latest_hours(self) -> float:
-        """When a run ends at the latest, whatever is drawn: at the last deadline there can be, but
-        with a `start` not before its hours."""
-        longest = (
-            [float(getattr(self, kind).hours[1]) for kind in self.tenants.mix]
-            if self.tenants.count
-            else []
-        )
-        own = self.tenants.arrivals_hours + max(longest) if longest else 0.0
-        return own if self.start is None else max(own, self.hours)
+        """The latest end of a run, whatever is drawn: the latest possible deadline, and with a
+        start not before `hours`."""
+        longest = [getattr(self, kind).hours[1] for kind in self.tenants.mix if self.tenants.count]
+        latest: float = self.tenants.arrivals_hours + max(longest) if longest else 0.0
+        return latest if self.start is None else max(latest, self.hours)
 
     def _profiled(self, kind: str) -> frozenset[str]:
-        """The types on which it is known how fast tenants of that kind are."""
+        """The types on which the speed of such tenants is known."""
         match kind:
             case "inference":
                 return frozenset(built_in(INFERENCE_MODEL, 1))
             case "training":
-                return frozenset.intersection(
-                    *(frozenset(COMPACT[model].work_ms) for model in self.training.models)
-                )
+                profiles = (COMPACT[model].work_ms for model in self.training.models)
+                return frozenset.intersection(*map(frozenset, profiles))
             case _:
                 return frozenset(RUN_TIMES)
 
 
-def is_there(file: str) -> bool:
-    """Whether the file exists, as far as can be seen: its name may be too long, its folder
-    closed."""
+def _exists(file: str) -> bool:
     try:
         return Path(file).is_file()
-    except OSError:
+    except OSError:  # the name may be too long, or the folder closed
         return False
-
-
-class ScenarioError(ValueError):
-    """A scenario that cannot be run; the message names the place, what was expected and what was
-    found."""
-
-
-def check_seed(seed: object) -> None:
-    """Refuse anything else: 1.0 and True are equal to 1, and would draw other tenants than 1
-    does."""
-    if type(seed) is not int or seed < 0:
-        raise ScenarioError(f"seed: expected a whole number from 0 on, found {shown(seed)}")

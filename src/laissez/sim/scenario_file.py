@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -14,7 +15,7 @@ from laissez.sim.scenario import Scenario, ScenarioError, Table
 
 
 def read_scenario(path: Path | str) -> Scenario:
-    """The scenario that a file describes. Raises `ScenarioError` with all that is wrong with it."""
+    """The scenario in a file. Raises `ScenarioError` with all mistakes."""
     file = Path(path)
     reader = Reader(str(file), file.parent)
     scenario = reader.table((), Scenario, load_toml(file, ScenarioError))
@@ -24,52 +25,41 @@ def read_scenario(path: Path | str) -> Scenario:
 
 
 def write_scenario(scenario: Scenario) -> str:
-    """A file that reads back as the same scenario. Every field is written, so that it stays the
-    same when a default changes."""
-    fields = {
-        name: value for name, value in msgspec.structs.asdict(scenario).items() if value is not None
-    }
-    own = _lines({name: value for name, value in fields.items() if not isinstance(value, Table)})
-    tables = [
-        f"\n[{name}]\n{_lines(msgspec.structs.asdict(table))}"
-        for name, table in fields.items()
-        if isinstance(table, Table)
-    ]
-    return own + "".join(tables)
-
-
-def _lines(fields: Mapping[str, object]) -> str:
-    return "".join(
-        f"{name} = {_written(value)}\n" for name, value in fields.items() if value is not None
+    """A file that reads back as the same scenario. Every field is written, so that a new default
+    changes nothing."""
+    fields = _given(scenario)
+    tables = {name: fields.pop(name) for name in list(fields) if isinstance(fields[name], Table)}
+    return _lines(fields) + "".join(
+        f"\n[{name}]\n{_lines(_given(table))}" for name, table in tables.items()
     )
 
 
-def _written(value: object) -> str:
+def _given(table: Table) -> dict[str, Any]:
+    fields = msgspec.structs.asdict(table)
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _lines(fields: Mapping[str, object]) -> str:
+    return "".join(f"{name} = {_toml(value)}\n" for name, value in fields.items())
+
+
+def _toml(value: object) -> str:
     match value:
         case str():
-            # JSON's way but for this one character
+            # JSON escapes the same characters, except this one
             return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
         case bool():
             return str(value).lower()
         case Table():
-            return _written(
-                {
-                    name: one
-                    for name, one in msgspec.structs.asdict(value).items()
-                    if one is not None
-                }
-            )
+            return _toml(_given(value))
         case Mapping():
-            return (
-                "{ "
-                + ", ".join(f"{_key(name)} = {_written(one)}" for name, one in value.items())
-                + " }"
-            )
+            pairs = (f"{_key(name)} = {_toml(one)}" for name, one in value.items())
+            return f"{{ {', '.join(pairs)} }}"
         case tuple() | list():
-            return "[" + ", ".join(map(_written, value)) + "]"
+            return f"[{', '.join(map(_toml, value))}]"
         case _:
             return repr(value)
 
 
 def _key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _written(name)
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _toml(name)

@@ -1,5 +1,4 @@
-"""From a scenario to a result: who comes, what each would achieve alone, and what became of all of
-them together."""
+"""A scenario under one seed: its tenants, their performance alone, and the runs of all clouds."""
 
 from __future__ import annotations
 
@@ -8,31 +7,30 @@ from collections.abc import Callable, Iterable
 from copy import copy
 from typing import Final
 
-import msgspec
+from msgspec.structs import replace
 
 from laissez.sim.clouds.cloud import Lease
 from laissez.sim.operator import check_operator
-from laissez.sim.results import PricePoint, RunResult, TenantResult, dollars, hours
+from laissez.sim.results import PricePoint, RunResult, dollars, hours, tenant_result
 from laissez.sim.scenario import MarketTable, Scenario, ScenarioError, check_seed
 from laissez.sim.simulation import Simulation, alone, check_cloud
-from laissez.sim.tenant import STANDING, Tenant, Trading
-from laissez.sim.workloads.population import draw
+from laissez.sim.tenant import Trading
+from laissez.sim.workloads.population import Population, draw
 from laissez.sim.workloads.spec import Planners, Spec
 from laissez.units import HOUR_US, MICRO_PER_DOLLAR, SECOND_US
 
-SAMPLE_US: Final = 60 * SECOND_US  # between two prices of the series
-JOB_MEETS: Final = 0.999
-SERVICE_MEETS: Final = 0.9
-AGAIN_MAX: Final = 20
-# a lease given up so soon after another one was won was moved there
-MOVE_US: Final = 120 * SECOND_US
+SAMPLE_US: Final = 60 * SECOND_US  # between two prices of the history
+# performance alone that a tenant must reach
+JOB_MIN: Final = 0.999
+SERVICE_MIN: Final = 0.9
+REDRAWS_MAX: Final = 20
 
 
 class Setting:
-    """A scenario under one seed: the same tenants, and the same alone-runs, for every cloud.
+    """The tenants of a scenario and a seed, the same for every cloud.
 
-    `alone` is what each tenant achieves with the cluster to itself. One that cannot meet its
-    objectives even then is drawn again.
+    `alone` is the performance of each tenant with the cluster to itself, by name. A tenant that
+    cannot meet its objectives even then is drawn again.
     """
 
     def __init__(
@@ -42,107 +40,102 @@ class Setting:
         planners: Planners | None = None,
         on_alone: Callable[[int], None] = lambda done: None,
     ) -> None:
-        """`on_alone` is told how many tenants have run alone, after each."""
+        """`on_alone` is called after each run alone, with the number of tenants that are done."""
         check_seed(seed)
         self.scenario, self.seed = scenario, seed
         self.planners = planners or Planners()
         self.population = draw(scenario, seed, self.planners)
         check_operator(scenario, self.population.cluster.topology)
         self.alone: dict[str, float] = {}
-        self._again: dict[int, int] = {}  # how often a tenant was drawn again
+        self._redraws: dict[int, int] = {}  # by number of the tenant
         self._run_alone(range(len(self.population.specs)), on_alone)
 
     def _run_alone(self, numbers: Iterable[int], on_alone: Callable[[int], None]) -> None:
-        """Let these tenants run alone, and those that fall short be drawn again, on the same
-        cluster, until none does."""
+        """Run these tenants alone, and redraw those that fall short on the same cluster until none
+        does."""
         while numbers:
             for number in numbers:
                 spec = self.population.specs[number]
                 self.alone[spec.name] = alone(self.scenario, self.population, spec, self.planners)
                 on_alone(len(self.alone))
-            numbers = [
-                number for number in numbers if self._falls_short(self.population.specs[number])
-            ]
+            numbers = [one for one in numbers if self._falls_short(self.population.specs[one])]
             for number in numbers:
-                self._again[number] = self._again.get(number, 0) + 1
-                if self._again[number] > AGAIN_MAX:
-                    raise self._hopeless(self.population.specs[number])
+                self._redraws[number] = self._redraws.get(number, 0) + 1
+                if self._redraws[number] > REDRAWS_MAX:
+                    raise self._infeasible(self.population.specs[number])
             if numbers:
-                self.population = draw(
-                    self.scenario, self.seed, self.planners, self._again, self.population
-                )
+                self.population = self._drawn(self.scenario)
+
+    def _drawn(self, scenario: Scenario) -> Population:
+        return draw(scenario, self.seed, self.planners, self._redraws, self.population)
 
     def _falls_short(self, spec: Spec) -> bool:
-        return self.scenario.start is None and self.alone[spec.name] < self._bound(spec)
+        return self.scenario.start is None and self.alone[spec.name] < self._required(spec)
 
-    def _bound(self, spec: Spec) -> float:
-        """What it must achieve alone. No service can meet a burst that is over before an engine has
-        started, nor anything before its first."""
+    def _required(self, spec: Spec) -> float:
+        """No service can serve before its first engine has started, or meet a burst that is over
+        before another engine has."""
         if spec.kind != "inference":
-            return JOB_MEETS
-        return SERVICE_MEETS * (
-            1 - self.scenario.inference.cold_seconds * SECOND_US / (spec.due - spec.start)
-        )
+            return JOB_MIN
+        cold_us = self.scenario.inference.cold_seconds * SECOND_US
+        return SERVICE_MIN * (1 - cold_us / (spec.due - spec.start))
 
-    def _hopeless(self, spec: Spec) -> ScenarioError:
-        asked = (
-            "objectives that a tenant can meet alone on the cluster of"
-            f" {self.population.cluster.gpus} GPUs"
-        )
-        found = f"{self.alone[spec.name]:.3f} by {spec.name}, drawn {AGAIN_MAX} times in vain"
+    def _infeasible(self, spec: Spec) -> ScenarioError:
         return ScenarioError(
-            f"{spec.kind}: expected {asked} (a performance of {self._bound(spec):.3f}), found"
-            f" {found}"
+            f"{spec.kind}: expected objectives that a tenant can meet alone on the cluster of"
+            f" {self.population.cluster.gpus} GPUs (a performance of {self._required(spec):.3f}),"
+            f" found {self.alone[spec.name]:.3f} by {spec.name}, drawn {REDRAWS_MAX} times in vain"
         )
 
     def varied(self, scenario: Scenario) -> Setting:
-        """The same tenants on the same cluster, with the same alone-runs, under a scenario that
-        differs in nothing that they depend on: in the market's controls, in who adapts, and in what
-        tenants believe or look at.
-        """
+        """The same tenants, cluster and performance alone under a scenario with the same
+        baseline."""
         if baseline_of(scenario) != baseline_of(self.scenario):
-            free = (
-                "name, market, tenants.adaptive, tenants.believed_overhead and"
-                " training.topology_aware"
+            raise ScenarioError(
+                "expected a scenario that differs in name, market, tenants.adaptive,"
+                " tenants.believed_overhead and training.topology_aware alone, found another"
             )
-            raise ScenarioError(f"expected a scenario that differs in {free} alone, found another")
         varied = copy(self)
-        varied.scenario = scenario
-        varied.population = draw(scenario, self.seed, self.planners, self._again, self.population)
+        varied.scenario, varied.population = scenario, self._drawn(scenario)
         return varied
 
     def with_trading(self, name: str, trading: Trading, value: float) -> Setting:
-        """The same tenants, with the same alone-runs, but the one of that name trades so, and to do
-        all of it is worth `value` dollars to it."""
+        """The same setting, but this tenant trades like that, and all its work is worth `value`
+        dollars to it."""
         if name not in self.alone:
-            raise ScenarioError(
-                f"expected the name of a tenant, one of {', '.join(self.alone)}, found {name!r}"
-            )
+            known = ", ".join(self.alone)
+            raise ScenarioError(f"expected the name of a tenant, one of {known}, found {name!r}")
         other = copy(self)
         specs = tuple(
-            msgspec.structs.replace(one, trading=trading, value=value) if one.name == name else one
+            replace(one, trading=trading, value=value) if one.name == name else one
             for one in self.population.specs
         )
-        other.population = msgspec.structs.replace(self.population, specs=specs)
+        other.population = replace(self.population, specs=specs)
         return other
 
     def run(
         self, cloud: str, on_time: Callable[[int, int], None] = lambda now, until: None
     ) -> RunResult:
-        """`on_time` is told, once in a virtual minute, what time it is and when the run ends."""
+        """`on_time` is called every virtual minute with the time and the end of the run."""
         simulation = Simulation(self.scenario, self.population, cloud, self.seed, self.planners)
         prices: list[PricePoint] = []
-        _sample(simulation, prices, on_time)
+
+        def sample() -> None:
+            on_time(simulation.kernel.now, simulation.until)
+            prices.extend(_prices(simulation))
+            simulation.kernel.after(SAMPLE_US, sample)
+
+        simulation.kernel.at(0, sample)
         simulation.run()
         return self._result(cloud, simulation, prices)
 
     def _result(self, cloud: str, simulation: Simulation, prices: list[PricePoint]) -> RunResult:
         leases, fees = simulation.cloud.leases(), simulation.cloud.fees()
-        mine: dict[str, list[Lease]] = defaultdict(list)
+        by_tenant: dict[str, list[Lease]] = defaultdict(list)
         for lease in leases:
-            mine[lease.tenant].append(lease)
+            by_tenant[lease.tenant].append(lease)
         gpus, span_h = self.population.cluster.gpus, simulation.until / HOUR_US
-        leased = hours(sum(lease.end - lease.start for lease in leases))
+        leased_h = hours(sum(lease.end - lease.start for lease in leases))
         return RunResult(
             scenario=self.scenario.name,
             cloud=cloud,
@@ -151,24 +144,41 @@ class Setting:
             hours=span_h,
             demand=self.population.demand,
             tenants=tuple(
-                _tenant(one, mine[one.name], fees.get(one.name, 0), self.alone.get(one.name, 0.0))
+                tenant_result(
+                    one, by_tenant[one.name], fees.get(one.name, 0), self.alone.get(one.name, 0.0)
+                )
                 for one in simulation.tenants
             ),
             prices=tuple(prices),
             leases=tuple(leases),
             requests=simulation.cloud.requests,
             revenue=dollars(sum(lease.charge for lease in leases) + sum(fees.values())),
-            idle_hours=gpus * span_h - leased,
+            idle_hours=gpus * span_h - leased_h,
+        )
+
+
+def _prices(simulation: Simulation) -> Iterable[PricePoint]:
+    cloud = simulation.cloud
+    quoted, charged = cloud.prices(), cloud.charged()
+    for tree in cloud.cluster.topology.roots:
+        price, rates = quoted.get(tree), charged.get(tree, [])
+        yield PricePoint(
+            at_s=simulation.kernel.now / SECOND_US,
+            tree=tree,
+            price=None if price is None else price / MICRO_PER_DOLLAR,
+            charged=sum(rates) / len(rates) / MICRO_PER_DOLLAR if rates else None,
+            leased=len(rates),
         )
 
 
 def baseline_of(scenario: Scenario) -> Scenario:
-    """All that draws and alone-runs depend on: scenarios that agree in it are variations of one
-    another."""
-    tenants = msgspec.structs.replace(scenario.tenants, adaptive=1.0, believed_overhead=1.0)
-    training = msgspec.structs.replace(scenario.training, topology_aware=True)
-    return msgspec.structs.replace(
-        scenario, name="any", market=MarketTable(), tenants=tenants, training=training
+    """All that the draws and the runs alone depend on."""
+    return replace(
+        scenario,
+        name="any",
+        market=MarketTable(),
+        tenants=replace(scenario.tenants, adaptive=1.0, believed_overhead=1.0),
+        training=replace(scenario.training, topology_aware=True),
     )
 
 
@@ -176,76 +186,3 @@ def run(scenario: Scenario, cloud: str = "market", seed: int = 0) -> RunResult:
     """One run of one cloud."""
     check_cloud(cloud)
     return Setting(scenario, seed).run(cloud)
-
-
-def _tenant(tenant: Tenant, leases: list[Lease], fees: int, achieved_alone: float) -> TenantResult:
-    usage, performance = tenant.world.node_time, tenant.world.performance()
-    cost = dollars(sum(lease.charge for lease in leases) + fees)
-    return TenantResult(
-        tenant=tenant.name,
-        kind=tenant.kind,
-        start_s=tenant.world.start / SECOND_US,
-        end_s=tenant.ended / SECOND_US,
-        performance=performance,
-        alone=achieved_alone,
-        retention=performance / achieved_alone if achieved_alone else 0.0,
-        cost=cost,
-        performance_per_cost=performance / cost if cost and tenant.kind != STANDING else None,
-        useful_hours=hours(usage.useful),
-        reconfiguring_hours=hours(usage.reconfiguring),
-        lost_hours=hours(usage.lost),
-        surplus_hours=hours(usage.surplus),
-        gains=len(leases),
-        moves=_moves(leases, tenant.ended),
-        revocations=tenant.revocations,
-        decisions=tenant.decisions,
-    )
-
-
-def _moves(leases: list[Lease], ended: int) -> int:
-    """Leases that were given up, before the tenant left, for another one that began shortly before
-    and lasted longer; each takes one."""
-    newer = sorted(leases, key=lambda lease: lease.start)
-    moves = 0
-    for old in sorted(
-        (lease for lease in leases if lease.reason == "relinquished" and lease.end < ended),
-        key=lambda lease: lease.end,
-    ):
-        taken = next(
-            (
-                new
-                for new in newer
-                if old.start < new.start and old.end - MOVE_US <= new.start < old.end < new.end
-            ),
-            None,
-        )
-        if taken is not None:
-            newer.remove(taken)
-            moves += 1
-    return moves
-
-
-def _sample(
-    simulation: Simulation, prices: list[PricePoint], on_time: Callable[[int, int], None]
-) -> None:
-    """Write down what each type costs, once a minute."""
-    kernel, cloud = simulation.kernel, simulation.cloud
-
-    def sample() -> None:
-        on_time(kernel.now, simulation.until)
-        quoted, charged = cloud.prices(), cloud.charged()
-        for tree in cloud.cluster.topology.roots:
-            rates = charged.get(tree, [])
-            price = quoted.get(tree)
-            prices.append(
-                PricePoint(
-                    at_s=kernel.now / SECOND_US,
-                    tree=tree,
-                    price=None if price is None else price / MICRO_PER_DOLLAR,
-                    charged=sum(rates) / len(rates) / MICRO_PER_DOLLAR if rates else None,
-                    leased=len(rates),
-                )
-            )
-        kernel.at(kernel.now + SAMPLE_US, sample)
-
-    kernel.at(0, sample)

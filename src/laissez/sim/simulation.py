@@ -1,4 +1,4 @@
-"""One run: a population in a cloud, from the first arrival until the last is gone."""
+"""One run: a population in a cloud, from the first arrival until the last deadline."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import partial
 from random import Random
 from typing import Final
 
-import msgspec
+from msgspec.structs import replace
 
 from laissez.sim.clouds.cloud import Cloud
 from laissez.sim.clouds.fcfs import Fcfs, FcfsPreemptive
@@ -16,16 +16,10 @@ from laissez.sim.clouds.market_cloud import MarketCloud
 from laissez.sim.clouds.planning import check_solver
 from laissez.sim.cluster import Cluster
 from laissez.sim.kernel import Action, Kernel, random_stream
-from laissez.sim.operator import (
-    OPERATOR,
-    Maps,
-    read_operator,
-    schedule_actions,
-    set_controls,
-)
+from laissez.sim.operator import OPERATOR, Maps, read_operator, schedule_actions, set_controls
 from laissez.sim.outages import Outages, schedule_failures
 from laissez.sim.scenario import Scenario, ScenarioError
-from laissez.sim.tenant import Adaptive, Standing, Tenant, trader
+from laissez.sim.tenant import Adaptive, Incumbent, Tenant, trader
 from laissez.sim.workloads.population import Population
 from laissez.sim.workloads.spec import Planners, Spec
 from laissez.tenants.sailor import Site
@@ -50,109 +44,84 @@ class Simulation:
     def __init__(
         self, scenario: Scenario, population: Population, cloud: str, seed: int, planners: Planners
     ) -> None:
+        check_cloud(cloud)
         self.scenario, self.population, self.planners = scenario, population, planners
         self.kernel = Kernel()
-        check_cloud(cloud)
         self.cloud = CLOUDS[cloud](population.cluster, self.kernel, random_stream(seed, "cloud"))
         self.until = self._until()
-        self.standing = (
-            [
-                Standing(self.kernel, self.cloud, name, self.until)
-                for name in population.start.tenants
-            ]
-            if population.start
-            else []
-        )
-        self._begins = self._happens(seed)
-        self.tenants = [*self.standing, *(self._tenant(spec) for spec in population.specs)]
+        incumbents = population.start.tenants if population.start else ()
+        self.incumbents = [
+            Incumbent(self.kernel, self.cloud, name, self.until) for name in incumbents
+        ]
+        self._opening = self._schedule_operations(seed)
+        self.tenants = [*self.incumbents, *map(self._tenant, population.specs)]
 
     def _until(self) -> int:
-        """The last deadline; where some have none, after the hours of the scenario at the
-        earliest."""
+        """The last deadline; with incumbents, who have none, at least the hours of the scenario."""
         last = max((spec.due for spec in self.population.specs), default=0) + 1
-        return (
-            last
-            if self.population.start is None
-            else max(last, round(self.scenario.hours * HOUR_US))
-        )
+        if self.population.start is None:
+            return last
+        return max(last, round(self.scenario.hours * HOUR_US))
 
-    def _happens(self, seed: int) -> list[Action]:
-        """Put down what happens to the cluster in the run; say what is to be done when it
-        begins."""
-        scenario, cloud, topology = self.scenario, self.cloud, self.population.cluster.topology
-        outages = Outages(
-            cloud,
-            self.population.start.offline if self.population.start else (),
-            OPERATOR,
-        )
-        schedule_actions(scenario.actions, self.kernel, cloud, outages)
+    def _schedule_operations(self, seed: int) -> list[Action]:
+        """Schedule the operator's actions and the failures. Returns the operator's actions for the
+        start of the run."""
+        scenario, kernel, cloud = self.scenario, self.kernel, self.cloud
+        topology, start = self.population.cluster.topology, self.population.start
+        outages = Outages(cloud, start.offline if start else (), OPERATOR)
+        schedule_actions(scenario.actions, kernel, cloud, outages)
         if scenario.failures is not None:
-            schedule_failures(scenario.failures, seed, topology, self.kernel, outages)
+            schedule_failures(scenario.failures, seed, topology, kernel, outages)
         if not isinstance(cloud, MarketCloud):
             return []
-        begins: list[Action] = []
+        opening: list[Action] = []
         if scenario.market.sets_any:
-            begins += [
-                partial(cloud.operate, set_controls(tree, scenario.market))
-                for tree in topology.roots
-            ]
+            controls = [set_controls(tree, scenario.market) for tree in topology.roots]
+            opening += [partial(cloud.operate, command) for command in controls]
         if scenario.maps is not None:
-            operator = read_operator(scenario.maps)
-            begins.append(
-                Maps(
-                    operator, round(scenario.maps_seconds * SECOND_US), self.kernel, cloud, outages
-                ).turn
-            )
-        return begins
+            pace_us = round(scenario.maps_seconds * SECOND_US)
+            maps = Maps(read_operator(scenario.maps), pace_us, kernel, cloud, outages)
+            opening.append(maps.step)
+        return opening
 
     def _tenant(self, spec: Spec) -> Tenant:
-        world = spec.make(
-            self.scenario,
-            Site(self.population.cluster.leaf_words, self.population.cluster.gpus_per_host),
-            self.planners,
-        )
-        adapter = trader(
-            spec.name, spec.trading, world, spec.scopes, self.scenario.tenants.moves_max
-        )
-        pace_us = round(
-            (
-                self.scenario.inference.plan_seconds
-                if spec.kind == "inference"
-                else self.scenario.tenants.decide_seconds
-            )
-            * SECOND_US
-        )
+        cluster, scenario = self.population.cluster, self.scenario
+        site = Site(cluster.leaf_words, cluster.gpus_per_host)
+        world = spec.make(scenario, site, self.planners)
+        adapter = trader(spec.name, spec.trading, world, spec.scopes, scenario.tenants.moves_max)
+        is_service = spec.kind == "inference"
+        pace_s = scenario.inference.plan_seconds if is_service else scenario.tenants.decide_seconds
+        pace_us = round(pace_s * SECOND_US)
         tenant = Tenant(self.kernel, self.cloud, spec.kind, world, adapter, spec.due, pace_us)
         self.kernel.at(spec.start, tenant.arrive)
         return tenant
 
     def run(self) -> None:
-        for one in self.standing:
+        for one in self.incumbents:
             one.arrive()
         if self.population.start is not None:
             self.cloud.start_from(self.population.start)
         self.cloud.begin()
-        for begin in self._begins:
-            begin()
+        for action in self._opening:
+            action()
         self.kernel.run(self.until)
-        for one in self.standing:
+        for one in self.incumbents:
             one.world.advance(self.kernel.now)
 
 
 def alone(scenario: Scenario, population: Population, spec: Spec, planners: Planners) -> float:
-    """The performance of one tenant that has the cluster to itself, for nothing, adapts, knows
-    itself and the topology, and nothing happens to it."""
-    knowing = msgspec.structs.replace(scenario.tenants, believed_overhead=1.0)
-    aware = msgspec.structs.replace(scenario.training, topology_aware=True)
-    quiet = msgspec.structs.replace(
-        scenario, failures=None, actions=(), maps=None, tenants=knowing, training=aware
+    """The performance of a tenant that has the cluster to itself for nothing. It adapts, knows
+    itself and the topology, and nothing fails."""
+    undisturbed = replace(
+        scenario,
+        failures=None,
+        actions=(),
+        maps=None,
+        tenants=replace(scenario.tenants, believed_overhead=1.0),
+        training=replace(scenario.training, topology_aware=True),
     )
-    spec = msgspec.structs.replace(spec, trading=Adaptive())
-    free = msgspec.structs.replace(
-        population.cluster, prices=dict.fromkeys(population.cluster.prices, 0)
-    )
-    simulation = Simulation(
-        quiet, Population((spec,), free, 0.0, population.value), "fcfs", 0, planners
-    )
+    free = replace(population.cluster, prices=dict.fromkeys(population.cluster.prices, 0))
+    by_itself = Population((replace(spec, trading=Adaptive()),), free, 0.0, population.value)
+    simulation = Simulation(undisturbed, by_itself, "fcfs", 0, planners)
     simulation.run()
     return simulation.tenants[0].world.performance()

@@ -1,9 +1,8 @@
-"""What many runs say together: means with intervals over seeds, and how the tenants are spread.
+"""Statistics over many runs: means with intervals over seeds, and the spread of the tenants.
 
-An interval is a 95 % percentile bootstrap: the seeds are drawn again 10,000 times, with
-replacement, and 95 % of the means then found lie in it. Two clouds that ran under the same seeds
-had the same tenants, so they are compared seed by seed, which is far sharper than to compare two
-means.
+An interval is a 95 % percentile bootstrap: the seeds are resampled 10,000 times, with replacement,
+and 95 % of the resampled means lie within it. Two clouds under the same seed had the same tenants,
+so they are compared seed by seed; this is far sharper than comparing two means.
 """
 
 from __future__ import annotations
@@ -21,14 +20,13 @@ T = TypeVar("T")
 
 RESAMPLES: Final = 10_000
 CONFIDENCE: Final = 0.95
-# for an interval: two or three values, drawn again and again, vary far less than other seeds would
+# for an interval: resampling two or three values varies far less than new seeds would
 SEEDS_MIN: Final = 5
 WHISKERS: Final = (5, 95)  # percent: a box plot's whiskers hold nine tenants of ten
 
 
 class Estimate(msgspec.Struct, frozen=True):
-    """A figure and the interval that it lies in; none where so few seeds say nothing about
-    others."""
+    """A figure and its interval; None where there are too few seeds for one."""
 
     value: float
     low: float | None = None
@@ -44,7 +42,7 @@ class Estimate(msgspec.Struct, frozen=True):
 
 
 class Spread(msgspec.Struct, frozen=True):
-    """How values are spread: what a box plot shows."""
+    """The figures of a box plot."""
 
     low: float
     first_quartile: float
@@ -60,68 +58,45 @@ class Spread(msgspec.Struct, frozen=True):
 
 
 class Bootstrap:
-    """Seeds drawn again and again, the same way for every question asked about them: answers differ
-    because of the data, not of the draw."""
+    """The same resampled seeds for every question: answers differ by the data and never by the
+    draw. All values are one per seed."""
 
     def __init__(self, seeds: int, resamples: int = RESAMPLES) -> None:
         self.seeds = seeds
-        self._draws = _drawn(seeds, resamples) if seeds >= SEEDS_MIN else []
+        self._draws = _resampled(seeds, resamples) if seeds >= SEEDS_MIN else []
 
     def mean(self, values: Sequence[float]) -> Estimate:
-        """Of one value per seed."""
         return self._estimate(
             fmean(self._checked(values)), lambda draw: fmean([values[at] for at in draw])
         )
 
     def difference(self, ours: Sequence[float], theirs: Sequence[float]) -> Estimate:
-        """Of the means, seed by seed: ours less theirs."""
-        return self.mean(
-            [
-                one - other
-                for one, other in zip(self._checked(ours), self._checked(theirs), strict=True)
-            ]
-        )
+        """The mean of ours less theirs, seed by seed."""
+        return self.mean(self._less(ours, theirs))
 
     def reduction(self, ours: Sequence[float], theirs: Sequence[float]) -> Estimate | None:
-        """By which part our mean degradation (1 - retention) is smaller than theirs; nothing if
-        theirs is none, in whatever draw."""
-        our_loss, their_loss = (
-            [1 - value for value in self._checked(ours)],
-            [1 - value for value in self._checked(theirs)],
-        )
-        if sum(their_loss) <= 0 or any(
-            sum(their_loss[at] for at in draw) <= 0 for draw in self._draws
-        ):
-            return None
-
-        def reduced(draw: Sequence[int]) -> float:
-            return 1 - sum(our_loss[at] for at in draw) / sum(their_loss[at] for at in draw)
-
-        return self._estimate(reduced(range(self.seeds)), reduced)
+        """The share by which our mean degradation (1 - retention) is smaller than theirs. None if
+        theirs is 0 in any resample."""
+        our_loss = [1 - value for value in self._checked(ours)]
+        their_loss = [1 - value for value in self._checked(theirs)]
+        return self._ratio(our_loss, their_loss, lambda ratio: 1 - ratio)
 
     def part_of_the_way(
         self, ours: Sequence[float], theirs: Sequence[float], best: Sequence[float]
     ) -> Estimate | None:
-        """How far our mean is on the way from theirs to the best; nothing if there is no way to go,
-        in whatever draw."""
-        gained = [
-            one - other
-            for one, other in zip(self._checked(ours), self._checked(theirs), strict=True)
-        ]
-        way = [one - other for one, other in zip(self._checked(best), theirs, strict=True)]
-        if sum(way) <= 0 or any(sum(way[at] for at in draw) <= 0 for draw in self._draws):
-            return None
-
-        def part(draw: Sequence[int]) -> float:
-            return sum(gained[at] for at in draw) / sum(way[at] for at in draw)
-
-        return self._estimate(part(range(self.seeds)), part)
+        """How far our mean is on the way from theirs to the best. None if there is no gap in any
+        resample."""
+        return self._ratio(self._less(ours, theirs), self._less(best, theirs))
 
     def of(self, seeds: Sequence[T], statistic: Callable[[Sequence[T]], float]) -> Estimate:
-        """Of any figure that is computed from what belongs to each seed, whatever that is."""
+        """A figure that is computed from one object per seed."""
         if len(seeds) != self.seeds:
             raise ValueError(f"expected {self.seeds} seeds, found {len(seeds)}")
         return self._estimate(statistic(seeds), lambda draw: statistic([seeds[at] for at in draw]))
+
+    def _less(self, ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
+        pairs = zip(self._checked(ours), self._checked(theirs), strict=True)
+        return [one - other for one, other in pairs]
 
     def _checked(self, values: Sequence[float]) -> Sequence[float]:
         if len(values) != self.seeds:
@@ -129,6 +104,22 @@ class Bootstrap:
                 f"expected {self.seeds} values, one for each seed, found {len(values)}"
             )
         return values
+
+    def _ratio(
+        self,
+        above: Sequence[float],
+        below: Sequence[float],
+        figure: Callable[[float], float] = lambda ratio: ratio,
+    ) -> Estimate | None:
+        """A figure of the ratio of the sums."""
+        whole = range(self.seeds)
+        if any(sum(below[at] for at in draw) <= 0 for draw in (whole, *self._draws)):
+            return None
+
+        def statistic(draw: Sequence[int]) -> float:
+            return figure(sum(above[at] for at in draw) / sum(below[at] for at in draw))
+
+        return self._estimate(statistic(whole), statistic)
 
     def _estimate(self, value: float, statistic: Callable[[Sequence[int]], float]) -> Estimate:
         if not self._draws:
@@ -139,13 +130,13 @@ class Bootstrap:
 
 
 @lru_cache(maxsize=4)
-def _drawn(seeds: int, resamples: int) -> list[list[int]]:
+def _resampled(seeds: int, resamples: int) -> list[list[int]]:
     rng, places = random_stream(0, "bootstrap", seeds), range(seeds)
     return [rng.choices(places, k=seeds) for _ in range(resamples)]
 
 
 def quantile(ordered: Sequence[float], share: float) -> float:
-    """The value below which that share lies, between two of them in proportion."""
+    """The value below which that share of the values lies, interpolated linearly."""
     at = share * (len(ordered) - 1)
     below = int(at)
     above = min(below + 1, len(ordered) - 1)

@@ -1,4 +1,4 @@
-"""A comparison in figures: how each cloud did over all seeds, and the market against each of the
+"""The figures of a comparison: each cloud over all seeds, and the market against each of the
 others."""
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ BEST: Final = "ideal"
 
 class CloudSummary(msgspec.Struct, frozen=True, kw_only=True):
     """Means over seeds; hours, counts and money are per run. `tenants` is the spread of retention
-    over all measured tenants of all seeds."""
+    over the measured tenants of all seeds. Without measured tenants, retention is unknown."""
 
     cloud: str
-    retention: Estimate | None  # none where nobody's is known
+    retention: Estimate | None
     degradation: Estimate | None
     retention_by_kind: dict[str, Estimate]
     tenants: Spread | None
@@ -35,18 +35,17 @@ class CloudSummary(msgspec.Struct, frozen=True, kw_only=True):
     moves: float
     requests: float
     cost: float
-    # of all measured tenants together; none if they paid nothing
-    performance_per_dollar: float | None
+    performance_per_dollar: float | None  # of all measured tenants; None if they paid nothing
 
 
 class Against(msgspec.Struct, frozen=True):
-    """The market less this cloud: `difference` of mean retention, and the `reduction` of mean
-    degradation, nothing if there is none to reduce."""
+    """The market compared with this cloud: the difference of mean retention, and the reduction of
+    mean degradation, None if there is none to reduce."""
 
     cloud: str
     difference: Estimate
     reduction: Estimate | None
-    # the part of it that the market goes, where the ideal cloud ran too
+    # how far the market is on the way from this cloud to the ideal one, if that ran too
     way_to_ideal: Estimate | None = None
 
 
@@ -60,46 +59,50 @@ class Summary(msgspec.Struct, frozen=True):
 
 
 def summarise(runs: Sequence[RunResult]) -> Summary:
-    """Of all runs of a comparison, in whatever order of clouds; each cloud ran under the same
-    seeds."""
-    by_cloud = {
-        cloud: [run for run in runs if run.cloud == cloud]
-        for cloud in dict.fromkeys(run.cloud for run in runs)
-    }
+    """Summarise the runs of a comparison, in which every cloud ran under the same seeds."""
+    by_cloud: dict[str, list[RunResult]] = {}
+    for run in runs:
+        by_cloud.setdefault(run.cloud, []).append(run)
     seeds = tuple(dict.fromkeys(run.seed for run in runs))
     bootstrap = Bootstrap(len(seeds))
-    retentions = {cloud: [run.retention for run in theirs] for cloud, theirs in by_cloud.items()}
     is_known = all(run.measured for run in runs)
-    others = [cloud for cloud in by_cloud if cloud != OURS] if OURS in by_cloud and is_known else []
     return Summary(
         runs[0].scenario,
         seeds,
         fmean(run.demand for run in runs),
         fmean(run.gpus for run in runs),
         tuple(_cloud(cloud, theirs, bootstrap) for cloud, theirs in by_cloud.items()),
-        tuple(
-            Against(
-                cloud,
-                bootstrap.difference(retentions[OURS], retentions[cloud]),
-                bootstrap.reduction(retentions[OURS], retentions[cloud]),
-                bootstrap.part_of_the_way(retentions[OURS], retentions[cloud], retentions[BEST])
-                if BEST in retentions and cloud != BEST
-                else None,
-            )
-            for cloud in others
-        ),
+        _market_against(by_cloud, bootstrap) if is_known and OURS in by_cloud else (),
     )
+
+
+def _market_against(
+    by_cloud: dict[str, list[RunResult]], bootstrap: Bootstrap
+) -> tuple[Against, ...]:
+    retentions = {cloud: [run.retention for run in runs] for cloud, runs in by_cloud.items()}
+    ours, best, found = retentions.pop(OURS), retentions.get(BEST), []
+    for cloud, theirs in retentions.items():
+        way = (
+            None if best is None or cloud == BEST else bootstrap.part_of_the_way(ours, theirs, best)
+        )
+        difference, reduction = (
+            bootstrap.difference(ours, theirs),
+            bootstrap.reduction(ours, theirs),
+        )
+        found.append(Against(cloud, difference, reduction, way))
+    return tuple(found)
 
 
 def _cloud(cloud: str, runs: list[RunResult], bootstrap: Bootstrap) -> CloudSummary:
     def mean(figure: Callable[[RunResult], float]) -> float:
-        return fmean(figure(run) for run in runs)
+        return fmean(map(figure, runs))
+
+    def mean_total(field: str) -> float:
+        return mean(lambda run: run.total(field))
 
     tenants = [tenant for run in runs for tenant in run.measured]
-    paid, performance = (
-        sum(tenant.cost for tenant in tenants),
-        sum(tenant.performance for tenant in tenants),
-    )
+    paid = sum(tenant.cost for tenant in tenants)
+    performance = sum(tenant.performance for tenant in tenants)
     return CloudSummary(
         cloud=cloud,
         retention=bootstrap.mean([run.retention for run in runs]) if tenants else None,
@@ -110,12 +113,12 @@ def _cloud(cloud: str, runs: list[RunResult], bootstrap: Bootstrap) -> CloudSumm
         },
         tenants=spread([tenant.retention for tenant in tenants]) if tenants else None,
         utilisation=mean(lambda run: run.utilisation),
-        **{account: fmean(run.total(account) for run in runs) for account in ACCOUNTS},
+        **{account: mean_total(account) for account in ACCOUNTS},
         idle_hours=mean(lambda run: run.idle_hours),
-        revocations=mean(lambda run: run.total("revocations")),
-        moves=mean(lambda run: run.total("moves")),
+        revocations=mean_total("revocations"),
+        moves=mean_total("moves"),
         requests=mean(lambda run: run.requests),
-        cost=mean(lambda run: run.total("cost")),
+        cost=mean_total("cost"),
         performance_per_dollar=performance / paid if paid else None,
     )
 

@@ -1,9 +1,15 @@
-"""A tenant in a cloud: its world goes on, its adapter decides, at its own pace and whenever
-something was gained or lost."""
+"""A tenant of a cloud: its world runs, and its adapter decides, regularly and after each change of
+what it holds.
+
+Incumbents are the tenants of the market that a run starts from. Nobody knows what they run: they
+keep what they hold up to the limits they had, leave their orders as they are, and decide nothing.
+All their time counts as useful. They have no known performance, so means over tenants skip them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -16,102 +22,18 @@ from laissez.tenants.hooks import Wish
 from laissez.tenants.templates import OnDemand, Spot
 from laissez.units import MICRO_PER_DOLLAR, SECOND_US
 
-REACTION_US: Final = 1 * SECOND_US  # from news to a decision; more news meanwhile is part of it
-
-
-class Tenant:
-    def __init__(
-        self,
-        kernel: Kernel,
-        cloud: Cloud,
-        kind: str,
-        world: World,
-        adapter: EconAdapter,
-        due: int,
-        pace_us: int,
-    ) -> None:
-        self.kernel, self.cloud, self.kind, self.world, self.adapter = (
-            kernel,
-            cloud,
-            kind,
-            world,
-            adapter,
-        )
-        self.due = due
-        self.revocations = self.decisions = 0
-        self.ended = due
-        self._pace_us = pace_us
-        self._next: int | None = None  # when it decides next
-        self.gone = False
-
-    @property
-    def name(self) -> str:
-        return self.adapter.tenant
-
-    @property
-    def app(self) -> Application:
-        return self.world.app
-
-    def arrive(self) -> None:
-        self.cloud.join(self)
-        self._later(0)
-        self.kernel.at(self.due, self._leave)
-
-    def gained(self, leaf: str, since: int) -> None:
-        self.world.node_time.reconfiguring += self.kernel.now - since
-        self.world.gain(leaf, self.kernel.now)
-        self._later(REACTION_US)
-
-    def lost(self, leaf: str, since: int, voluntary: bool) -> None:
-        if leaf not in self.world.nodes:  # it was on its way
-            self.world.node_time.reconfiguring += self.kernel.now - since
-        if self.gone:  # nothing goes on that could be restarted or lost
-            self.world.nodes.pop(leaf, None)
-            return
-        self.revocations += not voluntary
-        self.world.lose(leaf, self.kernel.now, voluntary)
-        self._later(REACTION_US)
-
-    def _later(self, delay_us: int) -> None:
-        """Decide after `delay_us`, unless that is to be done sooner anyway."""
-        at = self.kernel.now + delay_us
-        if self._next is None or at < self._next:
-            self._next = at
-            self.kernel.at(at, self._turn(at))
-
-    def _turn(self, at: int) -> Callable[[], None]:
-        def turn() -> None:
-            if self._next == at and not self.gone:
-                self._next = None
-                self._decide()
-
-        return turn
-
-    def _decide(self) -> None:
-        self.world.advance(self.kernel.now)
-        if self.world.is_over():
-            self._leave()
-            return
-        self.decisions += 1
-        self.cloud.send(self.adapter.decide(self.cloud.view(self.adapter)))
-        self._later(self._pace_us)
-
-    def _leave(self) -> None:
-        if not self.gone:
-            self.world.advance(self.kernel.now)
-            self.gone = True
-            self.ended = self.kernel.now
-            self.cloud.leave(self.name)
+REACTION_US: Final = 1 * SECOND_US  # from a change to the decision; further changes join it
+INCUMBENT: Final = "incumbent"
 
 
 class Adaptive(msgspec.Struct, frozen=True, tag="adaptive"):
-    """What it runs says what a GPU is worth; `budget` dollars bound what it spends in all."""
+    """Trade through the adapter of the application; `budget` dollars bound what it spends."""
 
     budget: float | None = None
 
 
 class Fixed(msgspec.Struct, frozen=True, tag="fixed"):
-    """`nodes` GPUs, each for up to `price` dollars per hour, for as long as it is there."""
+    """Hold `nodes` GPUs all the time, each for up to `price` dollars per hour."""
 
     nodes: int
     price: float
@@ -128,28 +50,96 @@ TEMPLATES: dict[str, Callable[[tuple[str, ...], int, float], OnDemand | Spot]] =
 def trader(
     name: str, trading: Trading, world: World, scopes: tuple[str, ...], moves_max: int
 ) -> EconAdapter:
-    """Who trades for the tenant."""
+    """The adapter that trades for the tenant."""
     match trading:
         case Fixed(nodes, price, template):
             return EconAdapter(
                 name, TEMPLATES[template](scopes, nodes, price), AdapterSettings(moves_max=0)
             )
         case Adaptive(budget):
-            return EconAdapter(
-                name,
-                world.app,
-                AdapterSettings(
-                    moves_max=moves_max,
-                    budget=None if budget is None else round(budget * MICRO_PER_DOLLAR),
-                ),
-            )
+            budget_micro = None if budget is None else round(budget * MICRO_PER_DOLLAR)
+            settings = AdapterSettings(moves_max=moves_max, budget=budget_micro)
+            return EconAdapter(name, world.app, settings)
 
 
-STANDING: Final = "standing"
+class Tenant:
+    def __init__(
+        self,
+        kernel: Kernel,
+        cloud: Cloud,
+        kind: str,
+        world: World,
+        adapter: EconAdapter,
+        due: int,
+        pace_us: int,
+    ) -> None:
+        self.kernel, self.cloud, self.kind = kernel, cloud, kind
+        self.world, self.adapter, self.due = world, adapter, due
+        self.revocations = self.decisions = 0
+        self.ended = due
+        self.gone = False
+        self._pace_us = pace_us
+        self._next: int | None = None  # the time of the next decision
+
+    @property
+    def name(self) -> str:
+        return self.adapter.tenant
+
+    @property
+    def app(self) -> Application:
+        return self.world.app
+
+    def arrive(self) -> None:
+        self.cloud.join(self)
+        self._decide_after(0)
+        self.kernel.at(self.due, self._leave)
+
+    def gained(self, leaf: str, since: int) -> None:
+        self.world.node_time.reconfiguring += self.kernel.now - since
+        self.world.gain(leaf, self.kernel.now)
+        self._decide_after(REACTION_US)
+
+    def lost(self, leaf: str, since: int, voluntary: bool) -> None:
+        if leaf not in self.world.nodes:  # it was still being handed over
+            self.world.node_time.reconfiguring += self.kernel.now - since
+        if self.gone:  # there is no work left to restart
+            self.world.nodes.pop(leaf, None)
+            return
+        self.revocations += not voluntary
+        self.world.lose(leaf, self.kernel.now, voluntary)
+        self._decide_after(REACTION_US)
+
+    def _decide_after(self, delay_us: int) -> None:
+        """Decide after `delay_us`, unless a decision is due sooner."""
+        at = self.kernel.now + delay_us
+        if self._next is None or at < self._next:
+            self._next = at
+            self.kernel.at(at, partial(self._decide_at, at))
+
+    def _decide_at(self, at: int) -> None:
+        if self._next == at and not self.gone:
+            self._next = None
+            self._decide()
+
+    def _decide(self) -> None:
+        self.world.advance(self.kernel.now)
+        if self.world.is_over():
+            self._leave()
+            return
+        self.decisions += 1
+        self.cloud.send(self.adapter.decide(self.cloud.view(self.adapter)))
+        self._decide_after(self._pace_us)
+
+    def _leave(self) -> None:
+        if not self.gone:
+            self.world.advance(self.kernel.now)
+            self.gone = True
+            self.ended = self.kernel.now
+            self.cloud.leave(self.name)
 
 
-class Content(Application):
-    """Wants nothing more, and nothing else."""
+class _NoDemand(Application):
+    """Never wants more than it has."""
 
     def wishes(self, held: Leaves, now: int) -> tuple[Wish, ...]:
         return ()
@@ -164,12 +154,12 @@ class Content(Application):
         return 0.0
 
 
-class StandingWorld(World):
-    """Counts the time."""
+class _UnknownWorld(World):
+    """Counts all time as useful."""
 
     def __init__(self) -> None:
         super().__init__(0)
-        self.app = Content()
+        self.app = _NoDemand()
 
     def is_over(self) -> bool:
         return False
@@ -187,15 +177,13 @@ class StandingWorld(World):
         del self.nodes[leaf]
 
 
-class Standing(Tenant):
+class Incumbent(Tenant):
     def __init__(self, kernel: Kernel, cloud: Cloud, name: str, until: int) -> None:
-        super().__init__(
-            kernel, cloud, STANDING, StandingWorld(), EconAdapter(name, Content()), until, pace_us=0
-        )
+        adapter = EconAdapter(name, _NoDemand())
+        super().__init__(kernel, cloud, INCUMBENT, _UnknownWorld(), adapter, until, pace_us=0)
 
     def arrive(self) -> None:
-        """It is there already, and stays."""
         self.cloud.join(self)
 
-    def _later(self, delay_us: int) -> None:
-        """It never decides."""
+    def _decide_after(self, delay_us: int) -> None:
+        """Decide never."""

@@ -106,7 +106,7 @@ class Deciding(Tenant):
         self._look()
         change = self.world.next_change()
         if change is not None:
-            self._later(max(1, change - self.kernel.now))
+            self._decide_after(max(1, change - self.kernel.now))
 
     def _look(self) -> None:
         if self.on_decision is not None:

@@ -46,7 +46,7 @@ def draw(
             seed,
             read_start(
                 scenario.start,
-                {tree: getattr(scenario.prices, tree) for tree in scenario.prices.types},
+                scenario.prices.by_type,
             ),
             planners,
         )
@@ -69,7 +69,7 @@ def _on_top(scenario: Scenario, seed: int, start: Start, planners: Planners) -> 
     counts = {
         tree: start.cluster.topology.leaf_count(tree)
         for tree in start.cluster.topology.roots
-        if tree in scenario.prices.types
+        if tree in scenario.prices.by_type
     }
     if not scenario.tenants.count:
         return Population((), start.cluster, 0.0, 0.0, start)
@@ -77,7 +77,7 @@ def _on_top(scenario: Scenario, seed: int, start: Start, planners: Planners) -> 
         found = ", ".join(start.cluster.topology.roots)
         raise ScenarioError(
             "start: expected a market with types that tenants can run on,"
-            f" {', '.join(scenario.prices.types)}, found {found}"
+            f" {', '.join(scenario.prices.by_type)}, found {found}"
         )
     makings = _makings(
         scenario, {tree: count / sum(counts.values()) for tree, count in counts.items()}, planners
