@@ -11,7 +11,7 @@ import pytest
 
 from laissez.market.commands import Relinquish
 from laissez.sim.clouds.ideal import Ideal
-from laissez.sim.clouds.planning import Program
+from laissez.sim.clouds.planning import LinearProgram
 from laissez.sim.cluster import build
 from laissez.sim.kernel import Kernel, random_stream
 from laissez.sim.setting import Setting
@@ -171,4 +171,4 @@ def test_where_gpus_are_short_it_does_better_than_the_others() -> None:
 def test_without_scipy_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "scipy", None)
     with pytest.raises(ImportError, match=r"expected scipy.*pip install 'laissezcloud\[sim\]'"):
-        Program().solved()
+        LinearProgram().solve()

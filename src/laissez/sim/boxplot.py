@@ -1,8 +1,8 @@
-"""A box plot of the tenants' retention, cloud by cloud: as a figure to publish (SVG, PNG), and as
-text for a terminal.
+"""A box plot of the tenants' retention by cloud: a figure to publish (SVG, PNG), or text for a
+terminal.
 
-Clouds are told apart by their names beside the boxes. The fills differ in lightness and not only in
-hue: on grey paper and for everybody's eyes too.
+The name of each cloud stands beside its box. The fills differ in lightness and not only in hue, so
+that they can be told apart on grey paper and by colour-blind readers.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ PNG_DPI: Final = 200
 
 
 class PlotError(Exception):
-    """A plot cannot be drawn here, or not into that file."""
+    """The plot cannot be drawn, or not into that file."""
 
 
 def retentions(runs: Sequence[RunResult]) -> dict[str, list[float]]:
-    """Of every measured tenant of every run, by cloud, in the order in which the clouds come."""
+    """The retention of every measured tenant of every run, by cloud."""
     found: dict[str, list[float]] = {}
     for run in runs:
         found.setdefault(run.cloud, []).extend(tenant.retention for tenant in run.measured)
@@ -45,7 +45,7 @@ def retentions(runs: Sequence[RunResult]) -> dict[str, list[float]]:
 
 
 def check_plot(path: Path) -> None:
-    """Raise if nothing could be drawn into `path`: better before hours of simulation than after."""
+    """Raise if nothing can be drawn into `path`, before hours of simulation."""
     if path.suffix not in SUFFIXES:
         raise PlotError(
             f"{path}: expected a name that ends in {' or '.join(SUFFIXES)}, found"
@@ -92,62 +92,48 @@ def _figure(spreads: Mapping[str, Spread], title: str, note: str) -> Figure:
     figure = Figure(figsize=(WIDTH_IN, height))
     axes = figure.add_axes((0.12, foot / height, 0.74, 1 - (head + foot) / height))
     for row, (cloud, each) in enumerate(spreads.items()):
-        draw_box(axes, row, each, FILLS.get(cloud, OTHER_FILL), "////" if cloud == HATCHED else "")
-        axes.annotate(
-            f"{each.mean:.3f}",
-            (1.02, row),
-            xycoords=("axes fraction", "data"),
-            va="center",
-            fontweight="bold",
-        )
-    _dress(axes, spreads)
+        hatch = "////" if cloud == HATCHED else ""
+        draw_box(axes, row, each, FILLS.get(cloud, OTHER_FILL), hatch)
+        place: dict[str, Any] = {"xy": (1.02, row), "xycoords": ("axes fraction", "data")}
+        axes.annotate(f"{each.mean:.3f}", **place, va="center", fontweight="bold")
+    _style(axes, spreads)
     if title:
-        figure.text(
-            0.02, 1 - 0.16 / height, title, ha="left", va="top", fontsize=11, fontweight="bold"
-        )
+        top: dict[str, Any] = {"ha": "left", "va": "top", "fontsize": 11, "fontweight": "bold"}
+        figure.text(0.02, 1 - 0.16 / height, title, **top)
     if note:
-        figure.text(0.02, 0.12 / height, note, ha="left", va="bottom", fontsize=7.5, color=SOFT)
+        bottom: dict[str, Any] = {"ha": "left", "va": "bottom", "fontsize": 7.5, "color": SOFT}
+        figure.text(0.02, 0.12 / height, note, **bottom)
     return figure
 
 
 def draw_box(
     axes: Axes, row: float, each: Spread, fill: str, hatch: str, height: float = BOX_HEIGHT
 ) -> list[Artist]:
-    """A box lying in that row; all that it is made of."""
-    parts: list[Artist] = [
-        *axes.plot([each.low, each.high], [row, row], color=INK, linewidth=1, zorder=2)
-    ]
+    """Draw a horizontal box in that row, and return its parts."""
+    thin: dict[str, Any] = {"color": INK, "linewidth": 1, "zorder": 2}
+    parts: list[Artist] = [*axes.plot([each.low, each.high], [row, row], **thin)]
     for end in (each.low, each.high):
-        parts += axes.plot(
-            [end, end], [row - height / 5, row + height / 5], color=INK, linewidth=1, zorder=2
-        )
-    place: dict[str, Any] = {
+        parts += axes.plot([end, end], [row - height / 5, row + height / 5], **thin)
+    box: dict[str, Any] = {
         "y": row,
         "width": each.quartile_range,
         "height": height,
         "left": each.first_quartile,
+        "zorder": 3,
     }
-    parts += axes.barh(**place, color=fill, edgecolor="#c4c4c4", linewidth=0, hatch=hatch, zorder=3)
-    parts += axes.barh(**place, color="none", edgecolor=INK, linewidth=0.9, zorder=3)
-    # a rim in white, so that the line is seen on a dark fill too
+    parts += axes.barh(**box, color=fill, edgecolor="#c4c4c4", linewidth=0, hatch=hatch)
+    parts += axes.barh(**box, color="none", edgecolor=INK, linewidth=0.9)
+    # a white rim makes the line visible on a dark fill
+    middle, ends = [each.median] * 2, [row - height / 2, row + height / 2]
     for colour, width in (("white", 3.4), (INK, 1.6)):
-        middle, ends = [each.median] * 2, [row - height / 2, row + height / 2]
-        parts += axes.plot(
-            middle, ends, color=colour, linewidth=width, solid_capstyle="butt", zorder=4
-        )
-    parts += axes.plot(
-        [each.mean],
-        [row],
-        marker="D",
-        markersize=5.5,
-        markerfacecolor="white",
-        markeredgecolor=INK,
-        zorder=5,
-    )
+        line: dict[str, Any] = {"color": colour, "linewidth": width, "zorder": 4}
+        parts += axes.plot(middle, ends, **line, solid_capstyle="butt")
+    colours: dict[str, Any] = {"markerfacecolor": "white", "markeredgecolor": INK}
+    parts += axes.plot([each.mean], [row], marker="D", markersize=5.5, **colours, zorder=5)
     return parts
 
 
-def _dress(axes: Axes, spreads: Mapping[str, Spread]) -> None:
+def _style(axes: Axes, spreads: Mapping[str, Spread]) -> None:
     axes.set_yticks(range(len(spreads)), list(spreads), fontsize=10.5)
     axes.set_ylim(len(spreads) - 0.45, -0.55)
     axes.set_xlim(
@@ -169,7 +155,7 @@ def _dress(axes: Axes, spreads: Mapping[str, Spread]) -> None:
 
 
 def caption(tenants: int, seeds: int) -> str:
-    """What the marks mean, for below the figure."""
+    """The meaning of the marks, for below the figure."""
     return (
         f"Box: quartiles and median; whiskers: {WHISKERS[0]}th to {WHISKERS[1]}th percentile;"
         f" diamond: mean. {tenants:,} tenants a cloud, {seeds} seed{'s' if seeds > 1 else ''}."
@@ -177,18 +163,15 @@ def caption(tenants: int, seeds: int) -> str:
 
 
 def text_box(each: Spread, width: int, low: float = 0.0, high: float = 1.0) -> str:
-    """One box as a line of `width` characters from `low` to `high`: `├──▒▒▒┃▒▒◆▒──┤`, with the mean
-    as a diamond."""
+    """A box as one line from `low` to `high`: `├──▒▒▒┃▒▒◆▒──┤`, with the mean as a diamond."""
 
     def place(value: float) -> int:
         share = (min(max(value, low), high) - low) / (high - low)
         return round(share * (width - 1))
 
     line = [" "] * width
-    for mark, start, end in (
-        ("─", each.low, each.high),
-        ("▒", each.first_quartile, each.third_quartile),
-    ):
+    box = (each.first_quartile, each.third_quartile)
+    for mark, (start, end) in (("─", (each.low, each.high)), ("▒", box)):
         for at in range(place(start), place(end) + 1):
             line[at] = mark
     if place(each.low) < place(each.first_quartile):

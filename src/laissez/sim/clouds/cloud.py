@@ -1,9 +1,9 @@
-"""A cloud, as its tenants see it: they show it orders, limits and leases given up, and it tells
-them what they got and what they lost.
+"""A cloud as its tenants see it: it takes orders, limits and relinquished leases, and reports gains
+and losses.
 
-Every cloud takes the same commands and shows the same view, so a tenant cannot tell which one it is
-in but by how it fares. What differs is the contract alone: who gets a GPU, when it is taken away,
-and what it costs.
+Every cloud takes the same commands and shows the same view, so a tenant cannot tell them apart
+except by how it fares. Only the contract differs: who gets a GPU, when it is taken away, and what
+it costs.
 """
 
 from __future__ import annotations
@@ -20,34 +20,34 @@ from laissez.sim.cluster import Cluster, Start
 from laissez.sim.kernel import Kernel
 from laissez.tenants import Application, EconAdapter, TenantView
 
-# from one owner to the next: fencing and reattaching take 10 to 100 ms
+# between two owners: fencing and reattaching take 10 to 100 ms
 HANDOFF_US: Final = (10_000, 100_000)
 
 
 class Customer(Protocol):
-    """A tenant, as a cloud knows it."""
+    """A tenant as a cloud knows it."""
 
     @property
     def name(self) -> str: ...
 
     @property
     def kind(self) -> str:
-        """`inference`, `training`, `batch`: some clouds treat them differently."""
+        """`inference`, `training` or `batch`; some clouds treat them differently."""
 
     @property
     def app(self) -> Application:
-        """What it runs: only an omniscient cloud looks."""
+        """The application. Only an omniscient cloud looks at it."""
 
     def gained(self, leaf: str, since: int) -> None:
-        """The leaf, which is the tenant's since a moment ago, can be used from now on."""
+        """The leaf, leased at `since`, can be used from now on."""
 
     def lost(self, leaf: str, since: int, voluntary: bool) -> None:
-        """The leaf is gone; `voluntary` says that the tenant gave it up itself."""
+        """The lease has ended; `voluntary` if the tenant relinquished it."""
 
 
 class Lease(msgspec.Struct, frozen=True):
-    """One lease, when it is over: `charge` in micro-dollar-microseconds per hour (rate x duration),
-    in pieces of (start, rate)."""
+    """A lease, ended or lasting. `charge` is in micro-dollar-microseconds per hour (rate times
+    duration); `prices` are pairs of start and rate."""
 
     leaf: str
     tenant: str
@@ -59,8 +59,7 @@ class Lease(msgspec.Struct, frozen=True):
 
 
 class Cloud(ABC):
-    """What all clouds have in common: customers, and the hand-off of a leaf, which takes a
-    moment."""
+    """What all clouds share: customers, and the handoff of a leaf, which takes a moment."""
 
     name: str
 
@@ -69,59 +68,56 @@ class Cloud(ABC):
         self.kernel = kernel
         self.rng = rng
         self.customers: dict[str, Customer] = {}
-        self.requests = 0  # commands and questions asked of it
-        self._owners: dict[str, tuple[str, int]] = {}  # leaf: its tenant, and when it was granted
+        self.requests = 0  # commands and questions
+        self._owners: dict[str, tuple[str, int]] = {}  # by leaf: the tenant, and since when
 
     def join(self, customer: Customer) -> None:
         self.customers[customer.name] = customer
 
-    @abstractmethod
-    def view(self, adapter: EconAdapter) -> TenantView:
-        """What the tenant of `adapter` may see now, with the quotes that its adapter would use."""
-
-    @abstractmethod
-    def send(self, commands: Sequence[TenantCommand]) -> None:
-        """Carry out what a tenant decided."""
-
-    @abstractmethod
-    def leave(self, tenant: str) -> None:
-        """The tenant is done: it cancels all that it asked for and gives up all that it has."""
-
-    @abstractmethod
-    def take_offline(self, leaf: str) -> None:
-        """The node failed."""
-
-    @abstractmethod
-    def bring_online(self, leaf: str) -> None:
-        """The node is repaired."""
-
-    @abstractmethod
-    def leases(self) -> list[Lease]:
-        """All leases until now, by start and leaf; those that last end now."""
-
     def begin(self) -> None:
-        """Before the first tenant comes."""
+        """Called before the first tenant arrives."""
         return
 
     @abstractmethod
     def start_from(self, start: Start) -> None:
-        """Before it begins: what the market of `start` has is held and asked for here too. Its
-        tenants have joined."""
+        """Take over the leases and orders of a market. Its tenants have joined before."""
+
+    @abstractmethod
+    def view(self, adapter: EconAdapter) -> TenantView:
+        """The tenant's view, with the quotes that its adapter uses."""
+
+    @abstractmethod
+    def send(self, commands: Sequence[TenantCommand]) -> None:
+        """Carry out a tenant's commands."""
+
+    @abstractmethod
+    def leave(self, tenant: str) -> None:
+        """Cancel all orders and relinquish all leases of a tenant."""
+
+    @abstractmethod
+    def take_offline(self, leaf: str) -> None: ...
+
+    @abstractmethod
+    def bring_online(self, leaf: str) -> None: ...
+
+    @abstractmethod
+    def leases(self) -> list[Lease]:
+        """All leases so far, by start and leaf; lasting ones end now."""
 
     def fees(self) -> dict[str, int]:
-        """What each tenant owes beside its leases, in the unit of charges."""
+        """The charges of each tenant beyond its leases."""
         return {}
 
     @abstractmethod
     def charged(self) -> dict[str, list[int]]:
-        """What each leased GPU costs now, by type, in micro-dollars per hour."""
+        """The rate of each leased GPU, by type, in micro-dollars per hour."""
 
     def prices(self) -> dict[str, int]:
-        """What one more GPU of each type costs now, in micro-dollars per hour."""
+        """The price of one more GPU, by type, in micro-dollars per hour."""
         return dict(self.cluster.prices)
 
-    def _granted(self, tenant: str, leaf: str) -> None:
-        """Hand `leaf` over: its tenant can use it a moment later, if it is still the owner then."""
+    def _grant(self, tenant: str, leaf: str) -> None:
+        """Hand a leaf over. The tenant can use it a moment later, if it still owns it then."""
         grant = (tenant, self.kernel.now)
         self._owners[leaf] = grant
 
@@ -129,13 +125,13 @@ class Cloud(ABC):
             if self._owners.get(leaf) is grant:
                 self.customers[tenant].gained(leaf, grant[1])
 
-        self.kernel.at(self.kernel.now + self.rng.randint(*HANDOFF_US), deliver)
+        self.kernel.after(self.rng.randint(*HANDOFF_US), deliver)
 
-    def _resumed(self, tenant: str, leaf: str) -> None:
-        """`leaf` is its tenant's from the beginning, and in use."""
+    def _resume(self, tenant: str, leaf: str) -> None:
+        """Register a leaf that its tenant already uses when the run starts."""
         self._owners[leaf] = (tenant, self.kernel.now)
         self.customers[tenant].gained(leaf, self.kernel.now)
 
-    def _taken(self, leaf: str, voluntary: bool) -> None:
+    def _revoke(self, leaf: str, voluntary: bool) -> None:
         tenant, since = self._owners.pop(leaf)
         self.customers[tenant].lost(leaf, since, voluntary)

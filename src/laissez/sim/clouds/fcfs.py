@@ -1,11 +1,10 @@
-"""The clouds of today: whoever asked first is served first, at the list price, and keeps what it
-has.
+"""Today's clouds: first come, first served at the list price, and tenants keep what they hold.
 
-An order waits until a GPU is free that it can use at a price it is willing to pay; later orders for
-other hardware may pass it. With preemption (`fcfs-p`), an inference tenant that would have to wait
-takes a GPU from a training tenant instead, without warning: spot instances, seen from below. It is
-the one that was leased last: a cloud knows nothing about what its tenants would lose, but one that
-has just begun has not much to lose.
+An order waits for a free GPU that it can use at a price within its limit; later orders for other
+hardware may pass it. With preemption (`fcfs-p`), an inference tenant that would have to wait takes
+a GPU from a training tenant without warning, as with spot instances. The victim is the GPU that was
+leased last: a cloud does not know what its tenants would lose, but one that has just begun cannot
+lose much.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from heapq import heappop, heappush
 from random import Random
 
 import msgspec
+from msgspec.structs import replace
 
 from laissez.market.commands import (
     Alternative,
@@ -34,7 +34,7 @@ from laissez.units import micro_dollars
 
 
 class Waiting(msgspec.Struct):
-    """An order in the queue. Amending it does not cost its place."""
+    """An order in the queue. Amending it keeps its place."""
 
     order: int
     tenant: str
@@ -47,24 +47,22 @@ class Fcfs(Cloud):
 
     def __init__(self, cluster: Cluster, kernel: Kernel, rng: Random) -> None:
         super().__init__(cluster, kernel, rng)
-        self._queue: dict[int, Waiting] = {}  # in order of arrival
-        self._placed = 0
-        self._started = 0
-        self._held: dict[str, dict[str, Held]] = {}  # by tenant
+        self._queue: dict[int, Waiting] = {}  # by order, in order of arrival
+        self._placed = self._started = 0
+        self._held: dict[str, dict[str, Held]] = {}  # by tenant and leaf
         self._offline: set[str] = set()
-        # by scope, a heap: leaves that were free when they were put there
+        # a heap per scope; a leaf that is leased or offline meanwhile is dropped when it is found
         self._free: dict[str, list[str]] = {}
         self._past: list[Lease] = []
         for leaf in cluster.topology.leaves:
-            self._put_back(leaf)
+            self._add_free(leaf)
 
     def start_from(self, start: Start) -> None:
-        """Who held something holds it, at the list price and whatever it had as a limit; who asked
-        for something is in the queue."""
+        """Leases go on at the list price with their limits; resting orders form the queue."""
         self._offline.update(start.offline)
         for lease in start.leases:
             self._hold(lease.tenant, lease.leaf, lease.limit)
-            self._resumed(lease.tenant, lease.leaf)
+            self._resume(lease.tenant, lease.leaf)
         for order in start.orders:
             self._enqueue(order.tenant, order.alternatives)
 
@@ -79,9 +77,7 @@ class Fcfs(Cloud):
         bare = TenantView(self.kernel.now, leases, orders, spent=spent)
         scopes = adapter.watches(bare)
         self.requests += 2 + len(scopes)
-        return TenantView(
-            self.kernel.now, leases, orders, {scope: self._quote(scope) for scope in scopes}, spent
-        )
+        return replace(bare, quotes={scope: self._quote(scope) for scope in scopes})
 
     def send(self, commands: Sequence[TenantCommand]) -> None:
         for command in commands:
@@ -89,27 +85,22 @@ class Fcfs(Cloud):
             match command:
                 case PlaceOrder(tenant, alternatives):
                     self._enqueue(tenant, alternatives)
-                case AmendOrder(_, order, alternatives) if order in self._queue:
-                    self._queue[order].alternatives, self._queue[order].since = (
-                        alternatives,
-                        self.kernel.now,
-                    )
-                    self._serve(self._queue[order])
+                case AmendOrder(_, order, alternatives) if waiting := self._queue.get(order):
+                    waiting.alternatives, waiting.since = alternatives, self.kernel.now
+                    self._serve(waiting)
                 case CancelOrder(_, order):
                     self._queue.pop(order, None)
                 case Relinquish(tenant, lease) if leaf := self._leaf_of(tenant, lease):
                     self._end(leaf, "relinquished", voluntary=True)
                 case SetLimit(tenant, lease, limit) if leaf := self._leaf_of(tenant, lease):
-                    self._held[tenant][leaf] = msgspec.structs.replace(
-                        self._held[tenant][leaf], limit=limit
-                    )
+                    held = self._held[tenant]
+                    held[leaf] = replace(held[leaf], limit=limit)
                 case _:
-                    pass  # what it names is gone meanwhile
+                    pass  # the order or lease has ended meanwhile
 
     def leave(self, tenant: str) -> None:
-        self.send(
-            [CancelOrder(tenant, one.order) for one in self._queue.values() if one.tenant == tenant]
-        )
+        orders = [one.order for one in self._queue.values() if one.tenant == tenant]
+        self.send([CancelOrder(tenant, order) for order in orders])
         held = self._held.get(tenant, {}).values()
         self.send([Relinquish(tenant, one.lease) for one in held])
 
@@ -120,7 +111,7 @@ class Fcfs(Cloud):
 
     def bring_online(self, leaf: str) -> None:
         self._offline.remove(leaf)
-        self._put_back(leaf)
+        self._add_free(leaf)
         self._offer(leaf)
 
     def charged(self) -> dict[str, list[int]]:
@@ -133,7 +124,7 @@ class Fcfs(Cloud):
         lasting = [self._lease(leaf, "lasting") for leaf in self._owners]
         return sorted([*self._past, *lasting], key=lambda lease: (lease.start, lease.leaf))
 
-    # -- who gets what
+    # -- the queue
 
     def _enqueue(self, tenant: str, alternatives: tuple[Alternative, ...]) -> None:
         self._placed += 1
@@ -141,7 +132,7 @@ class Fcfs(Cloud):
         self._serve(self._queue[self._placed])
 
     def _serve(self, order: Waiting) -> None:
-        """Give the order the best of what is free, if anything is."""
+        """Give the order the free leaf on which it saves most, if there is one."""
         found = [
             (one.limit - self._price(one.scope), leaf)
             for one in self._affordable(order)
@@ -151,64 +142,54 @@ class Fcfs(Cloud):
             self._start(order, max(found, key=lambda each: each[0])[1])
 
     def _offer(self, leaf: str) -> None:
-        """A leaf is free: it goes to the first in the queue who can use it."""
+        """Give a free leaf to the first order that can use it."""
         order = self._first_for(leaf)
         if order is not None:
             self._start(order, leaf)
 
     def _first_for(self, leaf: str, kind: str | None = None) -> Waiting | None:
-        """The first in the queue who can use the leaf; of one kind only, if that is asked for."""
-        waiting = (
-            order
-            for order in self._queue.values()
-            if kind in (None, self.customers[order.tenant].kind)
-        )
-        return next(
-            (
-                order
-                for order in waiting
-                if any(is_below(leaf, one.scope) for one in self._affordable(order))
-            ),
-            None,
-        )
+        """The first order, of tenants of that kind if given, that can use the leaf."""
+        for order in self._queue.values():
+            if kind in (None, self.customers[order.tenant].kind) and self._can_use(order, leaf):
+                return order
+        return None
+
+    def _can_use(self, order: Waiting, leaf: str) -> bool:
+        return any(is_below(leaf, one.scope) for one in self._affordable(order))
+
+    def _affordable(self, order: Waiting) -> list[Alternative]:
+        return [one for one in order.alternatives if one.limit >= self._price(one.scope)]
+
+    # -- leases
 
     def _start(self, order: Waiting, leaf: str) -> None:
         del self._queue[order.order]
         limit = max(one.limit for one in self._affordable(order) if is_below(leaf, one.scope))
         self._hold(order.tenant, leaf, limit)
-        self._granted(order.tenant, leaf)
+        self._grant(order.tenant, leaf)
 
     def _hold(self, tenant: str, leaf: str, limit: int | None) -> None:
         self._started += 1
-        self._held.setdefault(tenant, {})[leaf] = Held(
-            self._started, leaf, self.kernel.now, self._price(leaf), limit
-        )
+        held = Held(self._started, leaf, self.kernel.now, self._price(leaf), limit)
+        self._held.setdefault(tenant, {})[leaf] = held
 
     def _leaf_of(self, tenant: str, lease: int) -> str | None:
         held = self._held.get(tenant, {}).values()
         return next((one.leaf for one in held if one.lease == lease), None)
 
     def _end(self, leaf: str, reason: str, voluntary: bool) -> None:
+        self._take_back(leaf, reason, voluntary)
+        if leaf not in self._offline:
+            self._add_free(leaf)
+            self._offer(leaf)
+
+    def _take_back(self, leaf: str, reason: str, voluntary: bool) -> None:
         tenant, _ = self._owners[leaf]
         self._past.append(self._lease(leaf, reason))
         del self._held[tenant][leaf]
-        self._taken(leaf, voluntary)
-        if leaf not in self._offline:
-            self._put_back(leaf)
-            self._offer(leaf)
+        self._revoke(leaf, voluntary)
 
-    def _affordable(self, order: Waiting) -> list[Alternative]:
-        return [one for one in order.alternatives if one.limit >= self._price(one.scope)]
-
-    def _price(self, path: str) -> int:
-        return self.cluster.prices[tree_of(path)]
-
-    def _quote(self, scope: str) -> int | None:
-        return self._price(scope) if self._first_free(scope) else None
-
-    # -- what is free
-
-    def _put_back(self, leaf: str) -> None:
+    def _add_free(self, leaf: str) -> None:
         for scope in ancestors(leaf):
             heappush(self._free.setdefault(scope, []), leaf)
 
@@ -218,7 +199,13 @@ class Fcfs(Cloud):
             heappop(heap)
         return heap[0] if heap else None
 
-    # -- what it costs
+    # -- prices
+
+    def _price(self, path: str) -> int:
+        return self.cluster.prices[tree_of(path)]
+
+    def _quote(self, scope: str) -> int | None:
+        return self._price(scope) if self._first_free(scope) else None
 
     def _lease(self, leaf: str, reason: str) -> Lease:
         tenant, start = self._owners[leaf]
@@ -227,13 +214,9 @@ class Fcfs(Cloud):
 
     def _spent(self, tenant: str) -> int:
         past = sum(lease.charge for lease in self._past if lease.tenant == tenant)
-        return micro_dollars(
-            past
-            + sum(
-                one.charged * (self.kernel.now - one.since)
-                for one in self._held.get(tenant, {}).values()
-            )
-        )
+        held = self._held.get(tenant, {}).values()
+        lasting = sum(one.charged * (self.kernel.now - one.since) for one in held)
+        return micro_dollars(past + lasting)
 
 
 class FcfsPreemptive(Fcfs):
@@ -246,30 +229,23 @@ class FcfsPreemptive(Fcfs):
         super()._serve(order)
         if order.order not in self._queue or self.customers[order.tenant].kind != self.PREEMPTS:
             return
-        victims = [
-            leaf
-            for leaf in self._victims()
-            if any(is_below(leaf, one.scope) for one in self._affordable(order))
-        ]
+        victims = [leaf for leaf in self._preemptible() if self._can_use(order, leaf)]
         if victims:
             leaf = max(victims, key=lambda victim: (self._owners[victim][1], victim))
-            tenant, _ = self._owners[leaf]
-            self._past.append(self._lease(leaf, "preempted"))
-            del self._held[tenant][leaf]
-            self._taken(leaf, voluntary=False)
+            self._take_back(leaf, "preempted", voluntary=False)
             self._start(order, leaf)
 
     def _first_for(self, leaf: str, kind: str | None = None) -> Waiting | None:
-        """What would be taken from a training tenant at once is not given to it first."""
+        """Skip a training tenant from which inference would take the leaf at once."""
         first = super()._first_for(leaf, kind)
         if first is None or self.customers[first.tenant].kind != self.PREEMPTED:
             return first
         return super()._first_for(leaf, self.PREEMPTS) or first
 
-    def _victims(self) -> list[str]:
-        preempted = (
-            held
+    def _preemptible(self) -> list[str]:
+        return [
+            leaf
             for tenant, held in self._held.items()
             if self.customers[tenant].kind == self.PREEMPTED
-        )
-        return [leaf for held in preempted for leaf in held]
+            for leaf in held
+        ]

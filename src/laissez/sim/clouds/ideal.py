@@ -1,18 +1,18 @@
-"""The upper limit: a cloud that knows everything, plans for all its tenants at once, and gives GPUs
-to those for whom they will do most.
+"""The upper bound: a cloud that knows everything, plans for all tenants at once, and gives GPUs to
+those for whom they do most.
 
-Bids and limits are nothing to it: it looks into its tenants. It leaves orders unread, and a lease
-that is given up stays where it is until the plan says otherwise, since its owner may need it sooner
-than it thinks. But it pays what any cloud would have to: whoever gets a GPU has its cold start, and
-what it takes is taken without warning, with all that is not saved. It only chooses when: a
-checkpoint that is near is waited for. The price is the list price; tenants cannot tell where they
-are but by how they fare. Those of which nothing can be known (`standing` ones) it leaves alone.
+It ignores orders and limits and looks into its tenants instead. A relinquished lease stays until
+the plan ends it, since its tenant may need it sooner than it believes. But it pays the same costs
+as any cloud: a tenant that gets a GPU has its cold start, and a GPU is taken without warning,
+together with all unsaved work. It may only choose the moment, and waits for a checkpoint that is
+near. Its prices are list prices. It leaves incumbents alone, of which nothing can be known.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 from random import Random
 from typing import Final
 
@@ -20,7 +20,7 @@ from laissez.market.commands import Relinquish, TenantCommand
 from laissez.sim.clouds.cloud import Customer
 from laissez.sim.clouds.fcfs import Fcfs, Waiting
 from laissez.sim.clouds.foresight import Outlook, Service, Transparent, outlook
-from laissez.sim.clouds.planning import Timetable
+from laissez.sim.clouds.planning import AllocationPlan
 from laissez.sim.cluster import Cluster
 from laissez.sim.kernel import Kernel
 from laissez.tenants import EconAdapter, TenantView
@@ -28,143 +28,148 @@ from laissez.tenants.paths import parent_of, tree_of
 from laissez.units import SECOND_US
 
 STEP_US: Final = 60 * SECOND_US  # between two plans
-SAVED_US: Final = 1 * SECOND_US  # after a checkpoint is due, it is done
+SAVED_US: Final = 1 * SECOND_US  # a checkpoint is over this long after it is due
 
 
 class Ideal(Fcfs):
-    """Keeps its books as `Fcfs` does."""
+    """Keeps leases and prices as `Fcfs` does."""
 
     name = "ideal"
 
     def __init__(self, cluster: Cluster, kernel: Kernel, rng: Random) -> None:
         super().__init__(cluster, kernel, rng)
-        self._open: dict[str, Transparent] = {}  # the tenants it plans for
+        self._planned: dict[str, Transparent] = {}  # the tenants it plans for
         self._services: dict[str, Service] = {}
-        self._given_up: dict[str, set[int]] = {}  # by tenant: the leases it would be rid of
-        self._next: int | None = None  # when it plans next
+        self._relinquished: dict[str, set[int]] = {}  # by tenant: the leases it wants to end
+        self._next: int | None = None  # the time of the next plan
 
     def join(self, customer: Customer) -> None:
         super().join(customer)
-        found = (
-            outlook(customer.world, self.kernel.now) if isinstance(customer, Transparent) else None
-        )
-        if found is None or not isinstance(customer, Transparent):
+        if not isinstance(customer, Transparent):
             return
-        self._open[customer.name] = customer
+        found = outlook(customer.world, self.kernel.now)
+        if found is None:
+            return
+        self._planned[customer.name] = customer
         if isinstance(found, Service):
             self._services[customer.name] = found
         self._plan_at(self.kernel.now)
 
     def leave(self, tenant: str) -> None:
-        self._open.pop(tenant, None)
+        self._planned.pop(tenant, None)
         super().leave(tenant)
         self._plan_at(self.kernel.now)
 
     def view(self, adapter: EconAdapter) -> TenantView:
-        self._given_up[adapter.tenant] = set()  # it thinks again
+        self._relinquished[adapter.tenant] = set()  # the tenant decides anew
         return super().view(adapter)
 
     def send(self, commands: Sequence[TenantCommand]) -> None:
         for command in commands:
-            if isinstance(command, Relinquish) and command.tenant in self._open:
+            if isinstance(command, Relinquish) and command.tenant in self._planned:
                 self.requests += 1
-                self._given_up.setdefault(command.tenant, set()).add(command.lease)
+                self._relinquished.setdefault(command.tenant, set()).add(command.lease)
             else:
                 super().send([command])
 
     def _serve(self, order: Waiting) -> None:
-        """Orders are not read."""
+        """Orders are ignored."""
 
     def _offer(self, leaf: str) -> None:
-        """What is free is part of the next plan."""
+        """The next plan assigns free leaves."""
 
     # -- planning
 
     def _plan_at(self, time: int) -> None:
         if self._next is None or time < self._next:
             self._next = time
-            self.kernel.at(time, lambda: self._plan(time))
+            self.kernel.at(time, partial(self._plan, time))
 
     def _plan(self, time: int) -> None:
-        """Unless there was a plan before that, which has set a new time."""
-        if time != self._next:
+        if time != self._next:  # an earlier plan has set another time
             return
         self._next = None
         outlooks = self._outlooks()
-        if outlooks:
-            held = {name: self._counts(name) for name in outlooks}
-            wanted = Timetable(outlooks, held, self._supply(), time).first()
-            self._plan_at(time + STEP_US)
-            for tree in self.cluster.prices:
-                self._carry_out(
-                    tree, {name: wanted[name].get(tree, 0) - held[name][tree] for name in outlooks}
-                )
+        if not outlooks:
+            return
+        held = {name: self._counts(name) for name in outlooks}
+        wanted = AllocationPlan(outlooks, held, self._supply(), time).first_bin()
+        self._plan_at(time + STEP_US)
+        for tree in self.cluster.prices:
+            changes = {name: wanted[name].get(tree, 0) - held[name][tree] for name in outlooks}
+            self._carry_out(tree, changes)
 
     def _outlooks(self) -> dict[str, Outlook]:
-        """What is ahead of those whose time is not over. Their worlds are asked how things stand
-        now, not when they were last looked at."""
-        now = self.kernel.now
-        for one in self._open.values():
+        """The outlooks of tenants whose time is not over, with their worlds advanced to now."""
+        now, found = self.kernel.now, {}
+        for one in self._planned.values():
             one.world.advance(now)
-        found = {
-            name: self._services.get(name) or outlook(one.world, now)
-            for name, one in self._open.items()
-        }
-        return {name: one for name, one in found.items() if one is not None and one.due > now}
+        for name, one in self._planned.items():
+            ahead = self._services.get(name) or outlook(one.world, now)
+            if ahead is not None and ahead.due > now:
+                found[name] = ahead
+        return found
 
     def _counts(self, tenant: str) -> Counter[str]:
         return Counter(tree_of(leaf) for leaf in self._held.get(tenant, {}))
 
     def _supply(self) -> dict[str, int]:
-        """What is there and not in the hands of those who are left alone."""
-        others = {leaf for leaf, (tenant, _) in self._owners.items() if tenant not in self._open}
+        """The GPUs by type that are online and not held by tenants outside the plan."""
+        outside = {
+            leaf for leaf, (tenant, _) in self._owners.items() if tenant not in self._planned
+        }
         counts = Counter(
             tree_of(leaf)
             for leaf in self.cluster.topology.leaves
-            if leaf not in self._offline and leaf not in others
+            if leaf not in self._offline and leaf not in outside
         )
         return {tree: counts[tree] for tree in self.cluster.prices}
 
-    # -- carrying it out
+    # -- carrying out
 
     def _carry_out(self, tree: str, changes: Mapping[str, int]) -> None:
-        """`changes` are GPUs of that type to get or to lose. First what is given up goes, then what
-        others lack is taken; then it is given out."""
+        """Change the numbers of GPUs of one type: end relinquished leases, take what is still
+        missing, and give it out."""
         losing = {name: -change for name, change in changes.items() if change < 0}
         getting = {name: change for name, change in changes.items() if change > 0}
         for name, count in losing.items():
-            gladly = [
-                leaf
-                for leaf in self._to_go(name, tree, count)
-                if self._held[name][leaf].lease in self._given_up.get(name, ())
-            ]
-            for leaf in gladly:
-                self._end(leaf, "relinquished", voluntary=True)
-            losing[name] -= len(gladly)
-        lacking = sum(getting.values()) - len(self._idle(tree))
+            losing[name] -= self._end_relinquished(name, tree, count)
+        self._take(tree, losing, sum(getting.values()) - len(self._idle(tree)))
         for name in sorted(
-            losing,
-            key=lambda name: (self._open[name].app.since_checkpoint_s(self.kernel.now), name),
+            getting, key=lambda name: (self._planned[name].kind != "training", name)
         ):
-            taken = self._to_go(name, tree, min(losing[name], max(0, lacking)))
+            for leaf in self._best_first(name, self._idle(tree))[: getting[name]]:
+                self._hold(name, leaf, None)
+                self._grant(name, leaf)
+
+    def _end_relinquished(self, name: str, tree: str, most: int) -> int:
+        relinquished, held = self._relinquished.get(name, ()), self._held[name]
+        ending = [one for one in self._to_go(name, tree, most) if held[one].lease in relinquished]
+        for leaf in ending:
+            self._end(leaf, "relinquished", voluntary=True)
+        return len(ending)
+
+    def _take(self, tree: str, losing: Mapping[str, int], missing: int) -> None:
+        """Take `missing` GPUs, first from tenants with a recent checkpoint."""
+        now = self.kernel.now
+        recent_first = sorted(
+            losing, key=lambda name: (self._planned[name].app.since_checkpoint_s(now), name)
+        )
+        for name in recent_first:
+            taken = self._to_go(name, tree, min(losing[name], max(0, missing)))
             if taken and not self._should_wait(name, taken):
                 for leaf in taken:
                     self._end(leaf, "taken", voluntary=False)
-                lacking -= len(taken)
-        for name in sorted(getting, key=lambda name: (self._open[name].kind != "training", name)):
-            for leaf in self._places(name, self._idle(tree))[: getting[name]]:
-                self._hold(name, leaf, None)
-                self._granted(name, leaf)
+                missing -= len(taken)
 
     def _should_wait(self, name: str, taken: list[str]) -> bool:
-        """Whether less is lost by waiting for the next checkpoint; then there is a plan for it.
-        Where all go in step, all lose what is not saved."""
-        app, now, held = self._open[name].app, self.kernel.now, tuple(sorted(self._held[name]))
+        """Whether waiting for the next checkpoint loses less; if so, plan again then. Where all
+        nodes run in lockstep, all of them lose their unsaved work."""
+        app, now, held = self._planned[name].app, self.kernel.now, tuple(sorted(self._held[name]))
         until_s = app.until_checkpoint_s(now)
-        in_step = app.at_stake(taken[0], held, now) is not None
-        if app.since_checkpoint_s(now) * (len(held) if in_step else len(taken)) <= until_s * len(
-            taken
-        ):
+        in_lockstep = app.at_stake(taken[0], held, now) is not None
+        losing = len(held) if in_lockstep else len(taken)
+        if app.since_checkpoint_s(now) * losing <= until_s * len(taken):
             return False
         self._plan_at(now + round(until_s * SECOND_US) + SAVED_US)
         return True
@@ -177,28 +182,26 @@ class Ideal(Fcfs):
         ]
 
     def _to_go(self, name: str, tree: str, count: int) -> list[str]:
-        """What a tenant misses least: what it would be rid of, then what came last, out of the host
-        where it has fewest."""
-        mine = [one for one in self._held[name].values() if tree_of(one.leaf) == tree]
-        given_up, beside = (
-            self._given_up.get(name, set()),
-            Counter(parent_of(one.leaf) for one in mine),
-        )
-        mine.sort(
+        """The leaves that a tenant misses least: relinquished ones, then the latest, from the host
+        with the fewest."""
+        held = [one for one in self._held[name].values() if tree_of(one.leaf) == tree]
+        relinquished = self._relinquished.get(name, set())
+        on_host = Counter(parent_of(one.leaf) for one in held)
+        held.sort(
             key=lambda one: (
-                one.lease not in given_up,
+                one.lease not in relinquished,
                 -one.since,
-                beside[parent_of(one.leaf)],
+                on_host[parent_of(one.leaf)],
                 one.leaf,
             )
         )
-        return [one.leaf for one in mine[:count]]
+        return [one.leaf for one in held[:count]]
 
-    def _places(self, name: str, idle: list[str]) -> list[str]:
-        """The best first: training beside what it has, then where there is most room; the others
-        where there is least."""
+    def _best_first(self, name: str, idle: list[str]) -> list[str]:
+        """Training goes next to the GPUs it has, then to the emptiest host; the others go to the
+        fullest one."""
         room = Counter(map(parent_of, idle))
-        if self._open[name].kind != "training":
+        if self._planned[name].kind != "training":
             return sorted(idle, key=lambda leaf: (room[parent_of(leaf)], leaf))
         mine = Counter(map(parent_of, self._held.get(name, {})))
         return sorted(idle, key=lambda leaf: (-mine[parent_of(leaf)], -room[parent_of(leaf)], leaf))

@@ -1,15 +1,16 @@
-"""LaissezCloud: the market itself. Everything that it does is `laissez.market`'s; this only carries
-news back and forth.
+"""LaissezCloud: the market itself as a cloud. This class only carries commands and events.
 
-A market that a run starts from has a time of its own, which goes on; the run's counts from 0.
-`_origin` is the one at the other's beginning.
+A market that a run starts from has a time of its own, which goes on, while the run counts from 0.
+`_origin` is the market's time at the start of the run.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from random import Random
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+from msgspec.structs import replace
 
 from laissez.market import (
     AdvanceTime,
@@ -37,11 +38,13 @@ from laissez.tenants import EconAdapter, Held, Resting, TenantView
 from laissez.tenants.paths import tree_of
 from laissez.units import micro_dollars
 
-OWN_WILL = (EndReason.RELINQUISHED, EndReason.BUDGET_SPENT)
+VOLUNTARY: Final = (EndReason.RELINQUISHED, EndReason.BUDGET_SPENT)
+# a tenant decides on a view; its own earlier commands may have changed what the view shows
+OVERTAKEN: Final = (Reason.NOT_YOUR_LEASE, Reason.ALREADY_FILLED)
 
 
 class Begun(NamedTuple):
-    """A lease that began, or was there when the run did."""
+    """A lease that began during the run, or lasted when it started."""
 
     tenant: str
     lease: int
@@ -56,12 +59,12 @@ class MarketCloud(Cloud):
         super().__init__(cluster, kernel, rng)
         self.market = Market(cluster.topology)
         self._origin = 0
-        self._has_floors = False  # a market that was there before has its own
+        self._has_floors = False
         # by tenant and order: when it was placed or last amended
         self._since: dict[tuple[str, int], int] = {}
         self._ended: dict[tuple[str, int], LeaseEnded] = {}
         self._begun: list[Begun] = []
-        self._wakes_at: int | None = None  # when a hold ends next
+        self._wakes_at: int | None = None  # the market's next deadline
 
     def begin(self) -> None:
         if not self._has_floors:
@@ -74,7 +77,7 @@ class MarketCloud(Cloud):
         self._has_floors = True
         for one in self.market.leases():
             self._begun.append(Begun(one.tenant, one.lease, one.leaf, self.kernel.now))
-            self._resumed(one.tenant, one.leaf)
+            self._resume(one.tenant, one.leaf)
         self._since = {(one.tenant, one.order): self.kernel.now for one in self.market.orders()}
         self._sleep()
 
@@ -83,38 +86,31 @@ class MarketCloud(Cloud):
         return self._origin + self.kernel.now
 
     def operate(self, command: OperatorCommand) -> None:
-        """What the operator does."""
+        """Carry out a command of the operator."""
         self._apply(command)
 
     def view(self, adapter: EconAdapter) -> TenantView:
-        market, now, tenant = self.market, self.kernel.now, adapter.tenant
+        market, tenant = self.market, adapter.tenant
         self.requests += 2
-        leases = tuple(
-            [
-                Held(one.lease, one.leaf, one.start - self._origin, one.charged, one.limit)
-                for one in market.leases(tenant)
-            ]
-        )
-        orders = tuple(
-            [
-                Resting(one.order, self._since[tenant, one.order], one.alternatives)
-                for one in market.orders(tenant)
-            ]
-        )
+        # a tuple of a list is faster than of a generator, and this is the busiest place of a run
+        leases = [
+            Held(one.lease, one.leaf, one.start - self._origin, one.charged, one.limit)
+            for one in market.leases(tenant)
+        ]
+        orders = [
+            Resting(one.order, self._since[tenant, one.order], one.alternatives)
+            for one in market.orders(tenant)
+        ]
         spent = 0
         if adapter.settings.budget is not None:
             self._apply(AdvanceTime())
             spent = micro_dollars(market.bill(tenant, self._origin).total)
-        bare = TenantView(now, leases, orders, spent=spent)
+        bare = TenantView(self.kernel.now, tuple(leases), tuple(orders), spent=spent)
         scopes = adapter.watches(bare)
         self.requests += len(scopes)
-        return (
-            TenantView(
-                now, leases, orders, {scope: market.quote(tenant, scope) for scope in scopes}, spent
-            )
-            if scopes
-            else bare
-        )
+        if not scopes:
+            return bare
+        return replace(bare, quotes={scope: market.quote(tenant, scope) for scope in scopes})
 
     def send(self, commands: Sequence[TenantCommand]) -> None:
         for command in commands:
@@ -133,7 +129,7 @@ class MarketCloud(Cloud):
         self.operate(BringOnline(leaf))
 
     def prices(self) -> dict[str, int]:
-        """What a newcomer would have to bid."""
+        """The bid that a newcomer would need."""
         quotes = {tree: self.market.quote(None, tree) for tree in self.cluster.topology.roots}
         return {tree: quote for tree, quote in quotes.items() if quote is not None}
 
@@ -151,39 +147,21 @@ class MarketCloud(Cloud):
             for line in self.market.bill(tenant, self._origin).leases
         }
         found = []
-        for begun in self._begun:
-            ended = self._ended.get((begun.tenant, begun.lease))
-            end, reason = (
-                (ended.at - self._origin, str(ended.reason))
-                if ended
-                else (self.kernel.now, "lasting")
-            )
-            found.append(
-                Lease(
-                    begun.leaf,
-                    begun.tenant,
-                    begun.at,
-                    end,
-                    reason,
-                    charges.get((begun.tenant, begun.lease), 0),
-                    self._pieces(begun.tenant, begun.lease),
-                )
-            )
+        for tenant, lease, leaf, start in self._begun:
+            ended = self._ended.get((tenant, lease))
+            end = self.kernel.now if ended is None else ended.at - self._origin
+            reason = "lasting" if ended is None else str(ended.reason)
+            charge = charges.get((tenant, lease), 0)
+            prices = self._rates(tenant, lease)
+            found.append(Lease(leaf, tenant, start, end, reason, charge, prices))
         return sorted(found, key=lambda lease: (lease.start, lease.leaf))
 
-    def _pieces(self, tenant: str, lease: int) -> tuple[tuple[int, int], ...]:
-        """What it was charged from when on; what was before the run is left out."""
-        history = [
-            piece
+    def _rates(self, tenant: str, lease: int) -> tuple[tuple[int, int], ...]:
+        """The rates of a lease, each with its start, from the start of the run on."""
+        return tuple(
+            (max(0, piece.start - self._origin), piece.rate)
             for piece in self.market.price_history(tenant, lease)
             if piece.rate is not None and piece.end > self._origin
-        ]
-        return tuple(
-            [
-                (max(0, piece.start - self._origin), piece.rate)
-                for piece in history
-                if piece.rate is not None
-            ]
         )
 
     def fees(self) -> dict[str, int]:
@@ -197,36 +175,28 @@ class MarketCloud(Cloud):
         self._sleep()
 
     def _sleep(self) -> None:
-        """Until the next hold ends: the market then moves without a command, and has to be told
-        that it is time."""
+        """Wake at the market's next deadline, such as the end of a hold: it moves without a command
+        then."""
         deadline = self.market.next_deadline()
         if deadline is not None and (self._wakes_at is None or deadline < self._wakes_at):
             self._wakes_at = deadline
-            self.kernel.at(
-                max(self.kernel.now, deadline - self._origin), lambda: self._wake(deadline)
-            )
+            at = max(self.kernel.now, deadline - self._origin)
+            self.kernel.at(at, lambda: self._wake(deadline))
 
     def _wake(self, deadline: int) -> None:
-        if deadline == self._wakes_at:  # else something sooner came in between
+        if deadline == self._wakes_at:  # otherwise an earlier deadline came up meanwhile
             self._wakes_at = None
             self._apply(AdvanceTime())
 
     def _hear(self, event: Event) -> None:
         if isinstance(event, LeaseStarted):
-            self._begun.append(
-                Begun(event.tenant, event.lease, event.leaf, event.at - self._origin)
-            )
-            self._granted(event.tenant, event.leaf)
+            at = event.at - self._origin
+            self._begun.append(Begun(event.tenant, event.lease, event.leaf, at))
+            self._grant(event.tenant, event.leaf)
         elif isinstance(event, LeaseEnded):
             self._ended[event.tenant, event.lease] = event
-            self._taken(event.leaf, event.reason in OWN_WILL)
+            self._revoke(event.leaf, event.reason in VOLUNTARY)
         elif isinstance(event, OrderPlaced | OrderAmended):
             self._since[event.tenant, event.order] = self.kernel.now
         elif isinstance(event, Refused):
-            self._refused(event)
-
-    def _refused(self, event: Refused) -> None:
-        """A tenant decides on what it saw; within one decision its own commands may overtake what
-        it saw. Anything else is a bug."""
-        if event.reason not in (Reason.NOT_YOUR_LEASE, Reason.ALREADY_FILLED):
-            raise AssertionError(f"the market refused what a tenant sent: {event}")
+            assert event.reason in OVERTAKEN, f"the market refused a tenant's command: {event}"
