@@ -1,8 +1,7 @@
-"""A fluid queue with a door: what comes is taken in as long as it need not wait too long, and is
-turned away otherwise.
+"""A fluid queue with admission control: a request that would wait too long is turned away.
 
-While the load and the capacity stay as they are, the wait rises or falls in straight lines, so all
-of it can be computed exactly, however long or short the piece of time is that is looked at.
+While load and capacity are constant, the wait changes linearly. So every piece of time is computed
+exactly, however long it is.
 """
 
 from __future__ import annotations
@@ -11,8 +10,8 @@ import math
 from typing import NamedTuple
 
 
-class Taken(NamedTuple):
-    """So much was taken in while the wait went evenly from `first_s` to `last_s`."""
+class Admitted(NamedTuple):
+    """Work that was admitted while the wait went linearly from `first_s` to `last_s`."""
 
     amount: float
     first_s: float
@@ -20,43 +19,39 @@ class Taken(NamedTuple):
 
 
 class FluidQueue:
-    """`waiting` is what is in it now, in the unit of what comes."""
+    """`waiting` is the work in the queue."""
 
     def __init__(self) -> None:
         self.waiting = 0.0
 
-    def passed(
-        self, seconds: float, coming: float, capacity: float, patience_s: float
-    ) -> list[Taken]:
-        """What was taken in during `seconds` in which `coming` came and `capacity` could be done
-        per second. Whoever waits already stays."""
-        taken: list[Taken] = []
+    def advance(
+        self, seconds: float, load: float, capacity: float, patience_s: float
+    ) -> list[Admitted]:
+        """Let `seconds` pass with this load and capacity, both in work per second. Returns the
+        admitted work; work that waits already stays."""
         bound = capacity * patience_s
-        shut_s = min(seconds, max(0.0, self.waiting - bound) / capacity)
-        self.waiting -= shut_s * capacity
-        left_s = seconds - shut_s
-        if left_s <= 0:
-            return taken
-        more = coming - capacity
-        limit = bound if more > 0 else 0.0
-        moving_s = min(left_s, (limit - self.waiting) / more) if more else left_s
+        closed_s = min(seconds, max(0.0, self.waiting - bound) / capacity)
+        self.waiting -= closed_s * capacity
+        open_s = seconds - closed_s
+        if open_s <= 0:
+            return []
+        admitted: list[Admitted] = []
+        growth = load - capacity
+        limit = bound if growth > 0 else 0.0
+        changing_s = min(open_s, (limit - self.waiting) / growth) if growth else open_s
         first_s = self.waiting / capacity
-        if moving_s > 0:
-            self.waiting = max(0.0, self.waiting + more * moving_s)
-            taken.append(Taken(coming * moving_s, first_s, self.waiting / capacity))
-        if left_s > moving_s:
+        if changing_s > 0:
+            self.waiting = max(0.0, self.waiting + growth * changing_s)
+            admitted.append(Admitted(load * changing_s, first_s, self.waiting / capacity))
+        if open_s > changing_s:
             self.waiting = limit
-            taken.append(
-                Taken(
-                    min(coming, capacity) * (left_s - moving_s), limit / capacity, limit / capacity
-                )
-            )
-        return taken
+            amount, wait_s = min(load, capacity) * (open_s - changing_s), limit / capacity
+            admitted.append(Admitted(amount, wait_s, wait_s))
+        return admitted
 
 
 def share_met(objective: float, first: float, last: float) -> float:
-    """The mean of `min(1, objective / latency)` over latencies that go evenly from `first` to
-    `last`."""
+    """The mean of `min(1, objective / latency)` over latencies from `first` to `last`."""
     low, high = min(first, last), max(first, last)
     if high <= objective:
         return 1.0

@@ -1,5 +1,12 @@
-"""A batch of samples at work: every node needs its cold start first; one that is taken has done its
-part since the last checkpoint for nothing."""
+"""Jobs at work: a batch of samples, and a training job.
+
+Each node of a batch has its own cold start, and loses its own unsaved work when it is taken. All
+nodes of a training job run in lockstep, so every change of the set restarts it. The job saves its
+work before a change of its own: saving, transforming and loading are the restart. When a node of
+the plan is taken, all go back to the last checkpoint and then restart. Nodes that arrive as a
+restart begins join it. Later ones wait until no other has arrived for a while, and are added only
+if the faster plan makes up for another restart before the deadline.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +20,14 @@ from laissez.tenants.paths import without
 from laissez.tenants.sailor import Sailor
 from laissez.units import HOUR_US, SECOND_US
 
+DONE: Final = 1e-12  # of the work: the remainder that rounding leaves
+# several nodes won one after the other are worth one restart, not several
+SETTLE_US: Final = 20 * SECOND_US
+
 
 class BatchWorld(World):
-    """The samples themselves are the application's: `Batch` runs them."""
-
     def __init__(self, app: Parabricks, cold_s: float | None = None) -> None:
-        """`cold_s` is what a cold start takes in truth; what the application believes, unless
-        given."""
+        """`cold_s` is the true cold start; by default the one that the application believes."""
         super().__init__(app.deadline.start)
         self.app: Parabricks = app
         self.due = app.deadline.due
@@ -33,15 +41,14 @@ class BatchWorld(World):
         return self.app.batch.done
 
     def _pass(self, now: int) -> None:
-        """From one change to the next: a node becomes warm, or what is done is saved."""
+        """Step from one change to the next: a node becomes warm, or a checkpoint is due."""
+        batch = self.app.batch
         while self.at < now:
             warm = self._warm()
             until = min([now, *(at for at in self.nodes.values() if at > self.at)])
-            if warm and self.app.batch.done < 1:
-                until = min(
-                    until,
-                    self.at + max(1, round(self.app.batch.until_checkpoint_s(self.at) * SECOND_US)),
-                )
+            if warm and batch.done < 1:
+                to_save_us = max(1, round(batch.until_checkpoint_s(self.at) * SECOND_US))
+                until = min(until, self.at + to_save_us)
             self._work(warm, until)
             self.at = until
 
@@ -63,7 +70,7 @@ class BatchWorld(World):
         return tuple(sorted(leaf for leaf, warm in self.nodes.items() if warm <= self.at))
 
     def _idle(self, warm: Leaves) -> Leaves:
-        """What the last samples do not need."""
+        """The nodes that the last samples do not need."""
         batch, idle = self.app.batch, []
         for leaf in warm:
             rest = without(warm, leaf)
@@ -87,23 +94,17 @@ class BatchWorld(World):
             self.node_time.lose(round(unsaved * self.app.batch.lost(leaf, warm, self.at)))
 
 
-DONE: Final = 1e-12  # of the work: less is left by rounding
-# several nodes won one after the other are worth one restart, not several
-SETTLE_US: Final = 20 * SECOND_US
-
-
 class TrainingWorld(World):
     def __init__(self, app: Sailor, restart_s: float | None = None) -> None:
-        """`restart_s` is what a restart takes in truth; what the application believes, unless
-        given."""
+        """`restart_s` is the true restart; by default the one that the application believes."""
         super().__init__(app.job.deadline.start)
         self.app: Sailor = app
         self.due = app.job.deadline.due
         self._restart_us = round((app.restart_s if restart_s is None else restart_s) * SECOND_US)
-        self._working: Leaves = ()  # what the plan runs on
+        self._working: Leaves = ()  # the nodes of the plan
         self._running_from = 0
-        self._changed_at: int | None = None  # when a node came that the plan does not have yet
-        self._unsaved = 0  # useful node-time since the last checkpoint
+        self._changed_at: int | None = None  # when the latest node outside the plan arrived
+        self._unsaved = 0  # useful node time since the last checkpoint
 
     def is_over(self) -> bool:
         return self.app.job.done >= 1 or self.at >= self.due
@@ -116,26 +117,25 @@ class TrainingWorld(World):
             until = min(now, self._next_change())
             self._run(until)
             self.at = until
-            if self._changed_at is not None and until >= max(
-                self._running_from, self._changed_at + SETTLE_US
-            ):
-                self._take_in()
+            if self._changed_at is not None and until >= self._settled_at(self._changed_at):
+                self._add_arrivals()
+
+    def _settled_at(self, changed_at: int) -> int:
+        return max(self._running_from, changed_at + SETTLE_US)
 
     def _next_change(self) -> int:
-        """When a restart is over, a checkpoint due, the work done or the newcomers complete."""
+        """The end of a restart, a checkpoint, the end of the work, or the end of the arrivals."""
         job = self.app.job
         if self._running_from > self.at:
             due = [self._running_from]
         elif self._working and job.done < 1 and (share := job.share_per_hour(self._speed())):
-            to_save, to_end = (
-                job.until_checkpoint_s(self.at) * SECOND_US,
-                (1 - job.done) / share * HOUR_US,
-            )
-            due = [self.at + max(1, round(to_save)), self.at + max(1, math.ceil(to_end))]
+            to_save_us = job.until_checkpoint_s(self.at) * SECOND_US
+            to_end_us = (1 - job.done) / share * HOUR_US
+            due = [self.at + max(1, round(to_save_us)), self.at + max(1, math.ceil(to_end_us))]
         else:
             due = [self.due + HOUR_US]
         if self._changed_at is not None:
-            due.append(max(self.at + 1, self._running_from, self._changed_at + SETTLE_US))
+            due.append(max(self.at + 1, self._settled_at(self._changed_at)))
         return min(due)
 
     def _run(self, until: int) -> None:
@@ -180,27 +180,22 @@ class TrainingWorld(World):
             self._unsaved = 0
         self._restart()
 
-    def _take_in(self) -> None:
-        """The nodes that came are used from now on, if there is time to profit from them."""
+    def _add_arrivals(self) -> None:
+        """Restart with the nodes that arrived, if there is time to profit from them."""
         self._changed_at = None
         left_us = self.due - self.at
-        if (
-            self._planned() * (left_us - round(self.app.restart_s * SECOND_US))
-            > self._speed() * left_us
-            and self.app.job.done < 1
-        ):
+        productive_us = left_us - round(self.app.restart_s * SECOND_US)
+        faster = self.app.shadow.speed(tuple(sorted(self.nodes)))
+        if faster * productive_us > self._speed() * left_us and self.app.job.done < 1:
             self._save(self.at)
             self._restart()
-
-    def _planned(self) -> float:
-        return self.app.shadow.speed(tuple(sorted(self.nodes)))
 
     def _save(self, now: int) -> None:
         self.app.checkpointed(now)
         self._unsaved = 0
 
     def _restart(self) -> None:
-        """With what the best plan over all nodes uses."""
+        """Restart on the nodes that the best plan uses."""
         held = tuple(sorted(self.nodes))
         spare = set(self.app.shadow.unused(held)) if held else set()
         self._working = tuple(leaf for leaf in held if leaf not in spare)

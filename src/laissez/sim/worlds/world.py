@@ -1,8 +1,7 @@
-"""What a tenant runs, as it really goes: the application only believes; its world knows.
+"""The true course of what a tenant runs. The application only believes; its world knows.
 
-A world is told which nodes it has and lets time pass. It tells its application what an application
-would find out (load seen, work done, work lost) and keeps account of what each node's time was good
-for.
+A world learns which nodes it has and lets time pass. It tells its application what an application
+would observe (load, progress, lost work), and it keeps account of the time of every node.
 """
 
 from __future__ import annotations
@@ -14,55 +13,9 @@ import msgspec
 from laissez.tenants import Application
 
 
-class World(ABC):
-    """`nodes` are the leaves it can use, each with the instant from which it is warm."""
-
-    app: Application
-
-    def __init__(self, start: int) -> None:
-        self.start = self.at = start
-        self.nodes: dict[str, int] = {}
-        self.node_time = NodeTime()
-
-    def advance(self, now: int) -> None:
-        """Time passes until `now`."""
-        if now > self.at:
-            self._pass(now)
-            self.at = now
-
-    def gain(self, leaf: str, now: int) -> None:
-        self.advance(now)
-        self._gained(leaf)
-
-    def lose(self, leaf: str, now: int, voluntary: bool) -> None:
-        """A node is gone: given up in good order (`voluntary`), or taken without warning. One that
-        is not there yet is not missed."""
-        self.advance(now)
-        if leaf in self.nodes:
-            self._lost(leaf, voluntary)
-
-    @abstractmethod
-    def is_over(self) -> bool:
-        """Whether there is nothing left to do."""
-
-    @abstractmethod
-    def performance(self) -> float:
-        """What was achieved of the objective until now, from 0 to 1."""
-
-    @abstractmethod
-    def _pass(self, now: int) -> None:
-        """From `self.at` until `now`, which is later, with the nodes as they are."""
-
-    @abstractmethod
-    def _gained(self, leaf: str) -> None: ...
-
-    @abstractmethod
-    def _lost(self, leaf: str, voluntary: bool) -> None: ...
-
-
 class NodeTime(msgspec.Struct):
-    """Node-microseconds. `lost` is work that was done and had to be done again; `surplus` is a node
-    that was there and not needed."""
+    """Node-microseconds, each in exactly one account. `lost` is work that must be repeated;
+    `surplus` is time of nodes that were not needed."""
 
     useful: int = 0
     reconfiguring: int = 0
@@ -74,6 +27,52 @@ class NodeTime(msgspec.Struct):
         return self.useful + self.reconfiguring + self.lost + self.surplus
 
     def lose(self, work: int) -> None:
-        """That much of the useful work was for nothing."""
+        """Move useful work to the lost."""
         self.useful -= work
         self.lost += work
+
+
+class World(ABC):
+    """`nodes` are the usable leaves, each with the time from which it is warm."""
+
+    app: Application
+
+    def __init__(self, start: int) -> None:
+        self.start = self.at = start
+        self.nodes: dict[str, int] = {}
+        self.node_time = NodeTime()
+
+    def advance(self, now: int) -> None:
+        """Let time pass until `now`."""
+        if now > self.at:
+            self._pass(now)
+            self.at = now
+
+    def gain(self, leaf: str, now: int) -> None:
+        self.advance(now)
+        self._gained(leaf)
+
+    def lose(self, leaf: str, now: int, voluntary: bool) -> None:
+        """A node is relinquished in good order (`voluntary`) or taken without warning. A node that
+        was never usable is ignored."""
+        self.advance(now)
+        if leaf in self.nodes:
+            self._lost(leaf, voluntary)
+
+    @abstractmethod
+    def is_over(self) -> bool:
+        """Whether there is nothing left to do."""
+
+    @abstractmethod
+    def performance(self) -> float:
+        """How much of the objective was achieved so far, from 0 to 1."""
+
+    @abstractmethod
+    def _pass(self, now: int) -> None:
+        """Let time pass from `self.at` until `now`, which is later."""
+
+    @abstractmethod
+    def _gained(self, leaf: str) -> None: ...
+
+    @abstractmethod
+    def _lost(self, leaf: str, voluntary: bool) -> None: ...
