@@ -16,12 +16,12 @@ from laissez.sim.workloads.inference import (
     SHIFT_BINS,
     TRAFFIC,
     Traffic,
-    binned,
-    busyness,
-    drawn_bin,
+    draw_bin,
+    draw_levels,
+    draw_stretch,
     mean_of,
     read_bins,
-    stretch,
+    to_bins,
 )
 from laissez.sim.worlds.inference import Load
 from laissez.tenants.traces import Request, TraceError
@@ -39,20 +39,20 @@ MOONCAKE = PUBLIC_DATA / "mooncake" / "conversation_trace.jsonl.gz"
 def test_drawn_load_has_the_figures_of_the_trace(traffic: Traffic) -> None:
     """One stream, 4,000 windows: mean, variation between windows, and how far they go with the one
     before."""
-    levels = busyness(random_stream(1, "levels"), traffic, 4000)
+    levels = draw_levels(random_stream(1, "levels"), traffic, 4000)
     windows = levels[:: len(levels) // 4000]
     assert fmean(windows) == pytest.approx(1.0, abs=0.03)
     assert pstdev(windows) / fmean(windows) == pytest.approx(traffic.windows, rel=0.1)
     logs = [math.log(level) for level in windows]
     middle, spread = fmean(logs), pstdev(logs)
     memory = fmean((one - middle) * (other - middle) for one, other in pairwise(logs)) / spread**2
-    assert memory == pytest.approx(traffic.memory, abs=0.05)
+    assert memory == pytest.approx(traffic.correlation, abs=0.05)
 
 
 @pytest.mark.parametrize("streams", [1, 25])
 def test_bursts_within_a_window_are_each_streams_own(streams: int) -> None:
     traffic, rng = TRAFFIC["code"], random_stream(2, "bins")
-    bins = [drawn_bin(rng, traffic, 1.0, streams) for _ in range(3000)]
+    bins = [draw_bin(rng, traffic, 1.0, streams) for _ in range(3000)]
     requests = [load.requests for load in bins]
     assert fmean(requests) == pytest.approx(traffic.req_per_s * BIN_S * streams, rel=0.06)
     assert pstdev(requests) / fmean(requests) == pytest.approx(
@@ -67,7 +67,7 @@ def test_bins_count_every_request_and_even_out_over_a_minute() -> None:
         for at in range(10)
     ]
     ends = [Request(at_us=at * SECOND_US, input_tokens=50, output_tokens=3) for at in (0, 1210)]
-    bins = binned([ends[0], *burst, ends[1]])
+    bins = to_bins([ends[0], *burst, ends[1]])
     near = bins[60 - SHIFT_BINS : 60 + SHIFT_BINS + 1]
     assert [pytest.approx(10 / len(near))] * len(near) == [load.requests for load in near]
     assert (104.5, 7.0) == (near[0].isl, near[0].osl)
@@ -77,7 +77,7 @@ def test_bins_count_every_request_and_even_out_over_a_minute() -> None:
 def test_a_stretch_begins_anywhere_and_goes_round() -> None:
     bins = [Load(float(at), 1.0, 1.0) for at in range(5)]
     found = {
-        tuple(load.requests for load in stretch(random_stream(seed, "stretch"), bins, 7))
+        tuple(load.requests for load in draw_stretch(random_stream(seed, "stretch"), bins, 7))
         for seed in range(60)
     }
     assert {tuple(float((first + at) % 5) for at in range(7)) for first in range(5)} == found

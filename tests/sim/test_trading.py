@@ -80,7 +80,7 @@ def test_tenants_differ_in_how_they_trade_and_in_nothing_else() -> None:
 
 def test_on_demand_is_what_is_needed_in_the_mean_at_a_limit_far_above_the_list_price() -> None:
     # 5 GPU-hours in 2 hours
-    assert on_demand([(0, 1.0), (HOUR_US, 4.0), (2 * HOUR_US, 0.0)], dearest=7.0) == Fixed(
+    assert on_demand([(0, 1.0), (HOUR_US, 4.0), (2 * HOUR_US, 0.0)], highest=7.0) == Fixed(
         nodes=3, price=70.0
     )
 

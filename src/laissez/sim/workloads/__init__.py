@@ -1,2 +1,1 @@
-"""Who the tenants of a run are and what they are asked to do: plain data, drawn from a seed or read
-from traces."""
+"""The tenants of a run and their work: plain data, drawn from a seed or read from traces."""

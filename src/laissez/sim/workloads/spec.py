@@ -1,4 +1,4 @@
-"""Who a tenant is: plain data, drawn once, from which its world is made anew for every run."""
+"""A tenant as plain data, drawn once. Every run makes its world anew from it."""
 
 from __future__ import annotations
 
@@ -15,14 +15,12 @@ from laissez.sim.worlds.world import World
 from laissez.tenants.dynamo import EngineProfile, built_in
 from laissez.tenants.sailor import Planner, Shadow, Site, builtin_profile
 
-Need: TypeAlias = list[tuple[int, float]]  # how many GPUs, from which instant on
+Need: TypeAlias = list[tuple[int, float]]  # GPUs, each from its time on
 
 
 class Planners:
-    """Sailor's planners, one for each model, and Dynamo's engines, one for each type. They only
-    remember what they have computed, so simulations may share them. Models train with Sailor's own
-    `global_batch`, unless given.
-    """
+    """Sailor's planners by model, and Dynamo's engines by type. They only cache what they compute,
+    so simulations may share them. Models train with Sailor's own `global_batch` by default."""
 
     def __init__(self, global_batch: int | None = None) -> None:
         self._global_batch = global_batch
@@ -40,9 +38,9 @@ class Planners:
         return Shadow(self.get(model), scopes, site, topology_aware=topology_aware)
 
 
-class Makings(msgspec.Struct, frozen=True):
-    """What tenants are drawn from: the scenario, the types in their shares of the cluster, and bins
-    of recorded load, if there are any."""
+class DrawContext(msgspec.Struct, frozen=True):
+    """What tenants are drawn from. `shares` are the types with their shares of the cluster,
+    `recorded` the bins of a trace, if there is one."""
 
     scenario: Scenario
     shares: Mapping[str, float]
@@ -51,10 +49,8 @@ class Makings(msgspec.Struct, frozen=True):
 
 
 class Spec(msgspec.Struct, frozen=True, kw_only=True):
-    """It comes at `start` and wants to be done at `due`; `scopes` are where it can run.
-
-    `value` dollars for going from performance 0 to 1: known when all tenants are drawn.
-    """
+    """The tenant arrives at `start`, wants to be done at `due`, and can run on `scopes`. `value`,
+    known once all tenants are drawn, is the worth in dollars of performance 1 over 0."""
 
     kind: ClassVar[str]
 
@@ -67,9 +63,8 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True):
 
     @abstractmethod
     def make(self, scenario: Scenario, site: Site, planners: Planners) -> World:
-        """Its world, from the beginning."""
+        """Its world at the start."""
 
     @abstractmethod
     def need(self, scenario: Scenario, shares: Mapping[str, float], planners: Planners) -> Need:
-        """How many GPUs, of the types mixed in these shares, it needs from which instant on to meet
-        its objective just so."""
+        """The GPUs over time, in this mix of types, with which it just meets its objective."""

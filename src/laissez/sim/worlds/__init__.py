@@ -1,2 +1,2 @@
-"""What tenants run, as it really goes: service, training and batch at work on the nodes they are
-given. Prices and clouds are not known here."""
+"""The true course of services, training jobs and batches on the nodes they are given. Worlds know
+neither prices nor clouds."""
