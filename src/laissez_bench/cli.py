@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 import typer
 
-from laissez.cli.output import Format, FormatOption, JsonFlag
+from laissez.cli.output import Format, FormatOption
 from laissez.cli.progress import steps
 from laissez.server.settings import read_settings
 from laissez_bench import console as consoles
@@ -59,7 +59,6 @@ def market(
         ),
     ] = PLACES,
     output: FormatOption = Format.TABLE,
-    as_json: JsonFlag = False,
 ) -> None:
     """Time every operation of the market on a tree full of leases with 10,000 orders waiting at its
     root."""
@@ -81,7 +80,7 @@ def market(
     def show(rows: list[markets.Row]) -> None:
         tables.show_market(rows, sizes, few_at, (RESTING, FEW_RESTING), ratio)
 
-    _report(rows, show, output, as_json)
+    _report(rows, show, output)
 
 
 def _sizes(text: str) -> list[int]:
@@ -106,7 +105,6 @@ def service(
         int, _option("Commands in the journal to recover.", 100, 100_000_000)
     ] = 20_000,
     output: FormatOption = Format.TABLE,
-    as_json: JsonFlag = False,
 ) -> None:
     """Time durable requests to a real server (10,000 leaves, 1,000 tenants), and a start after a
     crash. The load generator runs on this machine, too."""
@@ -120,7 +118,7 @@ def service(
             rows += services.measure(loads, seconds, step, ceiling=ceiling)
         if recovers:
             rows.append(recovery.measure(recovery_commands, step))
-    _report(rows, tables.show_service, output, as_json)
+    _report(rows, tables.show_service, output)
 
 
 @app.command()
@@ -129,13 +127,12 @@ def console(
         float, _option("How long it is looked at by each number of consoles.", 1, 600)
     ] = 5,
     output: FormatOption = Format.TABLE,
-    as_json: JsonFlag = False,
 ) -> None:
     """Measure what it costs the server to be looked at: 10,000 leaves whose prices all move five
     times a second, and previews of a floor."""
     with steps("bench console", len(consoles.FOLLOWERS) + 2) as step:
         found = consoles.measure(seconds, step)
-    _report(found, tables.show_console, output, as_json)
+    _report(found, tables.show_console, output)
 
 
 @app.command()
@@ -147,12 +144,11 @@ def sim(
         ),
     ] = simulation.MINUTES,
     output: FormatOption = Format.TABLE,
-    as_json: JsonFlag = False,
 ) -> None:
     """Time the simulator: 100, 1,000 and 10,000 nodes with a tenant for every ten, on one core."""
     with steps("bench sim", len(simulation.SIZES) + 1) as step:
         rows = simulation.measure(minutes=minutes, step=step)
-    _report(rows, partial(tables.show_simulation, minutes=minutes), output, as_json)
+    _report(rows, partial(tables.show_simulation, minutes=minutes), output)
 
 
 @app.command()
@@ -165,13 +161,12 @@ def soak(
         ),
     ] = 3_000,
     output: FormatOption = Format.TABLE,
-    as_json: JsonFlag = False,
 ) -> None:
     """Watch the server under a steady load: memory, files, threads, drift; and audit events, record
     and bills. Exit status 1 if anything is wrong."""
     with steps("bench soak", 4) as step:
         found = soaks.measure(minutes, per_second, step)
-    _report(found, tables.show_soak, output, as_json)
+    _report(found, tables.show_soak, output)
 
 
 @app.command()
@@ -181,7 +176,6 @@ def overload(
         float, _option("How long each level is measured, in turns.", 0.1, 3600)
     ] = 10,
     output: FormatOption = Format.TABLE,
-    as_json: JsonFlag = False,
 ) -> None:
     """Ask for 50, 80, 100 and 150 % of what the server can do, at given moments whether or not it
     has answered, and see what it sheds. Exit status 1 if it sheds nothing of what is too much, or
@@ -191,7 +185,7 @@ def overload(
     with steps("bench overload", len(loads) + 1) as step:
         rows = overloads.measure(loads, seconds, step)
     found = overloads.judge(rows, read_settings().limits.wait_s_max)
-    _report(found, tables.show_overload, output, as_json)
+    _report(found, tables.show_overload, output)
 
 
 @app.command()
@@ -203,7 +197,6 @@ def noisy(
         float, _option("How long each kind is measured, by turns with silence.", 0.1, 3600)
     ] = 10,
     output: FormatOption = Format.TABLE,
-    as_json: JsonFlag = False,
 ) -> None:
     """See how much one tenant that asks as fast as it can slows the others down, in the server's
     processor time. Exit status 1 if that is certainly by more than a tenth."""
@@ -211,11 +204,11 @@ def noisy(
     _check_known("kinds of noise", [one for one in kinds if not ANY_REQUEST.fullmatch(one)], KINDS)
     with steps("bench noisy", 2) as step:
         found = noises.judge(noises.measure(kinds, seconds, step))
-    _report(found, tables.show_noisy, output, as_json)
+    _report(found, tables.show_noisy, output)
 
 
-def _report(found: F, show: Callable[[F], None], output: Format, as_json: bool) -> None:
-    if as_json or output is Format.JSON:
+def _report(found: F, show: Callable[[F], None], output: Format) -> None:
+    if output is Format.JSON:
         print(msgspec.json.encode(found).decode())
     else:
         show(found)

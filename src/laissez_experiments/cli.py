@@ -9,11 +9,11 @@ from typing import Annotated, Final
 
 import typer
 
-from laissez.cli.exits import EXIT_FAILED, EXIT_INTERRUPTED
-from laissez.cli.output import Format, FormatOption, JsonFlag
-from laissez.cli.progress import Forecast, Weighed
+from laissez.cli.arguments import own_folder
+from laissez.cli.errors import EXIT_FAILED, EXIT_INTERRUPTED
+from laissez.cli.output import Format, FormatOption
+from laissez.cli.progress import WeightedProgress
 from laissez.cli.sim import SEEDS_MAX
-from laissez.cli.sim_paths import own_folder
 from laissez.cli.tables import show_json
 from laissez.operators.errors import TraceError as PowerError
 from laissez.operators.sources.csv_trace import CsvTrace
@@ -91,16 +91,14 @@ def paper(
         bool, typer.Option("--list", help="List the experiments, and do nothing.")
     ] = False,
     output: FormatOption = Format.TABLE,
-    as_json: JsonFlag = False,
 ) -> None:
     """Reproduce every figure of the paper, and check every claim: a report, figures and data.
 
     Takes well over half an hour; a run that was stopped goes on where it was.
     """
-    form = Format.JSON if as_json else output
     chosen = known(names or [])
     if only_list:
-        show_experiments(chosen, form)
+        show_experiments(chosen, output)
         return
     plan = Plan(
         seeds=seeds or (QUICK_SEEDS if quick else SEEDS),
@@ -112,7 +110,7 @@ def paper(
     folder = own_folder(out or (QUICK_OUT if quick else OUT), CELLS)
     reproduction = Reproduction(plan, chosen, folder, Shown(workers or cores()), workers or cores())
     claims = watched(reproduction)
-    if form is Format.JSON:
+    if output is Format.JSON:
         show_json(claims)
     else:
         show_claims(claims)
@@ -182,11 +180,10 @@ class Shown(Watch):
 
     def __init__(self, workers: int) -> None:
         self.workers = workers
-        self._bar = Weighed("cells", 0, Forecast(0.0, 0.0))
+        self._bar = WeightedProgress("cells", 0, 0.0)
 
     def begins(self, missing: Sequence[Cell], wanted: int) -> None:
-        total = sum(map(self._weight, missing))
-        self._bar = Weighed("cells", len(missing), Forecast(total, total / self.workers))
+        self._bar = WeightedProgress("cells", len(missing), sum(map(self._weight, missing)))
         self._bar.bar.start()
         if wanted > len(missing):
             self._bar.say(

@@ -81,7 +81,7 @@ def test_the_command_prints_its_rows(monkeypatch: pytest.MonkeyPatch) -> None:
         **shares,
     )
     monkeypatch.setattr(simulation, "measure", lambda minutes, step: [row])
-    found = CliRunner().invoke(cli.app, ["sim", "--json"])
+    found = CliRunner().invoke(cli.app, ["sim", "-o", "json"])
     assert 0 == found.exit_code, found.output
     assert [{**json.loads(found.output)[0], "speed": 250.0, "world_share": 0.25}] == json.loads(
         found.output

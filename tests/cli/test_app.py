@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 import laissez
 from laissez.cli.app import COMMANDS, PROOFS, app, main
-from laissez.cli.exits import exit_code, told
+from laissez.cli.errors import error_message, exit_code
 
 
 def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -123,19 +123,19 @@ def test_version_loads_neither_the_market_nor_any_other_package() -> None:
 
 
 def test_errors_of_ours_and_of_files_are_reported_and_all_others_are_bugs() -> None:
-    assert "no" == told(laissez.FormError("no"))
-    assert "somewhere: Permission denied" == told(
+    assert "no" == error_message(laissez.FormError("no"))
+    assert "somewhere: Permission denied" == error_message(
         PermissionError(errno.EACCES, "Permission denied", "somewhere")
     )
-    assert f"{'a' * 200}: File name too long" == told(
+    assert f"{'a' * 200}: File name too long" == error_message(
         OSError(errno.ENAMETOOLONG, "File name too long", "a" * 5_000)
     )
-    assert None is told(ImportError("no"))
-    assert None is told(
+    assert None is error_message(ImportError("no"))
+    assert None is error_message(
         type("Broken", (AssertionError,), {"__module__": "laissez.market.book"})("no")
     )
-    assert None is told(FileNotFoundError(errno.ENOENT, "No such file", "somewhere"))
-    assert None is told(OSError(errno.EIO, "Input/output error"))
+    assert None is error_message(FileNotFoundError(errno.ENOENT, "No such file", "somewhere"))
+    assert None is error_message(OSError(errno.EIO, "Input/output error"))
 
 
 def test_what_is_not_utf_8_is_refused_and_a_key_in_it_not_shown() -> None:

@@ -12,10 +12,10 @@ import msgspec
 import pytest
 from typer.testing import CliRunner, Result
 
-from laissez.cli import connection, listing
+from laissez.cli import commands, tables
 from laissez.cli.app import app, main
 from laissez.cli.profiles import Target
-from laissez.cli.saving import SecretNotTold
+from laissez.cli.secret import SecretMissing
 from laissez.client import Client
 from laissez.client.errors import Forbidden
 from laissez.wire import books, events, figures, inframaps, views
@@ -140,7 +140,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Server:
     def open_client(where: Target) -> Client:
         return Client(where.url, where.key, retries=0, transport=httpx.MockTransport(fake))
 
-    monkeypatch.setattr(connection, "open_client", open_client)
+    monkeypatch.setattr(commands, "open_client", open_client)
     return fake
 
 
@@ -352,7 +352,7 @@ def test_a_book_is_figures_then_bids_then_asks(server: Server) -> None:
     server.answers["GET", "/v1/books/h100"] = full
     shown = lines("book", "h100")
     assert ["NODE", "h100"] == shown[0] and [
-        "LEAVES",
+        "GPUS",
         "1,024,",
         "1,000",
         "online,",
@@ -364,7 +364,7 @@ def test_a_book_is_figures_then_bids_then_asks(server: Server) -> None:
         "none",
     ] in shown
     assert shown.index(["2.50", "1,200", "1"]) + 1 == shown.index(["and", "7", "more", "prices"])
-    assert [["2.00", "4"], ["not", "to", "be", "had", "1"]] == shown[-2:]
+    assert [["2.00", "4"], ["unavailable", "1"]] == shown[-2:]
     assert msgspec.json.encode(full).decode() == run("book", "h100", "-o", "json").stdout.strip()
     ruled = views.Controls("h100", events.Band("0.1", 3600), None, 900, 1.5)
     server.answers["GET", "/v1/books/h100"] = msgspec.structs.replace(
@@ -410,7 +410,7 @@ def test_a_preview_is_asked_for_and_shown_and_nothing_else_is_sent(
 ) -> None:
     server.answers["POST", "/v1/preview"] = PREVIEW
     shown = run(*arguments.split(), "--preview")
-    assert (0, "2 leases would end and 1 start; 1 leaves would change hands") == (
+    assert (0, "2 leases would end and 1 start; 1 GPUs would change hands") == (
         shown.exit_code,
         shown.stdout.splitlines()[0],
     )
@@ -472,7 +472,7 @@ def test_the_status_of_the_maps_is_what_they_read_how_each_floor_comes_about_and
 ) -> None:
     server.answers["GET", "/v1/inframaps"] = MAPS
     assert [
-        "site: 2026-11-15T08:30:00Z, every 10 s: LATE, nothing was heard of it since",
+        "site: 2026-11-15T08:30:00Z, every 10 s: LATE, it has not reported since",
         "MAP KIND NODES SIGNAL VALUE WEIGHT PRESSURE",
         "row1 power h100/row1 row1-power 0.76 2 0.500",
         "busy utilisation h100 and 2 more 1 0.000",
@@ -562,7 +562,7 @@ def test_a_budget_that_is_not_kept_counts_from_now_and_says_what_was_spent_of_th
     done = run("budget", "set", "250", "-o", "json")
     assert ("PUT", "/v1/budget", {"amount": "250", "action": "warn", "keep": False}) == server.sent
     said = (
-        "it counts from now; of the one before, 31.500000 of 250.000000 dollars were spent since"
+        "it counts from now; 31.500000 of the 250.000000 dollars before were spent since"
         " 2026-11-14T08:30:00Z (--keep would have counted on)"
     )
     assert f"{said}\n" == done.stderr and BUDGET == msgspec.json.decode(
@@ -576,7 +576,7 @@ def test_a_budget_that_is_not_kept_counts_from_now_and_says_what_was_spent_of_th
         (AT, "spent", "0.000000", "2026-11-15T08:30:00Z"),
         (None, "spent", "0.1", "it is over"),
         (None, "open", "0.000000", "it is over"),
-        (None, "open", "1", "further on"),
+        (None, "open", "1", "far off"),
     ],
 )
 def test_until_when_a_budget_lasts_or_did(
@@ -674,7 +674,7 @@ def test_an_answer_without_the_secret_is_an_error_that_says_what_to_do(
     file = tmp_path / "secret"
     for more in ([], ["-o", "json"], ["--save", str(file)]):
         with pytest.raises(
-            SecretNotTold, match=f"it is in the first answer to a request alone. Use {remedy}"
+            SecretMissing, match=f"it is in the first answer to a request alone. Use {remedy}"
         ):
             run(*command.split(), *more)
     assert not file.exists()
@@ -694,7 +694,7 @@ def test_a_file_for_a_key_that_was_not_issued_does_not_stay(
 def test_run_waits_until_nothing_is_pending(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("laissez.cli.instances.sleep", lambda _: None)
+    monkeypatch.setattr("laissez.cli.trading.sleep", lambda _: None)
     server.answers["POST", "/v1/instances"] = views.InstancesDone((PENDING,), ())
     server.answers["GET", f"/v1/instances/{PENDING.id}"] = msgspec.structs.replace(
         RUNNING, id=PENDING.id
@@ -706,7 +706,10 @@ def test_run_waits_until_nothing_is_pending(
     )
     assert 1 == run("run", "--type", "h100", "--max-price", "3", "--wait").exit_code
     done = run("run", "--type", "h100", "--max-price", "3", "--wait", "--timeout", "0")
-    assert (1, True) == (done.exit_code, "1 still pending, and still asked for" in done.stderr)
+    assert (1, True) == (
+        done.exit_code,
+        "1 still pending" in done.stderr,
+    )
 
 
 def test_instances_that_were_refused_end_it_with_1(server: Server) -> None:
@@ -857,7 +860,7 @@ def test_watch_shows_a_list_again(server: Server, monkeypatch: pytest.MonkeyPatc
         if len(pauses) == 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(listing, "sleep", sleep)
+    monkeypatch.setattr(tables, "sleep", sleep)
     server.answers["GET", "/v1/leases"] = [LEASE]
     done = run("leases", "--watch", "-o", "json")
     assert (130, 3, [2.0] * 3) == (done.exit_code, len(done.stdout.splitlines()), pauses)

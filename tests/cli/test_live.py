@@ -283,7 +283,7 @@ def test_instances_run_wait_and_stop(live: Live) -> None:
     )
     (pending,) = waits.json["instances"]
     assert (1, "pending") == (waits.code, pending["state"])
-    assert "1 still pending, and still asked for" in waits.err
+    assert "1 still pending" in waits.err
     for one in (*ran, near, pending):
         assert f"{one['id']} stopped\n" == live.ok("training", f"release {one['id']}")
     assert 1 == live.run("training", "release", ran[0]["id"]).code
@@ -296,7 +296,7 @@ def test_floors_controls_and_leaves_are_set_and_taken_back(live: Live) -> None:
     node, leaf = "h100/zone-a/rack2", "h100/zone-a/rack2/host4/gpu7"
     held = sum(lease["leaf"].startswith("h100/") for lease in live.json("operator", "leases"))
     assert held > 0 and live.ok("operator", "floor set h100 100 --preview").startswith(
-        f"{held} leases would end and 0 start; 0 leaves"
+        f"{held} leases would end and 0 start; 0 GPUs"
     )
     assert [] == [floor for floor in live.json("operator", "floor") if floor["own"] == "100"]
     assert 1 == live.run("operator", "resources", "online", leaf, "--preview").code
@@ -326,7 +326,7 @@ def test_a_budget_is_set_shown_and_removed(live: Live) -> None:
     kept = live.json("batch", "budget set 300 --keep")
     assert ("300.000000", first["since"]) == (kept["amount"], kept["since"])
     assert first["since"] < live.json("batch", "budget set 300")["since"]
-    assert "there is no budget any more\n" == live.ok("batch", "budget remove")
+    assert "the budget is removed\n" == live.ok("batch", "budget remove")
 
 
 def test_a_tenant_its_caps_and_its_keys_from_the_first_to_the_last(live: Live) -> None:
@@ -351,7 +351,7 @@ def test_a_tenant_its_caps_and_its_keys_from_the_first_to_the_last(live: Live) -
         "there are 2 live keys named 'default': revoke one first" in third.err,
     )
     (key,) = [word for word in shown.split() if word.startswith("key_")]
-    assert "REVOKED" in live.ok("operator", f"tenants revoke-key {key}")
+    assert " of acme is revoked" in live.ok("operator", f"tenants revoke-key {key}")
     assert (3, 0) == (live.run(first, "leases").code, live.run(second, "leases").code)
     assert 4 == live.run("operator", "tenants", "revoke-key", key).code
     assert [True, False] == [

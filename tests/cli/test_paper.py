@@ -16,8 +16,8 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from laissez.cli import app, progress
-from laissez.cli.exits import is_ours
-from laissez.cli.progress import Forecast, Weighed
+from laissez.cli.errors import is_ours
+from laissez.cli.progress import WeightedProgress
 from laissez_experiments import cli
 from laissez_experiments.catalogue import EXPERIMENTS
 from laissez_experiments.lab.cell import Cell
@@ -129,7 +129,7 @@ def test_it_ends_well_whatever_holds_and_says_where_the_report_is() -> None:
 
 
 def test_for_programs_it_prints_the_claims() -> None:
-    ran = laissez("--seeds", "3", "--json", "--out", "here")
+    ran = laissez("--seeds", "3", "-o", "json", "--out", "here")
     assert 0 == ran.exit_code, ran.output
     assert json.loads(Path("here/claims.json").read_text()) == json.loads(ran.stdout)
     assert [1.5, "they do"] == [claim["measured"] for claim in json.loads(ran.stdout)]
@@ -178,7 +178,7 @@ def test_a_list_does_nothing() -> None:
         [line.split()[0] for line in ran.stdout.splitlines()[1:]],
     )
     assert [False, True] == [
-        one["beyond_the_paper"] for one in json.loads(laissez("--list", "--json").stdout)
+        one["beyond_the_paper"] for one in json.loads(laissez("--list", "-o", "json").stdout)
     ]
     assert not Path("laissez-paper").exists()
 
@@ -252,38 +252,31 @@ def test_a_cell_that_fails_is_an_error_of_ours(monkeypatch: pytest.MonkeyPatch) 
 # -- how far it is
 
 
-def test_the_time_left_is_told_from_what_is_done() -> None:
-    forecast = Forecast(100.0, expected_s=50.0)
-    assert (50.0, 40.0, 0.0) == tuple(map(forecast.left_s, (0.0, 10.0, 60.0))), (
-        "as expected, as long as nothing is done"
-    )
-    forecast.advance(20.0, at_s=30.0)
-    assert (120.0, 115.0) == tuple(map(forecast.left_s, (30.0, 35.0))), "and then as fast as so far"
-    forecast.advance(80.0, at_s=60.0)
-    assert 0.0 == forecast.left_s(60.0)
-
-
 def test_a_bar_moves_by_weight_and_counts_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = io.StringIO()
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(
         progress, "Console", lambda stderr: Console(file=seen, force_terminal=True, width=120)
     )
-    bar = Weighed("cells", 3, Forecast(100.0, 50.0))
-    with bar.bar:
-        bar.begin("figure of halves")
-        bar.end(90.0)
-        bar.say("halves: done")
-        bar.bar.refresh()
-    (task,) = bar.bar.tasks
+    shown = WeightedProgress("cells", 3, 100.0)
+    now_s = shown.bar.get_time()
+    monkeypatch.setattr(shown.bar, "get_time", lambda: now_s)
+    with shown.bar:
+        shown.begin("figure of halves")
+        now_s += 90.0
+        shown.end(90.0)
+        shown.say("halves: done")
+        shown.bar.refresh()
+    (task,) = shown.bar.tasks
     assert (90.0, 100.0, 1, 3) == (
         task.completed,
         task.total,
         task.fields["ended"],
         task.fields["pieces"],
     )
-    for told in ("figure of halves", "1/3", "halves: done", " left"):
-        assert told in seen.getvalue()
+    assert pytest.approx(10, abs=1) == task.time_remaining, "as fast as so far"
+    for text in ("figure of halves", "1/3", "halves: done", "0:00:1"):
+        assert text in seen.getvalue()
 
 
 # -- all of it

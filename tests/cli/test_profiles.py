@@ -17,9 +17,9 @@ from typer.testing import CliRunner
 
 from laissez.cli import doctor
 from laissez.cli.app import app
-from laissez.cli.output import with_seconds
-from laissez.cli.profiles import ConfigError, config_path, target
-from laissez.cli.tables import Column, moment, money, rendered
+from laissez.cli.output import spell_out
+from laissez.cli.profiles import ConfigError, config_path, find_target
+from laissez.cli.tables import Column, format_second, money, rendered
 
 pytestmark = pytest.mark.once
 
@@ -48,7 +48,9 @@ class Home:
         key_file: Path | None = None,
         variables: dict[str, str] | None = None,
     ) -> tuple[str, str | None]:
-        where = target(url, profile, key_file, environment=self.environment | (variables or {}))
+        where = find_target(
+            url, profile, key_file, environment=self.environment | (variables or {})
+        )
         return where.url, where.key
 
 
@@ -58,7 +60,7 @@ def home(tmp_path: Path) -> Home:
 
 
 def test_nothing_given_is_the_server_on_this_machine_without_a_key(tmp_path: Path) -> None:
-    where = target(environment={"XDG_CONFIG_HOME": str(tmp_path)})
+    where = find_target(environment={"XDG_CONFIG_HOME": str(tmp_path)})
     assert ("http://127.0.0.1:8340", None) == (where.url, where.key)
 
 
@@ -95,7 +97,7 @@ def test_the_key_of_a_profile_goes_to_its_own_address_alone(home: Home) -> None:
 
 def test_a_key_that_is_withheld_is_told_and_so_is_the_trust_in_its_network(home: Home) -> None:
     home.config.write_text(home.config.read_text() + "insecure = true\n")
-    where = target("http://other", "prod", environment=home.environment)
+    where = find_target("http://other", "prod", environment=home.environment)
     assert (
         where.withheld
         == "the key of the profile is for http://prod alone; for http://other, name one with"
@@ -103,7 +105,7 @@ def test_a_key_that_is_withheld_is_told_and_so_is_the_trust_in_its_network(home:
     )
     assert (False, True) == (
         where.insecure,
-        target(profile="prod", environment=home.environment).insecure,
+        find_target(profile="prod", environment=home.environment).insecure,
     )
 
 
@@ -151,7 +153,7 @@ def test_a_missing_key_file_is_named_with_who_named_it(home: Home) -> None:
 
 
 def test_a_target_never_shows_its_key(home: Home) -> None:
-    assert "lz_" not in repr(target(environment=home.environment))
+    assert "lz_" not in repr(find_target(environment=home.environment))
 
 
 def test_the_configuration_is_in_the_home_folder_unless_xdg_says_otherwise() -> None:
@@ -170,7 +172,7 @@ def test_the_configuration_is_in_the_home_folder_unless_xdg_says_otherwise() -> 
     ],
 )
 def test_watch_without_a_number_is_every_two_seconds(given: list[str], filled: list[str]) -> None:
-    assert filled == with_seconds(given)
+    assert filled == spell_out(given)
 
 
 COLUMNS: list[Column[tuple[str, str, str]]] = [
@@ -219,9 +221,9 @@ def test_money_has_at_least_two_decimals(price: str | None, shown: str) -> None:
 
 def test_a_moment_is_told_to_the_second() -> None:
     assert ("2026-11-15T08:30:00Z", "2026-11-15T08:30:00Z", "") == (
-        moment("2026-11-15T08:30:00.123456Z"),
-        moment("2026-11-15T08:30:00Z"),
-        moment(None),
+        format_second("2026-11-15T08:30:00.123456Z"),
+        format_second("2026-11-15T08:30:00Z"),
+        format_second(None),
     )
 
 
@@ -306,10 +308,10 @@ def test_the_doctor_finds_open_files(home: Home, monkeypatch: pytest.MonkeyPatch
     ],
 )
 def test_the_doctor_compares_clocks(server_s: int | None, ok: bool, found: str) -> None:
-    noted = doctor.Noted()
-    noted.date = None if server_s is None else formatdate(server_s, usegmt=True)
-    noted.asked_at, noted.answered_at = 1_000_000.0, 1_000_002.0
-    check = doctor.clock(noted)
+    transport = doctor.RecordingTransport()
+    transport.date = None if server_s is None else formatdate(server_s, usegmt=True)
+    transport.asked_at, transport.answered_at = 1_000_000.0, 1_000_002.0
+    check = doctor.check_clock(transport)
     assert (ok, found) == (check.ok, check.found)
 
 

@@ -84,7 +84,7 @@ def test_a_run_tells_how_far_it_is(tiny: str, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_run_for_programs_is_one_object_that_adds_up(tiny: str) -> None:
-    ran = laissez("run", tiny, "--seed", "3", "--cloud", "fcfs", "--json")
+    ran = laissez("run", tiny, "--seed", "3", "--cloud", "fcfs", "-o", "json")
     assert 0 == ran.exit_code, ran.output
     found = json.loads(ran.stdout)
     assert ("tiny", "fcfs", 3, 2) == (

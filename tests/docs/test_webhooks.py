@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from laissez.cli.webhooks import app
+from laissez.cli.events import webhooks as app
 from support.paths import DOCS
 from support.webhook_world import Hooks, with_hooks
 

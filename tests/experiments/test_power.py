@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from laissez.cli.exits import is_ours
+from laissez.cli.errors import is_ours
 from laissez.operators import TraceError
 from laissez_experiments.lab.experiment import Results
 from laissez_experiments.lab.findings import TOO_FEW, Claim

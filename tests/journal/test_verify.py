@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from laissez.cli.journal import app, described, summary
+from laissez.cli.journal import app, decoded_entries, summary
 from laissez.exchange.commands import OPERATOR, SERVICE, Request
 from laissez.journal import Document, Entry, Journal, JournalMissing, Reader, snapshots
 from laissez.journal.verify import verify
@@ -145,7 +145,7 @@ def market_journal(folder: Path) -> None:
 
 def test_a_range_of_entries_is_described_in_words(tmp_path: Path) -> None:
     market_journal(tmp_path)
-    shown = list(described(tmp_path, 2, 3))
+    shown = list(decoded_entries(tmp_path, 2, 3))
     assert [(2, 2, []), (3, 3, ["acme"])] == [
         (row["seq"], row["at"], row["documents"]) for row in shown
     ]
@@ -153,7 +153,7 @@ def test_a_range_of_entries_is_described_in_words(tmp_path: Path) -> None:
         shown[0]["entry"]["who"],
         shown[0]["entry"]["command"]["type"],
     )
-    assert [2] == [row["seq"] for row in described(tmp_path, 2, 2)]
+    assert [2] == [row["seq"] for row in decoded_entries(tmp_path, 2, 2)]
 
 
 def test_an_export_is_one_json_object_to_a_line(tmp_path: Path) -> None:

@@ -18,8 +18,8 @@ import pytest
 from typer.testing import CliRunner
 
 from laissez.cli import sim
-from laissez.cli.exits import is_ours as is_our_error
-from laissez.cli.sim_journal import WhatIfError, found
+from laissez.cli.errors import is_ours as is_our_error
+from laissez.cli.sim_journal import WhatIfError, find_market
 from laissez.cli.sim_tables import show_run, show_summary
 from laissez.journal import Reader
 from laissez.sim import setting
@@ -393,9 +393,9 @@ def test_a_time_before_the_first_entry_is_refused(tmp_path: Path) -> None:
     with Reader.of(tmp_path / "data") as reader:
         entry = reader.entry(1)
     assert entry is not None
-    found(tmp_path / "data", format_time(entry.at), lambda done, of: None)
+    find_market(tmp_path / "data", format_time(entry.at), lambda done, of: None)
     with pytest.raises(WhatIfError, match=f"--at: expected a time from {format_time(entry.at)} on"):
-        found(tmp_path / "data", format_time(entry.at - 1), lambda done, of: None)
+        find_market(tmp_path / "data", format_time(entry.at - 1), lambda done, of: None)
 
 
 # -- figures that there are not

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from laissez.cli.sim import app
-from laissez.cli.sim_journal import WhatIfError, found
+from laissez.cli.sim_journal import WhatIfError, find_market
 from laissez.exchange.commands import OPERATOR
 from laissez.journal import Reader, snapshots
 from laissez.market import Market, SetControls, SetFloor, TakeOffline
@@ -196,12 +196,12 @@ def test_the_scenario_may_start_after_any_entry_or_at_any_time(journal: Path) ->
     def ignore(done: int, of: int) -> None:
         return None
 
-    latest, _ = found(journal, None, ignore)
+    latest, _ = find_market(journal, None, ignore)
     assert 3 == len(latest.leases())
     times = {}
     for seq in range(1, 40):
         try:
-            market, words = found(journal, str(seq), ignore)
+            market, words = find_market(journal, str(seq), ignore)
         except WhatIfError as error:
             assert f"expected an entry up to {seq - 1}" in str(error)
             break
@@ -209,12 +209,12 @@ def test_the_scenario_may_start_after_any_entry_or_at_any_time(journal: Path) ->
         times[seq] = market
     assert 0 == len(times[1].leases()) < len(times[seq - 1].leases())
     first = next(each for each, market in times.items() if market.leases())
-    assert 1 == len(found(journal, format_time(times[first].now), ignore)[0].leases())
-    assert 0 == len(found(journal, format_time(times[first].now - 1), ignore)[0].leases())
+    assert 1 == len(find_market(journal, format_time(times[first].now), ignore)[0].leases())
+    assert 0 == len(find_market(journal, format_time(times[first].now - 1), ignore)[0].leases())
     with pytest.raises(WhatIfError, match="expected a time up to"):
-        found(journal, "2200-01-01T00:00:00Z", ignore)
+        find_market(journal, "2200-01-01T00:00:00Z", ignore)
     with pytest.raises(WhatIfError, match="--at: expected the number of an entry or a time"):
-        found(journal, "yesterday", ignore)
+        find_market(journal, "yesterday", ignore)
 
 
 def test_a_running_server_can_be_read_and_so_can_its_snapshots(tmp_path: Path) -> None:
@@ -226,7 +226,7 @@ def test_a_running_server_can_be_read_and_so_can_its_snapshots(tmp_path: Path) -
         snapshots.write(folder, tail.last, tail.head, world.gateway.exchange.snapshot())
         (file,) = snapshots.newest_first(folder)
         for source in (folder, file.path):
-            market, _ = found(source, None, lambda done, of: None)
+            market, _ = find_market(source, None, lambda done, of: None)
             assert before == market.digest() == world.gateway.exchange.market.digest()
 
     folder = tmp_path / "data"

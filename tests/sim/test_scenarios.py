@@ -16,7 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from laissez.cli import app
-from laissez.cli.exits import EXIT_USAGE, exit_code, is_ours
+from laissez.cli.errors import EXIT_USAGE, exit_code, is_ours
 from laissez.config import fields_of, is_table, shown
 from laissez.sim import Scenario, ScenarioError, read_scenario, write_scenario
 from laissez.sim.scenario import (

@@ -1,7 +1,7 @@
 """The command `laissez`: reads arguments, calls one package, prints. What a command does lives in
 the package it belongs to.
 
-The commands are listed in `app`, the exit codes in `exits`.
+The commands are listed in `app`, the exit codes in `errors`.
 """
 
 from __future__ import annotations

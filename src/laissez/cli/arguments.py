@@ -1,10 +1,16 @@
-"""What people type: prices, times, alternatives and bands, checked before anything is sent."""
+"""The arguments that users type, checked before anything is sent or simulated: prices, times,
+alternatives, bands, and files to write."""
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Callable
 from datetime import date
-from typing import Annotated, TypeAlias
+from decimal import Decimal
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Annotated, TypeAlias, TypeVar
 
 import typer
 
@@ -20,36 +26,39 @@ from laissez.units import (
 )
 from laissez.wire.requests import Alternative, BandSetting
 
-MANY = 1_000_000_000  # more than anybody reads
+T = TypeVar("T")
+
+MANY = 1_000_000_000  # more rows than anybody reads
 _BAND = re.compile(r"([0-9]+(?:\.[0-9]+)?)(%?)/(.+)")
 
 
-def price(text: str) -> str:
+def checked(check: Callable[[T], object], value: T, *errors: type[Exception]) -> T:
+    """The value, unless `check` raises one of the errors, which is then about an argument."""
     try:
-        parse_price(text)
-    except MoneyError as error:
+        check(value)
+    except errors as error:
         raise typer.BadParameter(str(error)) from None
-    return text
+    return value
 
 
-def price_or_none(text: str) -> str:
-    """A price, or the word `none`, which stays as it is: Typer takes a parsed `None` for an
-    argument left out."""
-    return text if text == "none" else price(text)
+def price(text: str) -> str:
+    """Dollars per hour."""
+    return checked(parse_price, text, MoneyError)
 
 
 def amount(text: str) -> str:
-    """Dollars; how much is possible is the server's to say."""
-    try:
-        parse_amount(text)
-    except MoneyError as error:
-        raise typer.BadParameter(str(error)) from None
-    return text
+    """Dollars; the server knows the largest possible amount."""
+    return checked(parse_amount, text, MoneyError)
 
 
-def cap_per_hour(text: str) -> str:
-    """Dollars per hour, or the word `none`, which stays as it is: Typer takes a parsed `None` for
-    an option left out."""
+# Typer takes a parsed None for an argument that was left out, so the word "none" stays text.
+
+
+def price_or_none(text: str) -> str:
+    return text if text == "none" else price(text)
+
+
+def amount_or_none(text: str) -> str:
     return text if text == "none" else amount(text)
 
 
@@ -63,19 +72,10 @@ def moment(text: str) -> str:
         raise typer.BadParameter(str(error)) from None
     except ValueError:
         raise typer.BadParameter(f"expected a day such as 2026-11-15, found {text!r}") from None
-    except OverflowError:  # its zone puts it there
+    except OverflowError:  # because of its zone
         raise typer.BadParameter(
             f"expected a time that in UTC is in the years 1 to 9999, found {text!r}"
         ) from None
-
-
-def alternative(text: str) -> Alternative:
-    """`h100/rack1@3.50` bids 3.50; `h100/rack1@2:3.50` bids 2 and follows up to 3.50."""
-    scope, at, prices = text.rpartition("@")
-    if not at or not scope:
-        raise typer.BadParameter(f"expected SCOPE@PRICE or SCOPE@BID:LIMIT, found {text!r}")
-    bid, colon, limit = prices.rpartition(":")
-    return Alternative(scope, price(limit), price(bid) if colon else None)
 
 
 def seconds(text: str) -> float:
@@ -88,6 +88,15 @@ def seconds(text: str) -> float:
         ) from None
 
 
+def alternative(text: str) -> Alternative:
+    """`h100/rack1@3.50` bids 3.50; `h100/rack1@2:3.50` bids 2 and follows up to 3.50."""
+    scope, at, prices = text.rpartition("@")
+    if not at or not scope:
+        raise typer.BadParameter(f"expected SCOPE@PRICE or SCOPE@BID:LIMIT, found {text!r}")
+    bid, colon, limit = prices.rpartition(":")
+    return Alternative(scope, price(limit), price(bid) if colon else None)
+
+
 def band(text: str) -> BandSetting:
     """`10%/1h` or `0.1/1h`: at most a tenth within an hour."""
     match = _BAND.fullmatch(text)
@@ -95,41 +104,71 @@ def band(text: str) -> BandSetting:
         raise typer.BadParameter(
             f"expected FRACTION/DURATION such as 10%/1h or 0.1/1h, found {text!r}"
         )
-    return BandSetting(_hundredth(match[1]) if match[2] else match[1], seconds(match[3]))
+    fraction = f"{Decimal(match[1]).scaleb(-2):f}" if match[2] else match[1]
+    return BandSetting(fraction, seconds(match[3]))
 
 
-def _hundredth(number: str) -> str:
-    """The decimal text of a percentage's fraction, exactly: 12.5 is 0.125."""
-    whole, _, decimals = number.partition(".")
-    whole = whole.rjust(3, "0")
-    return f"{whole[:-2]}.{whole[-2:]}{decimals}"
+# Files to write. A file that could not be written later, after hours of simulation, is refused now.
 
 
-PriceOption: TypeAlias = Annotated[
-    str,
-    typer.Option(
-        "--max-price",
-        parser=price,
-        metavar="PRICE",
-        help="The most you will pay for each, in dollars per hour.",
-    ),
-]
-AlternativesArgument: TypeAlias = Annotated[
-    list[Alternative],
-    typer.Argument(
-        parser=alternative,
-        metavar="SCOPE@PRICE...",
-        help="SCOPE@PRICE, or SCOPE@BID:LIMIT to bid less than you would pay.",
-    ),
-]
-AgainOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--idempotency-key",
-        metavar="KEY",
-        help="Of an earlier attempt whose outcome is unknown: it is carried out at most once.",
-    ),
-]
+def new_file(path: Path | None) -> Path | None:
+    if path is not None and (reason := why_not_writable(path)):
+        raise typer.BadParameter(
+            f"expected a file in a folder that can be written to, found {str(path)!r}: {reason}"
+        )
+    return path
+
+
+def out_folder(path: Path | None) -> Path | None:
+    if path is not None:
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            _write_there(path)
+        except OSError as error:
+            raise typer.BadParameter(
+                "expected a folder that can be written to, or a place for one, found"
+                f" {str(path)!r}: {error.strerror}"
+            ) from None
+    return path
+
+
+def own_folder(path: Path, mark: str) -> Path:
+    """A folder that is new, empty, or filled by an earlier run, which left a folder `mark` in
+    it."""
+    if (
+        path.is_dir()
+        and os.access(path, os.R_OK)
+        and any(path.iterdir())
+        and not (path / mark).is_dir()
+    ):
+        raise typer.BadParameter(
+            f"expected a new folder, an empty one, or one of an earlier run, found {str(path)!r}"
+            " with other things in it"
+        )
+    out_folder(path)
+    return path
+
+
+def why_not_writable(file: Path) -> str | None:
+    """The reason why a file of that name cannot be written, or None if it can."""
+    try:
+        if file.is_dir():
+            return "it is a folder"
+        if not file.parent.is_dir():
+            return f"there is no folder {str(file.parent)!r}"
+        if file.exists():
+            return None if os.access(file, os.W_OK) else "it exists and cannot be written to"
+        _write_there(file.parent)
+    except OSError as error:
+        return error.strerror
+    return None
+
+
+def _write_there(folder: Path) -> None:
+    """Only a file that was made proves that files can be: root may still not write to /sys."""
+    TemporaryFile(dir=folder).close()
+
+
 TenantOption: TypeAlias = Annotated[
     str | None, typer.Option("--tenant", help="Only this tenant's; for the operator.")
 ]

@@ -12,10 +12,10 @@ from typing import Annotated, TypeAlias
 import typer
 
 from laissez.cli.arguments import MANY, SinceOption, UntilOption
-from laissez.cli.exits import EXIT_FAILED
+from laissez.cli.journal import show_report
 from laissez.cli.output import Format, FormatOption
-from laissez.cli.progress import progress
-from laissez.cli.tables import Column, show, show_json
+from laissez.cli.progress import counting
+from laissez.cli.tables import Column, show
 from laissez.journal import Reader
 from laissez.server.audit.log import rows
 from laissez.server.audit.verify import verify as verify_folder
@@ -32,20 +32,7 @@ app = typer.Typer(
 
 DataOption: TypeAlias = Annotated[
     Path | None,
-    typer.Option("--data", metavar="FOLDER", help="The data folder; else that of the settings."),
-]
-KeepDaysOption: TypeAlias = Annotated[
-    int | None,
-    typer.Option(
-        "--keep-days",
-        envvar="LAISSEZ_AUDIT__KEEP_DAYS",
-        min=1,
-        max=36_500,
-        help=(
-            "The retention of refusals: a missing day that was younger is a problem. Default: what"
-            " the log says."
-        ),
-    ),
+    typer.Option("--data", metavar="FOLDER", help="The data folder. Default: from the settings."),
 ]
 OneTenantOption: TypeAlias = Annotated[
     str | None, typer.Option("--tenant", help="Only this tenant's.")
@@ -67,35 +54,32 @@ def verify(
         Path | None,
         typer.Option("--digests", metavar="FILE", help="Digests kept elsewhere, one per line."),
     ] = None,
-    keep_days: KeepDaysOption = None,
+    keep_days: Annotated[
+        int | None,
+        typer.Option(
+            "--keep-days",
+            envvar="LAISSEZ_AUDIT__KEEP_DAYS",
+            min=1,
+            max=36_500,
+            help=(
+                "The retention of refusals: a missing day that was younger is a problem. Default:"
+                " what the log says."
+            ),
+        ),
+    ] = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Verify the journal and its snapshots by replaying every entry, then the log of refusals and
     the digests. Exit status 1 if anything is wrong."""
-    with progress() as bar:
-        task = bar.add_task("entries", total=None)
-        verdict = verify_folder(
-            folder_of(data),
-            digests,
-            keep_days,
-            time_ns() // 1_000,
-            lambda done, of: bar.update(task, completed=done, total=of),
-        )
-    if output is Format.JSON:
-        show_json({**asdict(verdict), "ok": verdict.ok})
-    else:
-        for name, value in asdict(verdict).items():
-            if name != "problems":
-                print(f"{name:19} {value}")
-        for problem in verdict.problems:
-            print(f"problem             {problem}")
-        if verdict.ok:
-            print("all is well")
-    if not verdict.ok:
-        raise typer.Exit(EXIT_FAILED)
+    with counting("entries") as on_progress:
+        now = time_ns() // 1_000
+        verdict = verify_folder(folder_of(data), digests, keep_days, now, on_progress)
+    facts = asdict(verdict)
+    problems = facts.pop("problems")
+    show_report(facts, problems, {"ok": verdict.ok}, output)
 
 
-RECORD_COLUMNS: list[Column[Record]] = [
+RECORDS: list[Column[Record]] = [
     Column("AT", lambda one: one.at),
     Column("WHO", lambda one: one.holder),
     Column("KEY", lambda one: one.key or (f"{one.claimed}?" if one.claimed else "")),
@@ -107,8 +91,8 @@ RECORD_COLUMNS: list[Column[Record]] = [
 ]
 
 
-@app.command("log")
-def log_command(
+@app.command()
+def log(
     data: DataOption = None,
     since: SinceOption = None,
     until: UntilOption = None,
@@ -127,7 +111,7 @@ def log_command(
     ] = 100,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Show requests in order of time: by whom, from where and with which outcome."""
+    """Show requests in order of time, each with its holder, address and outcome."""
     wanted = Filter(
         0 if since is None else parse_time(since),
         None if until is None else parse_time(until),
@@ -136,15 +120,9 @@ def log_command(
         code,
         refused_only,
     )
-    with progress() as bar:
-        task = bar.add_task("entries", total=None)
-        found = deque(
-            records(
-                folder_of(data), wanted, lambda done, of: bar.update(task, completed=done, total=of)
-            ),
-            maxlen=limit,
-        )
-    show(list(found), RECORD_COLUMNS, output, "nothing that matches")
+    with counting("entries") as on_progress:
+        found = deque(records(folder_of(data), wanted, on_progress), maxlen=limit)
+    show(found, RECORDS, output, "no matching requests")
 
 
 @app.command()

@@ -1,7 +1,7 @@
 """`laissez demo`: the paper's example (section 4.2), played on a real market.
 
 Tenant A owns GPU g. Tenant B holds the GPU beside it and wants a second one in the same NVLink
-domain. B's order presses, A pays more and keeps g until a checkpoint makes leaving cheap; then g
+domain. B's order raises the rate of g, and A pays it until a checkpoint makes leaving cheap; then g
 moves to B at once.
 """
 
@@ -31,6 +31,7 @@ from laissez.market import (
 from laissez.units import dollars, format_price, parse_price
 
 MINUTE_US = 60_000_000
+INDENT = " " * 9
 HOST = "h100/rack1/host1"  # one host is one NVLink domain
 TOPOLOGY = Topology.from_mapping(
     {
@@ -71,88 +72,83 @@ STORY: list[tuple[int, str, Command]] = [
     ),
     (
         50,
-        "A goes on in the other rack, at the floor.",
+        "A continues in the other rack, at the floor.",
         PlaceOrder("A", (at_market("h100", parse_price("9")),)),
     ),
-    (80, "Half an hour later nobody presses on anybody.", AdvanceTime()),
+    (80, "Half an hour later, no order raises any rate.", AdvanceTime()),
 ]
 
 
-def main(plain: Annotated[bool, typer.Option(help="No colours.")] = False) -> None:
+def main(
+    plain: Annotated[bool, typer.Option("--plain", help="Print without colours.")] = False,
+) -> None:
     """Play the paper's example of two tenants and one GPU, step by step, with owners, rates and
     bills."""
     console = Console(no_color=plain, color_system=None if plain else "auto", highlight=False)
     market = Market(TOPOLOGY)
     for minute, words, command in STORY:
         events = market.apply(command, minute * MINUTE_US)
-        console.print()
-        console.print(_beside(f"[bold]{minute:>3} min[/bold]", words))
+        step = Table.grid(padding=(0, 2, 0, 0))
+        step.add_row(f"[bold]{minute:>3} min[/bold]", words)
+        console.print("", step)
         for event in events:
-            if (told := _told(event)) is not None:
-                console.print(f"         [cyan]{told}[/cyan]")
-        console.print(_table(market))
-        if market.tenants():
-            bills = "   ".join(
-                f"{tenant} {dollars(market.bill(tenant).total)} $" for tenant in market.tenants()
-            )
-            console.print(f"         [dim]bills so far[/dim]   {bills}")
+            if (text := event_text(event)) is not None:
+                console.print(f"{INDENT}[cyan]{text}[/cyan]")
+        console.print(gpu_table(market))
+        bills = [f"{tenant} {dollars(market.bill(tenant).total)} $" for tenant in market.tenants()]
+        if bills:
+            console.print(f"{INDENT}[dim]bills so far[/dim]   {'   '.join(bills)}")
     for tenant in market.tenants():
-        console.print(f"\n[bold]{tenant}'s bill[/bold]: {dollars(market.bill(tenant).total)} $")
-        for line in market.bill(tenant).leases:
-            console.print(f"  {line.leaf}")
-            for piece in market.price_history(tenant, line.lease):
-                assert piece.rate is not None
-                minutes = f"{piece.start // MINUTE_US:>3} to {piece.end // MINUTE_US:>3} min"
-                console.print(
-                    f"    {minutes} at {format_price(piece.rate):>5} $/h: {dollars(piece.charge)} $"
-                )
+        print_bill(console, market, tenant)
     console.print(
         "\nThe operator's revenue is their exact sum, rounded down once:"
         f" {dollars(market.revenue())} $"
     )
 
 
-def _beside(label: str, words: str) -> Table:
-    """A label, and words that wrap beside it."""
-    row = Table.grid(padding=(0, 2, 0, 0))
-    row.add_row(label, words)
-    return row
-
-
-def _told(event: Event) -> str | None:
+def event_text(event: Event) -> str | None:
     match event:
         case OrderPlaced():
             return f"told {event.tenant}: order {event.order} is in the market"
         case LeaseStarted():
             return f"told {event.tenant}: {event.leaf} is yours, at {format_price(event.rate)} $/h"
         case LeaseEnded():
-            limit = "none" if event.limit is None else format_price(event.limit)
             return (
                 f"told {event.tenant}: {event.leaf} ended, {event.reason} (rate"
-                f" {format_price(event.rate)}, limit {limit})"
+                f" {format_price(event.rate)}, limit {limit_text(event.limit)})"
             )
     return None
 
 
-def _table(market: Market) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
-    for name in ("         GPU", "owner", "rate $/h", "limit $/h", "this lease $"):
-        table.add_column(
-            name,
-            justify="left" if name.strip() in ("GPU", "owner") else "right",
-            header_style="dim",
-        )
+def limit_text(limit: int | None) -> str:
+    return "none" if limit is None else format_price(limit)
+
+
+def gpu_table(market: Market) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
+    for name in (f"{INDENT}GPU", "owner"):
+        table.add_column(name)
+    for name in ("rate $/h", "limit $/h", "this lease $"):
+        table.add_column(name, justify="right")
     for leaf in market.topology.leaves:
-        lease = market.lease_on(leaf)
-        if lease is None:
-            table.add_row(f"         {leaf}", "-", format_price(market.rate(leaf)), "", "")
-            continue
-        limit = "none" if lease.limit is None else format_price(lease.limit)
-        table.add_row(
-            f"         {leaf}",
-            lease.tenant,
-            format_price(lease.rate),
-            limit,
-            dollars(market.charge(lease.tenant, lease.lease)),
+        row, lease = (
+            [f"{INDENT}{leaf}", "-", format_price(market.rate(leaf))],
+            market.lease_on(leaf),
         )
+        if lease is not None:
+            row[1] = lease.tenant
+            row += [limit_text(lease.limit), dollars(market.charge(lease.tenant, lease.lease))]
+        table.add_row(*row)
     return table
+
+
+def print_bill(console: Console, market: Market, tenant: str) -> None:
+    bill = market.bill(tenant)
+    console.print(f"\n[bold]{tenant}'s bill[/bold]: {dollars(bill.total)} $")
+    for line in bill.leases:
+        console.print(f"  {line.leaf}")
+        for piece in market.price_history(tenant, line.lease):
+            assert piece.rate is not None
+            minutes = f"{piece.start // MINUTE_US:>3} to {piece.end // MINUTE_US:>3} min"
+            rate, charge = format_price(piece.rate), dollars(piece.charge)
+            console.print(f"    {minutes} at {rate:>5} $/h: {charge} $")

@@ -1,24 +1,34 @@
-"""`laissez events`: what happened, one line each; `-f` goes on as it happens. In JSON, one object
-per line."""
+"""`laissez events` and `laissez webhooks`: read events, follow them, or have them sent to a URL."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import islice
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 import msgspec
 import typer
 
 from laissez.cli.arguments import MANY, TenantOption
-from laissez.cli.connection import connected
-from laissez.cli.orders import written
+from laissez.cli.commands import changes, connected, lists, noun, shows
 from laissez.cli.output import Format, FormatOption
-from laissez.cli.tables import moment, show_json
+from laissez.cli.pricing import band_text
+from laissez.cli.secret import reveals
+from laissez.cli.tables import Column, format_second, show_json, time_column
+from laissez.cli.trading import alternative_text
 from laissez.client import Client
 from laissez.wire.events import Band, InForce, Notice, Numbered
 from laissez.wire.requests import Caps
+from laissez.wire.views import Done
+from laissez.wire.webhooks import DeadLetter, Webhook, WebhookSecret
 
-KIND_WIDTH = 18
+TYPE_WIDTH = 18
+
+webhooks = noun("Send your events to a URL: signed, in order, and retried until delivered.")
+
+WebhookArgument: TypeAlias = Annotated[
+    str, typer.Argument(metavar="WEBHOOK", help="The webhook's id.")
+]
 
 
 @connected
@@ -29,66 +39,168 @@ def events(
         typer.Option(
             "--follow",
             "-f",
-            help="Go on with what happens until Ctrl-C, with the rates of your leases.",
+            help="Print events as they happen, with your leases' rates, until Ctrl-C.",
         ),
     ] = False,
     after: Annotated[
-        int | None,
-        typer.Option("--after", min=0, metavar="N", help="Only what came after event N."),
+        int | None, typer.Option("--after", min=0, metavar="N", help="Only events after event N.")
     ] = None,
     limit: Annotated[
-        int | None, typer.Option("--limit", min=1, max=MANY, help="At most so many.")
+        int | None, typer.Option("--limit", min=1, max=MANY, help="At most this many.")
     ] = None,
     tenant: TenantOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Show what happened to you, as far back as the server keeps it; with -f, what happens from now
-    on, or after event N."""
+    """Show your events, as far back as the server keeps them; with -f, those from now on, or after
+    event N. In JSON, one object per line."""
     if follow and tenant is not None:
         raise typer.BadParameter("expected either --follow or --tenant, found both")
-    happened = client.follow(after) if follow else client.events(after, limit, tenant=tenant)
-    for told in islice(happened, limit):
+    found = client.follow(after) if follow else client.events(after, limit, tenant=tenant)
+    for numbered in islice(found, limit):
         if output is Format.JSON:
-            show_json(told)
+            show_json(numbered)
         else:
-            typer.echo(line(told))
+            typer.echo(event_line(numbered))
 
 
-def line(told: Numbered | Notice) -> str:
-    """Number, time, kind and what there is to say about it. A notice has no number."""
+def event_line(numbered: Numbered | Notice) -> str:
+    """Number, time, type and fields. A notice has no number."""
     number, event, tenant = (
-        (str(told.n), told.event, told.tenant) if isinstance(told, Numbered) else ("-", told, None)
+        (str(numbered.n), numbered.event, numbered.tenant)
+        if isinstance(numbered, Numbered)
+        else ("-", numbered, None)
     )
-    kind = str(event.__struct_config__.tag)
-    facts = [f"tenant={tenant}"] if tenant is not None else []
+    facts = [] if tenant is None else [f"tenant={tenant}"]
     facts += [
-        f"{field}={_shown(getattr(event, field))}"
+        f"{field}={_field_text(getattr(event, field))}"
         for field in event.__struct_fields__
         if field != "at"
     ]
-    return f"{number:>8}  {moment(event.at)}  {kind:<{KIND_WIDTH}}  {' '.join(facts)}"
+    type = str(event.__struct_config__.tag)
+    return f"{number:>8}  {format_second(event.at)}  {type:<{TYPE_WIDTH}}  {' '.join(facts)}"
 
 
-def _shown(value: object) -> str:
+def _field_text(value: object) -> str:
     match value:
         case None:
             return "none"
         case bool():
             return "yes" if value else "no"
         case InForce():
-            return written(value)
+            return alternative_text(value)
         case Band():
-            return f"{value.fraction}/{value.seconds:g}s"
+            return str(band_text(value))
         case Caps():
-            return (
-                ",".join(
-                    f"{name}:{cap}"
-                    for name, cap in msgspec.structs.asdict(value).items()
-                    if cap is not None
-                )
-                or "default"
-            )
+            caps = msgspec.structs.asdict(value).items()
+            return ",".join(f"{name}:{cap}" for name, cap in caps if cap is not None) or "default"
         case tuple():
-            return ",".join(map(_shown, value))
+            return ",".join(map(_field_text, value))
         case _:
             return str(value)
+
+
+WEBHOOKS: list[Column[Webhook]] = [
+    Column("WEBHOOK", lambda webhook: webhook.id),
+    Column("URL", lambda webhook: webhook.url),
+    Column("TYPES", lambda webhook: "all" if webhook.types is None else ",".join(webhook.types)),
+    Column("STATE", lambda webhook: webhook.state),
+    Column("DELIVERED", lambda webhook: webhook.delivered, right=True),
+    Column("FAILURES", lambda webhook: webhook.failures or None, right=True, optional=True),
+    Column("LAST ERROR", lambda webhook: webhook.last_error, optional=True),
+    time_column("NEXT", lambda webhook: webhook.next_attempt_at, optional=True),
+    Column("DEAD", lambda webhook: webhook.dead_letters, right=True),
+    Column("DROPPED", lambda one: one.dead_letters_dropped or None, right=True, optional=True),
+    Column("SECRET", lambda webhook: webhook.secret, optional=True),
+]
+SECRETS: list[Column[WebhookSecret]] = [
+    Column("WEBHOOK", lambda made: made.id),
+    Column("SECRET", lambda made: made.secret, optional=True),
+    time_column("BOTH SIGN UNTIL", lambda made: made.previous_until),
+]
+DEAD_LETTERS: list[Column[DeadLetter]] = [
+    Column(
+        "EVENTS",
+        lambda letter: str(letter.n) if letter.last == letter.n else f"{letter.n}-{letter.last}",
+        right=True,
+    ),
+    time_column("GIVEN UP", lambda letter: letter.at),
+    Column("REASON", lambda letter: letter.why),
+    Column("EVENT", lambda letter: letter.told and event_line(letter.told).strip()),
+]
+
+
+@webhooks.command("list")
+@lists(WEBHOOKS, empty="no webhooks")
+def list_webhooks(client: Client) -> Iterable[Webhook]:
+    """List your webhooks and their progress."""
+    return client.webhooks()
+
+
+@webhooks.command("show")
+@shows(WEBHOOKS)
+def show_webhook(client: Client, webhook: WebhookArgument) -> Webhook:
+    """Show one webhook and its progress."""
+    return client.webhook(webhook)
+
+
+@webhooks.command()
+@reveals(WEBHOOKS)
+def create(
+    client: Client,
+    address: Annotated[
+        str, typer.Argument(metavar="URL", help="The URL to send events to: https://host/path.")
+    ],
+    types: Annotated[
+        list[str] | None,
+        typer.Option("--type", help="Only events of this type; may be repeated. Default: all."),
+    ] = None,
+    after: Annotated[
+        int | None,
+        typer.Option(
+            "--after", min=0, metavar="N", help="Start after event N. Default: with the next event."
+        ),
+    ] = None,
+    *,
+    idempotency_key: str | None,
+) -> Webhook:
+    """Create a webhook. Its secret is shown only once."""
+    return client.create_webhook(address, types=types, after=after, idempotency_key=idempotency_key)
+
+
+@webhooks.command()
+@changes("{webhook} is deleted")
+def delete(client: Client, webhook: WebhookArgument, idempotency_key: str | None) -> Done:
+    """Delete a webhook and its dead letters."""
+    return client.delete_webhook(webhook, idempotency_key=idempotency_key)
+
+
+@webhooks.command()
+@reveals(SECRETS)
+def rotate(client: Client, webhook: WebhookArgument, idempotency_key: str | None) -> WebhookSecret:
+    """Make a new secret, shown only once. The previous one also signs for a day; rotate twice to
+    end that at once."""
+    return client.rotate_webhook_secret(webhook, idempotency_key=idempotency_key)
+
+
+@webhooks.command("dead-letters")
+@lists(DEAD_LETTERS, empty="no dead letters")
+def dead_letters(client: Client, webhook: WebhookArgument) -> Iterable[DeadLetter]:
+    """List the events that could not be delivered."""
+    return client.dead_letters(webhook)
+
+
+@webhooks.command()
+@changes("all events after {after} are sent to {webhook} again")
+def redeliver(
+    client: Client,
+    webhook: WebhookArgument,
+    after: Annotated[
+        int,
+        typer.Argument(
+            min=0, metavar="N", help="Send the events after event N again; 0: all that are kept."
+        ),
+    ],
+    idempotency_key: str | None,
+) -> Done:
+    """Send all events after event N again, as far back as the server keeps them."""
+    return client.redeliver(webhook, after, idempotency_key=idempotency_key)

@@ -1,5 +1,5 @@
-"""`laissez journal`: look into a data folder's journal, check it, copy it. Works beside a running
-server; changes nothing."""
+"""`laissez journal`: inspect, verify, export or back up the journal in a data folder. It works
+beside a running server, and changes nothing."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Annotated, Any, TypeAlias
 import msgspec
 import typer
 
-from laissez.cli.exits import EXIT_FAILED
+from laissez.cli.errors import EXIT_FAILED
 from laissez.cli.output import Format, FormatOption
-from laissez.cli.progress import progress
+from laissez.cli.progress import counting
 from laissez.cli.tables import Column, show, show_json
 from laissez.exchange.codec import Codec
 from laissez.exchange.events import tenant_of
@@ -22,7 +22,6 @@ from laissez.journal import Entry, Reader
 from laissez.journal.backup import backup as copy_journal
 from laissez.journal.format import archives
 from laissez.journal.snapshots import newest_first
-from laissez.journal.verify import Report
 from laissez.journal.verify import verify as verify_folder
 from laissez.market import Market
 from laissez.server.audit.log import copy as copy_audit
@@ -32,13 +31,17 @@ from laissez.wire.rendering import render
 from laissez.wire.texts import code_of, command_name, explain
 
 app = typer.Typer(
-    help="Look into a journal, and check it.", no_args_is_help=True, add_completion=False
+    help="Inspect, verify, export or back up a journal.",
+    no_args_is_help=True,
+    add_completion=False,
 )
 
 FolderArgument: TypeAlias = Annotated[Path, typer.Argument(help="The data folder.")]
-FirstOption: TypeAlias = Annotated[int, typer.Option("--from", min=1, help="The first entry.")]
+FirstOption: TypeAlias = Annotated[
+    int | None, typer.Option("--from", min=1, help="The first entry to show.")
+]
 LastOption: TypeAlias = Annotated[
-    int | None, typer.Option("--to", min=1, help="The last entry; all that follow if left out.")
+    int | None, typer.Option("--to", min=1, help="The last entry. Default: the latest.")
 ]
 
 
@@ -60,8 +63,10 @@ def summary(folder: Path) -> dict[str, Any]:
         }
 
 
-def described(folder: Path, first: int = 1, last: int | None = None) -> Iterator[dict[str, Any]]:
-    """The entries from `first` to `last` in words. They refer to names by number, so all entries
+def decoded_entries(
+    folder: Path, first: int = 1, last: int | None = None
+) -> Iterator[dict[str, Any]]:
+    """The entries from `first` to `last`, readable. They refer to names by number, so all entries
     before the first are read, too."""
     with Reader.of(folder) as reader:
         codec = Codec(Names(Market.restore(reader.genesis).topology.nodes))
@@ -74,13 +79,13 @@ def described(folder: Path, first: int = 1, last: int | None = None) -> Iterator
                     yield {
                         "seq": seq,
                         "at": entry.at,
-                        "entry": _in_words(codec, entry),
+                        "entry": _decoded(codec, entry),
                         "documents": [filed.name for filed in group.documents if filed.seq == seq],
                     }
 
 
-def _in_words(codec: Codec, entry: Entry) -> dict[str, Any]:
-    """Who asked for what, and what came of it. Digests of keys are left out."""
+def _decoded(codec: Codec, entry: Entry) -> dict[str, Any]:
+    """A request and its outcome, without digests of keys."""
     request = codec.unpack_request(entry.request)
     applied = codec.unpack_outcome(entry.at, request, entry.outcome)
     command = msgspec.to_builtins(request.command)
@@ -103,32 +108,11 @@ def _in_words(codec: Codec, entry: Entry) -> dict[str, Any]:
 
 @app.command()
 def verify(folder: FolderArgument, output: FormatOption = Format.TABLE) -> None:
-    """Check everything: the chain, the order, every outcome by carrying it out again, every
-    snapshot. Exit status 1 if anything is wrong."""
-    with progress() as bar:
-        task = bar.add_task("entries", total=None)
-        report = verify_folder(
-            folder,
-            begin=Replaying.begin,
-            on_progress=lambda done, of: bar.update(task, completed=done, total=of),
-        )
-    if output is Format.JSON:
-        show_json(verdict(report))
-    else:
-        print(
-            "\n".join(
-                f"{name:10} {value}"
-                for name, value in verdict(report).items()
-                if name != "problems"
-            )
-        )
-        print("\n".join(f"problem    {problem}" for problem in report.problems) or "all is well")
-    if not report.ok:
-        raise typer.Exit(EXIT_FAILED)
-
-
-def verdict(report: Report) -> dict[str, object]:
-    return {
+    """Verify the chain, the order of entries, every outcome by replaying it, and every snapshot.
+    Exit status 1 if anything is wrong."""
+    with counting("entries") as on_progress:
+        report = verify_folder(folder, begin=Replaying.begin, on_progress=on_progress)
+    facts = {
         "folder": str(report.folder),
         "identity": report.identity.hex(),
         "entries": report.entries,
@@ -138,45 +122,51 @@ def verdict(report: Report) -> dict[str, object]:
         "last": report.last_at and format_time(report.last_at),
         "head": report.head.hex(),
         "snapshots": report.snapshots,
-        "problems": report.problems,
     }
+    show_report(facts, report.problems, {}, output)
+
+
+def show_report(
+    facts: dict[str, Any], problems: list[str], more: dict[str, Any], output: Format
+) -> None:
+    """Print the result of a verification, and end with 1 if there are problems. JSON has `more`
+    fields."""
+    if output is Format.JSON:
+        show_json({**facts, "problems": problems, **more})
+    else:
+        show_facts(facts)
+        for problem in problems:
+            print(f"problem: {problem}")
+        if not problems:
+            print("all is well")
+    if problems:
+        raise typer.Exit(EXIT_FAILED)
+
+
+def show_facts(facts: dict[str, Any]) -> None:
+    width = max(map(len, facts))
+    for name, value in facts.items():
+        print(f"{name:{width}}  {value}")
 
 
 @app.command("inspect")
 def inspect_command(
     folder: FolderArgument,
-    first: Annotated[
-        int | None,
-        typer.Option(
-            "--from", min=1, help="Show entries from this one on, instead of the summary."
-        ),
-    ] = None,
+    first: FirstOption = None,
     last: LastOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Show what a journal holds: a summary, or entries in words."""
-    if first is None and last is None:
-        found = summary(folder)
-        if output is Format.JSON:
-            show_json(found)
-        else:
-            times = {
-                "created_us": format_time(found["created_us"]),
-                "last_at": format_time(found["last_at"]) if found["entries"] else "",
-            }
-            print(
-                "\n".join(
-                    f"{name.removesuffix('_us'):14} {value}"
-                    for name, value in {**found, **times}.items()
-                )
-            )
+    """Show a summary of a journal, or with --from or --to its entries in words."""
+    if first is not None or last is not None:
+        show(list(decoded_entries(folder, first or 1, last)), ENTRIES, output, "no such entries")
         return
-    show(
-        list(described(folder, first or 1, last)),
-        ENTRY_COLUMNS,
-        output,
-        "no such entries",
-    )
+    found = summary(folder)
+    if output is Format.JSON:
+        show_json(found)
+        return
+    found["created_us"] = format_time(found["created_us"])
+    found["last_at"] = format_time(found["last_at"]) if found["entries"] else ""
+    show_facts({name.removesuffix("_us"): value for name, value in found.items()})
 
 
 def _outcome(row: dict[str, Any]) -> str:
@@ -186,20 +176,21 @@ def _outcome(row: dict[str, Any]) -> str:
     return ", ".join(told["event"]["type"] for told in row["entry"]["events"])
 
 
-ENTRY_COLUMNS: list[Column[dict[str, Any]]] = [
-    Column("seq", lambda row: row["seq"], right=True),
-    Column("at", lambda row: row["entry"]["at"]),
-    Column("who", lambda row: row["entry"]["who"]),
-    Column("command", lambda row: row["entry"]["command"]["type"]),
-    Column("outcome", _outcome),
+ENTRIES: list[Column[dict[str, Any]]] = [
+    Column("SEQ", lambda row: row["seq"], right=True),
+    Column("AT", lambda row: row["entry"]["at"]),
+    Column("WHO", lambda row: row["entry"]["who"]),
+    Column("COMMAND", lambda row: row["entry"]["command"]["type"]),
+    Column("OUTCOME", _outcome),
 ]
 
 
 @app.command()
-def export(folder: FolderArgument, first: FirstOption = 1, last: LastOption = None) -> None:
-    """Write entries to standard output, one JSON object to a line."""
+def export(folder: FolderArgument, first: FirstOption = None, last: LastOption = None) -> None:
+    """Write entries to standard output, one JSON object per line."""
     encode = msgspec.json.Encoder(enc_hook=str).encode
-    sys.stdout.buffer.writelines(encode(row) + b"\n" for row in described(folder, first, last))
+    rows = decoded_entries(folder, first or 1, last)
+    sys.stdout.buffer.writelines(encode(row) + b"\n" for row in rows)
 
 
 @app.command()
@@ -208,8 +199,8 @@ def backup(
     target: Annotated[Path, typer.Argument(help="A new folder for the copy.")],
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Copy a journal and its log of refusals, also those of a running server, into a folder from
-    which the service can be started."""
+    """Copy a journal and its log of refusals, even those of a running server, to a folder from
+    which the service can start."""
     entries = copy_journal(folder, target, copy_audit)
     if output is Format.JSON:
         show_json({"folder": str(target), "entries": entries})

@@ -1,4 +1,4 @@
-"""`laissez operator`: let the maps of an operator price the market, and see what they do."""
+"""`laissez operator`: let maps of power, cooling and more price the market; see their effect."""
 
 from __future__ import annotations
 
@@ -7,24 +7,43 @@ import contextlib
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import msgspec
 import typer
 
-from laissez.cli.connection import located
-from laissez.cli.operator_status import status
+from laissez.cli.commands import connected, located
 from laissez.cli.output import Format, FormatOption
 from laissez.cli.profiles import Target
-from laissez.cli.telling import stop_on_signals, teller
-from laissez.client import AsyncClient, LaissezError
+from laissez.cli.progress import event_printer, stop_on_signals
+from laissez.cli.tables import (
+    Column,
+    format_second,
+    money,
+    price_column,
+    show,
+    show_json,
+    time_column,
+)
+from laissez.client import AsyncClient, Client, LaissezError
 from laissez.live.memory import MemoryFile
 from laissez.live.operator_runner import PACE_S, OperatorRunner, is_passing
-from laissez.operators import Decision, Memory, Operator, read_maps
+from laissez.operators import Decision, Memory, read_maps
 from laissez.units import format_price
-from laissez.wire.inframaps import RUNNER_MAX
+from laissez.wire.inframaps import (
+    RUNNER_MAX,
+    AlarmReport,
+    FloorReport,
+    MapReport,
+    RunnerShown,
+    SignalRead,
+)
 
-app = typer.Typer(no_args_is_help=True, add_completion=False)
+app = typer.Typer(
+    help="Let maps of power, cooling, maintenance and more price the market.",
+    no_args_is_help=True,
+    add_completion=False,
+)
 
 
 def runner_name(text: str) -> str:
@@ -41,21 +60,16 @@ def runner_name(text: str) -> str:
     return text
 
 
-@app.callback()
-def operator() -> None:
-    """Let maps of power, cooling, maintenance and more price the market."""
-
-
 @app.command()
 @located
 def run(
-    where: Target,
+    target: Target,
     maps: Annotated[
         Path, typer.Argument(metavar="MAPS", help="The maps, a TOML file (docs/operators.md).")
     ],
     state: Annotated[
         Path | None,
-        typer.Option("--state", help="Where the maps' memory is kept; beside them unless given."),
+        typer.Option("--state", help="The file for the maps' memory. Default: beside the maps."),
     ] = None,
     once: Annotated[bool, typer.Option("--once", help="Decide and send once, then end.")] = False,
     dry_run: Annotated[
@@ -73,81 +87,166 @@ def run(
             "--name",
             parser=runner_name,
             metavar="NAME",
-            help="What these maps are called where they are shown; the file's name unless given.",
+            help="The name under which these maps are shown. Default: the file's name.",
         ),
     ] = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Price the market by its maps until Ctrl-C. Floors stay as they are when it ends."""
-    sys.path.insert(0, str(maps.parent.resolve()))  # a function that a map calls may lie beside it
+    sys.path.insert(0, str(maps.parent.resolve()))  # for functions that the maps call
     operator = read_maps(maps)
     file = MemoryFile(state or maps.with_suffix(".state.json"), Memory)
-    called = name or maps.stem[:RUNNER_MAX]
+
+    async def work() -> None:
+        print_event = event_printer(output)
+        async with AsyncClient(target.url, target.key, insecure=target.insecure) as client:
+            runner = OperatorRunner(
+                operator,
+                client,
+                print_event,
+                file.read(),
+                name=name or maps.stem[:RUNNER_MAX],
+                pace_s=pace,
+            )
+            if dry_run:
+                explain(await runner.plan(), print_event)
+            else:
+                await keep_pricing(runner, file, print_event, once, pace)
+
     try:
-        work = (
-            show(where, operator, file, output)
-            if dry_run
-            else price(where, operator, file, output, once, pace, called)
-        )
-        asyncio.run(work)
+        asyncio.run(work())
     finally:
         file.close()
         operator.close()
 
 
-async def price(
-    where: Target,
-    operator: Operator,
+async def keep_pricing(
+    runner: OperatorRunner,
     file: MemoryFile[Memory],
-    output: Format,
+    print_event: Callable[..., None],
     once: bool,
     pace_s: float,
-    name: str,
 ) -> None:
-    """Decide again and again. A server that is away is waited for."""
-    tell, stopped = teller(output), asyncio.Event()
+    """Decide again and again, and wait for a server that is away."""
+    stopped = asyncio.Event()
     stop_on_signals(stopped.set)
-    async with AsyncClient(where.url, where.key, insecure=where.insecure) as client:
-        runner = OperatorRunner(operator, client, tell, file.read(), name=name, pace_s=pace_s)
-        while not stopped.is_set():
-            try:
-                await runner.turn()
-                file.write(runner.memory)
-            except LaissezError as error:
-                if once or not is_passing(error):
-                    raise
-                tell("server_away", why=str(error))
-            if once:
-                return
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(pace_s):
-                    await stopped.wait()
+    while not stopped.is_set():
+        try:
+            await runner.turn()
+            file.write(runner.memory)
+        except LaissezError as error:
+            if once or not is_passing(error):
+                raise
+            print_event("server_away", why=str(error))
+        if once:
+            return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(pace_s):
+                await stopped.wait()
 
 
-async def show(where: Target, operator: Operator, file: MemoryFile[Memory], output: Format) -> None:
-    tell = teller(output)
-    async with AsyncClient(where.url, where.key, insecure=where.insecure) as client:
-        explain(await OperatorRunner(operator, client, tell, file.read()).plan(), tell)
-
-
-def explain(decision: Decision, tell: Callable[..., None]) -> None:
+def explain(decision: Decision, print_event: Callable[..., None]) -> None:
     """How each floor comes about, what would be sent, and what is wrong."""
     for one in decision.priced:
-        terms = {term.name: f"{term.weight:g}x{term.pressure:.3f}" for term in one.terms}
-        tell(
+        print_event(
             "floor",
             node=one.node,
             base=format_price(one.base),
-            **terms,
+            **{term.name: f"{term.weight:g}x{term.pressure:.3f}" for term in one.terms},
             wanted=format_price(one.wanted),
             in_force=format_price(one.in_force),
         )
     for command in decision.commands:
-        tell("would_send", command=msgspec.json.encode(command).decode())
+        print_event("would_send", command=msgspec.json.encode(command).decode())
     for alarm in decision.alarms:
-        tell(
+        print_event(
             "alarm", kind=alarm.kind.value, where=alarm.where, signal=alarm.signal, why=alarm.reason
         )
 
 
-app.command()(status)
+class MapRow(NamedTuple):
+    """A map and one of its signals; a map without signals has one row too."""
+
+    map: MapReport
+    signal: SignalRead | None
+
+    @property
+    def nodes(self) -> str:
+        first, *others = self.map.nodes
+        return f"{first} and {len(others)} more" if len(others) > 1 else " ".join(self.map.nodes)
+
+    @property
+    def value(self) -> str | None:
+        if self.signal is None:
+            return None
+        return "none" if self.signal.value is None else f"{self.signal.value:g}"
+
+    @property
+    def pressure(self) -> float:
+        return max((one.pressure for one in self.map.pressures), default=0.0)
+
+
+def floor_formula(floor: FloorReport) -> str:
+    """How a floor comes about, such as 2.00 x (1 + 2 x 0.5 row1), without maps at rest."""
+    terms = "".join(
+        f" + {term.weight:g} x {term.pressure:.3g} {term.map}"
+        for term in floor.terms
+        if term.pressure
+    )
+    return f"{money(floor.base)} x (1{terms})" if terms else money(floor.base)
+
+
+MAPS: list[Column[MapRow]] = [
+    Column("MAP", lambda row: row.map.name),
+    Column("KIND", lambda row: row.map.kind),
+    Column("NODES", lambda row: row.nodes),
+    Column("SIGNAL", lambda row: row.signal and row.signal.signal, optional=True),
+    Column("VALUE", lambda row: row.value, right=True, optional=True),
+    Column("WEIGHT", lambda row: f"{row.map.weight:g}", right=True),
+    Column("PRESSURE", lambda row: f"{row.pressure:.3f}", right=True),
+    time_column("STARTS", lambda row: row.map.start, optional=True),
+    time_column("ENDS", lambda row: row.map.end, optional=True),
+]
+FLOORS: list[Column[FloorReport]] = [
+    Column("FLOOR", lambda floor: floor.node),
+    price_column("IN FORCE $/h", lambda floor: floor.in_force),
+    price_column("ASKED $/h", lambda floor: floor.asked, missing="", optional=True),
+    price_column("WANTED $/h", lambda floor: floor.wanted),
+    Column("FROM", floor_formula),
+]
+ALARMS: list[Column[AlarmReport]] = [
+    Column("ALARM", lambda alarm: alarm.kind),
+    Column("WHERE", lambda alarm: alarm.where),
+    Column("SIGNAL", lambda alarm: alarm.signal, optional=True),
+    time_column("SINCE", lambda alarm: alarm.since),
+    Column("REASON", lambda alarm: alarm.reason),
+]
+
+
+@app.command()
+@connected
+def status(client: Client, output: FormatOption = Format.TABLE) -> None:
+    """Show the maps' signals, their pressure, and how each floor comes about."""
+    found = client.inframaps()
+    if output is Format.JSON:
+        show_json(found)
+        return
+    if not found.runners:
+        typer.echo("no maps have reported lately; `laissez operator run` starts them", err=True)
+    for number, runner in enumerate(found.runners):
+        if number:
+            typer.echo()
+        _show_runner(runner)
+
+
+def _show_runner(runner: RunnerShown) -> None:
+    late = ": LATE, it has not reported since" if runner.late else ""
+    typer.echo(f"{runner.runner}: {format_second(runner.at)}, every {runner.pace_s:g} s{late}")
+    rows = [MapRow(each, signal) for each in runner.maps for signal in each.signals or (None,)]
+    show(rows, MAPS, empty="no maps")
+    if runner.floors:
+        typer.echo()
+        show(runner.floors, FLOORS)
+    if runner.alarms:
+        typer.echo()
+        show(runner.alarms, ALARMS)

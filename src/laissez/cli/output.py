@@ -1,5 +1,5 @@
-"""How commands print: a table for people, or JSON for programs (`-o json`); once, or again and
-again (`--watch`)."""
+"""The options that say how a command prints: as a table for people or as JSON for programs
+(`-o json`), once or again and again (`--watch`)."""
 
 from __future__ import annotations
 
@@ -12,19 +12,21 @@ from typing import Annotated, TypeAlias
 import typer
 
 DAY_S = 86_400
+WATCH_SECONDS = "2"
+_NUMBER = re.compile(r"[0-9]*\.?[0-9]+")
 
 
 class Format(StrEnum):
-    """What is no list is printed as lines of text where a table would make it harder to read."""
+    """Some answers are no lists; for people these are lines of text."""
 
     TABLE = "table"
     JSON = "json"
 
 
 FormatOption: TypeAlias = Annotated[
-    Format, typer.Option("--output", "-o", help="How to print the answer.")
+    Format,
+    typer.Option("--output", "-o", help="How to print the answer; --json is short for -o json."),
 ]
-JsonFlag: TypeAlias = Annotated[bool, typer.Option("--json", help="The same as -o json.")]
 WatchOption: TypeAlias = Annotated[
     float | None,
     typer.Option(
@@ -33,19 +35,17 @@ WatchOption: TypeAlias = Annotated[
         metavar="[SECONDS]",
         min=0.1,
         max=DAY_S,
-        help="Show it again every so many seconds (2 unless given) until Ctrl-C.",
+        help=f"Print it again every {WATCH_SECONDS} (or SECONDS) seconds until Ctrl-C.",
     ),
 ]
 
-WATCH_SECONDS = "2"
-_NUMBER = re.compile(r"[0-9]*\.?[0-9]+")
 
-
-def with_seconds(arguments: Sequence[str]) -> list[str]:
-    """Give a bare `--watch` its number: Typer knows no options whose value may be left out."""
-    filled = []
+def spell_out(arguments: Sequence[str]) -> list[str]:
+    """Write the short forms that Typer does not know in full: `--json` is `--output json`, and a
+    bare `--watch` gets its number of seconds."""
+    full = []
     for argument, following in pairwise([*arguments, ""]):
-        filled.append(argument)
+        full += ["--output", Format.JSON.value] if argument == "--json" else [argument]
         if argument in ("--watch", "-w") and _NUMBER.fullmatch(following) is None:
-            filled.append(WATCH_SECONDS)
-    return filled
+            full.append(WATCH_SECONDS)
+    return full

@@ -12,7 +12,7 @@ Flags come first, then a profile named with `--profile`, then the environment, t
 
 A key is never an argument, because every user of the machine can read those, and never in this
 file, so that the file can be shown around. The key of a profile goes to the address of that profile
-alone: for another one, it has to be named with `--key-file` or in the environment.
+alone; for another address, name a key with `--key-file` or in the environment.
 """
 
 from __future__ import annotations
@@ -36,8 +36,7 @@ class ConfigError(Exception):
 
 
 class Profile(msgspec.Struct, frozen=True):
-    """`insecure` lets the key travel over http to another machine, for networks that are
-    trusted."""
+    """`insecure` lets the key travel over http to another machine, in a network that you trust."""
 
     REFUSED: ClassVar = {"key": 'a key belongs into a file of its own: key_file = "..."'}
 
@@ -52,10 +51,10 @@ class Config(msgspec.Struct, frozen=True):
 
 
 class Target(msgspec.Struct, frozen=True):
-    """`key_from` says where the key comes from, and `key_file` which file it is, if it is one. The
-    key itself is not shown anywhere.
+    """A server and a key, which is never shown.
 
-    `withheld` says why there is none although a profile names one.
+    `key_from` says where the key comes from, `key_file` names its file, and `withheld` says why
+    there is no key although a profile names one.
     """
 
     url: str
@@ -83,55 +82,59 @@ def read_config(path: Path) -> Config:
     return config
 
 
-def target(
+def find_target(
     url: str | None = None,
     profile: str | None = None,
     key_file: Path | None = None,
     insecure: bool = False,
     environment: Mapping[str, str] | None = None,
 ) -> Target:
-    """What the flags, the environment and the configuration file come to."""
+    """The server and key that flags, environment and configuration file name together."""
     environment = os.environ if environment is None else environment
     path = config_path(environment)
     config = read_config(path)
-    named = _profile(config, profile, path, "--profile")
-    usual = (
+
+    def find_profile(name: str | None, named_by: str) -> Profile | None:
+        if name and name not in config.profiles:
+            known = ", ".join(sorted(config.profiles)) or "none"
+            raise ConfigError(f"{named_by}: expected a profile of {path} ({known}), found {name!r}")
+        return config.profiles[name] if name else None
+
+    named = find_profile(profile, "--profile")
+    used = (
         named
-        or _profile(config, environment.get("LAISSEZ_PROFILE"), path, "LAISSEZ_PROFILE")
-        or _profile(config, config.default, path, "default")
+        or find_profile(environment.get("LAISSEZ_PROFILE"), "LAISSEZ_PROFILE")
+        or find_profile(config.default, "default")
+        or Profile()
     )
-    usual = usual or Profile()
+    profile_url = used.url or DEFAULT_URL
     address = (
-        url or (named and named.url) or environment.get("LAISSEZ_URL") or usual.url or DEFAULT_URL
+        url or (named and named.url) or environment.get("LAISSEZ_URL") or used.url or DEFAULT_URL
     )
-    own = usual.url or DEFAULT_URL
-    is_own = _is_same(address, own)
-    place = Target(address, insecure or (usual.insecure and is_own))
+    is_own = _is_same_server(address, profile_url)
+    target = Target(address, insecure or (used.insecure and is_own))
     if key_file is not None:
-        return _with_key_file(place, key_file, "--key-file")
+        return _with_key_file(target, key_file, "--key-file")
     if named is not None and named.key_file and is_own:
-        return _with_key_file(place, Path(named.key_file), f"profile {profile} in {path}")
+        return _with_key_file(target, Path(named.key_file), f"profile {profile} in {path}")
     if key := environment.get("LAISSEZ_KEY"):
-        return msgspec.structs.replace(
-            place, key=_checked(key.strip(), "LAISSEZ_KEY"), key_from="LAISSEZ_KEY"
-        )
+        key = _checked(key.strip(), "LAISSEZ_KEY")
+        return msgspec.structs.replace(target, key=key, key_from="LAISSEZ_KEY")
     if variable := environment.get("LAISSEZ_KEY_FILE"):
-        return _with_key_file(place, Path(variable), "LAISSEZ_KEY_FILE")
-    if usual.key_file and is_own:
-        return _with_key_file(place, Path(usual.key_file), str(path))
-    if usual.key_file:
-        return msgspec.structs.replace(
-            place,
-            withheld=(
-                f"the key of the profile is for {own} alone; for {address}, name one with"
-                " --key-file"
-            ),
+        return _with_key_file(target, Path(variable), "LAISSEZ_KEY_FILE")
+    if used.key_file and is_own:
+        return _with_key_file(target, Path(used.key_file), str(path))
+    if used.key_file:
+        withheld = (
+            f"the key of the profile is for {profile_url} alone; for {address}, name one with"
+            " --key-file"
         )
-    return place
+        return msgspec.structs.replace(target, withheld=withheld)
+    return target
 
 
-def _is_same(one: str, other: str) -> bool:
-    """Do two URLs name the same server? What cannot be read is the same only as itself."""
+def _is_same_server(one: str, other: str) -> bool:
+    """Whether two URLs name the same server. An invalid URL equals only itself."""
     try:
         return _server(one) == _server(other)
     except ValueError:
@@ -140,24 +143,11 @@ def _is_same(one: str, other: str) -> bool:
 
 def _server(url: str) -> tuple[str, str | None, int | None, str]:
     parts = urlsplit(url)
-    return (
-        parts.scheme,
-        parts.hostname,
-        parts.port or PORTS.get(parts.scheme),
-        parts.path.rstrip("/"),
-    )
+    port = parts.port or PORTS.get(parts.scheme)
+    return parts.scheme, parts.hostname, port, parts.path.rstrip("/")
 
 
-def _profile(config: Config, name: str | None, path: Path, asked_by: str) -> Profile | None:
-    if not name:
-        return None
-    if name not in config.profiles:
-        known = ", ".join(sorted(config.profiles)) or "none"
-        raise ConfigError(f"{asked_by}: expected a profile of {path} ({known}), found {name!r}")
-    return config.profiles[name]
-
-
-def _with_key_file(place: Target, path: Path, named_by: str) -> Target:
+def _with_key_file(target: Target, path: Path, named_by: str) -> Target:
     path = path.expanduser()
     try:
         key = path.read_text(encoding="ascii")
@@ -168,11 +158,11 @@ def _with_key_file(place: Target, path: Path, named_by: str) -> Target:
     except UnicodeDecodeError:
         key = ""
     key = _checked(key.strip(), f"the key file {path}")
-    return msgspec.structs.replace(place, key=key, key_from=named_by, key_file=path)
+    return msgspec.structs.replace(target, key=key, key_from=named_by, key_file=path)
 
 
 def _checked(key: str, place: str) -> str:
-    """The form of a key alone; the message must not show what was found."""
+    """Check the form of a key. The message must not repeat it."""
     if not key.startswith("lz_") or not key.isascii() or not key.isprintable() or " " in key:
         raise ConfigError(f"{place}: expected one key, starting with lz_, found something else")
     return key

@@ -1,41 +1,58 @@
-"""A progress bar on standard error, for what takes longer than two seconds; none where nobody
-looks."""
+"""The progress of long commands: a bar on standard error, shown only in a terminal, or a line per
+event."""
 
 from __future__ import annotations
 
+import asyncio
+import json
+import signal
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import timedelta
+from math import inf
 
+import typer
 from rich.console import Console
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
     ProgressColumn,
-    Task,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
 from rich.text import Text
 
+from laissez.cli.output import Format
 
-def progress() -> Progress:
+EVENT_WIDTH = 14
+
+
+def progress(*columns: ProgressColumn) -> Progress:
     console = Console(stderr=True)
-    columns = (
+    usual = (MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
+        *(columns or usual),
+        console=console,
+        disable=not console.is_terminal,
+        transient=True,
     )
-    return Progress(*columns, console=console, disable=not console.is_terminal, transient=True)
+
+
+@contextmanager
+def counting(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar for work that says how much is done, and of how much."""
+    with progress() as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 @contextmanager
 def steps(what: str, total: int) -> Iterator[Callable[[str], None]]:
-    """For work in a known number of steps: call what this gives with a description when a step
+    """A bar for a known number of steps. Call what it yields with a description when a step
     begins."""
     with progress() as bar:
         task = bar.add_task(what, total=total)
@@ -43,67 +60,49 @@ def steps(what: str, total: int) -> Iterator[Callable[[str], None]]:
         yield lambda description: bar.update(task, description=description, completed=next(done))
 
 
-class Forecast:
-    """How long work of known weight takes, told from how long that took which is done; before
-    anything is, from what was expected.
+class WeightedProgress:
+    """A bar for pieces of work of different weights. It counts pieces, and moves by weight."""
 
-    Pieces end in bursts, minutes apart, so the speed is that up to the latest end, and from then on
-    the time left only runs down.
-    """
-
-    def __init__(self, total: float, expected_s: float) -> None:
-        self.total, self._expected_s = total, expected_s
-        self.done = self._at_s = 0.0
-
-    def advance(self, weight: float, at_s: float) -> None:
-        """A piece has ended, `at_s` after the beginning."""
-        self.done += weight
-        self._at_s = at_s
-
-    def left_s(self, now_s: float) -> float:
-        whole_s = self._at_s * self.total / self.done if self.done else self._expected_s
-        return max(0.0, whole_s - now_s)
-
-
-class Weighed:
-    """A bar for pieces of work that differ in weight: it counts pieces, and moves by their
-    weight."""
-
-    def __init__(self, what: str, pieces: int, forecast: Forecast) -> None:
-        self.forecast = forecast
-        console = Console(stderr=True)
-        columns = (
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TextColumn("{task.fields[ended]}/{task.fields[pieces]}"),
-            TimeElapsedColumn(),
-            _Left(forecast),
-        )
-        self.bar = Progress(
-            *columns, console=console, disable=not console.is_terminal, transient=True
-        )
-        self._task = self.bar.add_task(what, total=forecast.total, ended=0, pieces=pieces)
+    def __init__(self, what: str, pieces: int, total: float) -> None:
+        counter = TextColumn("{task.fields[ended]}/{task.fields[pieces]}")
+        self.bar = progress(counter, TimeElapsedColumn(), TimeRemainingColumn())
+        # pieces end in bursts, minutes apart, so the speed counts from the very beginning
+        self.bar.speed_estimate_period = inf
+        self._task = self.bar.add_task(what, total=total, ended=0, pieces=pieces)
+        self.bar.advance(self._task, 0)
 
     def begin(self, what: str) -> None:
-        """Say what is going on."""
         self.bar.update(self._task, description=what)
 
-    def end(self, weight: float) -> None:
+    def end(self, weight: float = 1.0) -> None:
         """A piece is done."""
-        task = self.bar.tasks[self._task]
-        self.forecast.advance(weight, task.elapsed or 0.0)
-        self.bar.update(self._task, completed=self.forecast.done, ended=task.fields["ended"] + 1)
+        ended = self.bar.tasks[self._task].fields["ended"] + 1
+        self.bar.update(self._task, advance=weight, ended=ended)
 
     def say(self, text: str | Text) -> None:
-        """A line that stays, above the bar; where nobody looks, the line alone."""
+        """Print a line above the bar."""
         self.bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
-class _Left(ProgressColumn):
-    def __init__(self, forecast: Forecast) -> None:
-        super().__init__()
-        self._forecast = forecast
+# Commands that run until they are stopped.
 
-    def render(self, task: Task) -> Text:
-        left = timedelta(seconds=round(self._forecast.left_s(task.elapsed or 0.0)))
-        return Text("" if task.finished else f"{left} left", style="progress.remaining")
+
+def event_printer(output: Format) -> Callable[..., None]:
+    """A function that prints an event with its facts as one line."""
+
+    def print_event(what: str, **facts: str) -> None:
+        at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        if output is Format.JSON:
+            typer.echo(json.dumps({"at": at, "what": what, **facts}))
+            return
+        pairs = "  ".join(f"{name}={fact}" for name, fact in facts.items())
+        typer.echo(f"{at}  {what.replace('_', ' '):<{EVENT_WIDTH}}  {pairs}".rstrip())
+
+    return print_event
+
+
+def stop_on_signals(stop: Callable[[], None]) -> None:
+    """Call `stop` on Ctrl-C or SIGTERM, so that the command ends in good order."""
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop)

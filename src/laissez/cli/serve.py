@@ -20,30 +20,26 @@ from laissez.server.settings import read_settings
 
 SAMPLE_PORT = 8340
 
-ConfigOption: TypeAlias = Annotated[
-    Path | None,
-    typer.Option("--config", help="A TOML file of settings (docs/laissez.toml shows them all)."),
-]
-HostOption: TypeAlias = Annotated[
-    str | None, typer.Option("--host", help="The address to listen on.")
-]
 PortOption: TypeAlias = Annotated[
     int | None, typer.Option("--port", help="The port to listen on; 0 takes any that is free.")
 ]
 
 
 def serve(
-    config: ConfigOption = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            "--config", help="A TOML file of settings (docs/laissez.toml shows them all)."
+        ),
+    ] = None,
     data: Annotated[
         Path | None, typer.Option("--data", help="The folder that holds the market.")
     ] = None,
     topology: Annotated[
         Path | None,
-        typer.Option(
-            "--topology", help="The cluster, for a data folder that is new (TOML, YAML or JSON)."
-        ),
+        typer.Option("--topology", help="The cluster, for a new data folder (TOML, YAML or JSON)."),
     ] = None,
-    host: HostOption = None,
+    host: Annotated[str | None, typer.Option("--host", help="The address to listen on.")] = None,
     port: PortOption = None,
 ) -> None:
     """Run the service until Ctrl-C or SIGTERM. A new data folder gets a market over the topology,
@@ -69,50 +65,50 @@ def serve(
 def up(
     data: Annotated[
         Path,
-        typer.Option(
-            "--data",
-            help="The folder that holds the sample market; a second start goes on with it.",
-        ),
+        typer.Option("--data", help="The folder for the sample market; a restart continues it."),
     ] = Path("laissez-sample"),
     port: PortOption = None,
     still: Annotated[
-        bool, typer.Option("--still", help="Nobody trades by itself: no sample tenants, no maps.")
+        bool, typer.Option("--still", help="No automatic trading: no sample tenants, no maps.")
     ] = False,
 ) -> None:
     """Start a sample market on this machine: 96 H100s and 64 A100s, tenants that trade by
-    themselves, and racks whose power presses on prices.
+    themselves, and racks whose power draw raises prices.
 
     It stays up until Ctrl-C.
     """
-    port = free_port() if port is None else port
     settings = read_settings(
         flags={
-            "server": {"port": port, "metrics_open": True, "log_level": "warning"},
+            "server": {
+                "port": free_port() if port is None else port,
+                "metrics_open": True,
+                "log_level": "warning",
+            },
             "data": {"folder": str(data)},
         }
     )
-    new = not first_start.has_market(data)
-    if new:
+    is_new = not first_start.has_market(data)
+    if is_new:
         data_folder.create(data, first_start.SAMPLE_TOPOLOGY, settings.limits.open_orders_max)
 
-    life: list[subprocess.Popen[bytes]] = []
+    traders: list[subprocess.Popen[bytes]] = []
 
     async def ready(gateway: Gateway, address: str) -> None:
         await first_start.set_up_sample(gateway, data)
         if not still:
-            life.append(start_life(address, data / first_start.KEYS))
-        print(welcome(address, data, new, still), flush=True)
+            traders.append(start_traders(address, data / first_start.KEYS))
+        print(welcome(address, data, is_new, still), flush=True)
 
     status = run_service(settings, ready)
-    for process in life:
+    for process in traders:
         process.terminate()
         process.wait()
     sys.exit(status)
 
 
-def start_life(address: str, keys: Path) -> subprocess.Popen[bytes]:
-    """The sample's tenants and its maps, in a process of their own. It ends with us however we end:
-    its standard input does."""
+def start_traders(address: str, keys: Path) -> subprocess.Popen[bytes]:
+    """The sample's tenants and its maps, in a process of their own. It ends when we do, even if we
+    are killed, because its standard input is closed then."""
     return subprocess.Popen(
         [sys.executable, "-m", "laissez.live.sample", address, str(keys)],
         stdin=subprocess.PIPE,
@@ -121,7 +117,7 @@ def start_life(address: str, keys: Path) -> subprocess.Popen[bytes]:
 
 
 def free_port() -> int:
-    """The usual port, or another one where that is taken."""
+    """The usual port, or 0 for any other if it is taken."""
     try:
         listen("127.0.0.1", SAMPLE_PORT).close()
     except CannotListen:
@@ -129,51 +125,49 @@ def free_port() -> int:
     return SAMPLE_PORT
 
 
-def welcome(address: str, data: Path, new: bool, still: bool) -> str:
-    command = shlex.quote(str(Path(sys.argv[0])))
+WELCOME = """\
+{beginning} is up at {address} (its data is in {data}).
+{traders}
 
-    def key(holder: str) -> Path:
-        return data / first_start.KEYS / f"{holder}.key"
+  {address}/          the console: sign in with the key in {operator_key} or {tenant_key}
+  {address}/docs      the API, readable      {address}/metrics   figures for Prometheus
 
-    def line(holder: str, rest: str) -> str:
-        return f"  LAISSEZ_KEY_FILE={shlex.quote(str(key(holder)))} {command} {rest}"
+In another terminal, in this folder:
 
-    usual = "" if address.endswith(f":{SAMPLE_PORT}") else f"  export LAISSEZ_URL={address}\n"
-    return "\n".join(
-        (
-            (
-                f"{'A new sample market' if new else 'The sample market, where it was left,'} is up"
-                f" at {address} (its data is in {data})."
-            ),
-            (
-                "Nobody trades by itself."
-                if still
-                else (
-                    "The tenants dynamo, sailor and parabricks trade by themselves; racks take"
-                    " turns at being short of power."
-                )
-            ),
-            "",
-            (
-                f"  {address}/          the console: sign in with the key in {key('operator')} or"
-                f" {key('training' if still else 'dynamo')}"
-            ),
-            (
-                f"  {address}/docs      the API, readable      {address}/metrics   figures for"
-                " Prometheus"
-            ),
-            "",
-            "In another terminal, in this folder:",
-            "",
-            usual + line("training" if still else "dynamo", "leases"),
-            line("training", "quote h100"),
-            line("inference", f"run --type h100 --count 2 --max-price {'3.50' if still else '25'}"),
-            line("inference" if still else "dynamo", "events -f"),
-            line("batch", "bill"),
-            line("operator", "market" if still else "market --watch"),
-            line("operator", "floor set h100 2.50" if still else "floor --watch"),
-            line("operator", "tenants"),
-            "",
-            "Ctrl-C stops it; nothing is lost.",
-        )
+{commands}
+
+Ctrl-C stops it; nothing is lost."""
+TRADERS = (
+    "The tenants dynamo, sailor and parabricks trade by themselves; racks take turns at being short"
+    " of power."
+)
+
+
+def welcome(address: str, data: Path, is_new: bool, still: bool) -> str:
+    program, keys = shlex.quote(str(Path(sys.argv[0]))), data / first_start.KEYS
+    tenant = "training" if still else "dynamo"
+    examples = (
+        (tenant, "leases"),
+        ("training", "quote h100"),
+        ("inference", f"run --type h100 --count 2 --max-price {'3.50' if still else '25'}"),
+        ("inference" if still else "dynamo", "events -f"),
+        ("batch", "bill"),
+        ("operator", "market" if still else "market --watch"),
+        ("operator", "floor set h100 2.50" if still else "floor --watch"),
+        ("operator", "tenants"),
+    )
+    commands = [
+        f"  LAISSEZ_KEY_FILE={shlex.quote(str(keys / f'{holder}.key'))} {program} {command}"
+        for holder, command in examples
+    ]
+    if not address.endswith(f":{SAMPLE_PORT}"):
+        commands.insert(0, f"  export LAISSEZ_URL={address}")
+    return WELCOME.format(
+        beginning="A new sample market" if is_new else "The sample market, where it was left,",
+        address=address,
+        data=data,
+        traders="Nobody trades by itself." if still else TRADERS,
+        operator_key=keys / "operator.key",
+        tenant_key=keys / f"{tenant}.key",
+        commands="\n".join(commands),
     )

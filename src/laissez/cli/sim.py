@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from math import inf
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
 import typer
 
-from laissez.cli.exits import EXIT_INTERRUPTED
-from laissez.cli.output import Format, FormatOption, JsonFlag
-from laissez.cli.progress import progress
+from laissez.cli.arguments import checked, new_file, out_folder
+from laissez.cli.errors import EXIT_INTERRUPTED
+from laissez.cli.output import Format, FormatOption
+from laissez.cli.progress import WeightedProgress, progress
 from laissez.cli.sim_journal import from_journal
-from laissez.cli.sim_paths import new_file, out_folder, plot_file
 from laissez.cli.sim_tables import run_in_figures, show_run, show_summary
 from laissez.cli.tables import show_json
-from laissez.sim.boxplot import PlotError, caption, retentions, write_boxplot
+from laissez.sim.boxplot import PlotError, caption, check_plot, retentions, write_boxplot
 from laissez.sim.comparison import ComparisonError, RunFailed, check_clouds
 from laissez.sim.comparison import compare as compare_clouds
 from laissez.sim.csv_files import check_folder, write_csv_files
@@ -38,20 +37,17 @@ app.command("from-journal")(from_journal)
 
 
 def known_cloud(text: str) -> str:
-    try:
-        check_cloud(text)
-    except ScenarioError as error:
-        raise typer.BadParameter(str(error)) from None
-    return text
+    return checked(check_cloud, text, ScenarioError)
 
 
 def known_clouds(text: str) -> list[str]:
     clouds = [part.strip() for part in text.split(",")]
-    try:
-        check_clouds(clouds)
-    except (ScenarioError, ComparisonError) as error:
-        raise typer.BadParameter(str(error)) from None
-    return clouds
+    return checked(check_clouds, clouds, ScenarioError, ComparisonError)
+
+
+def plot_file(path: Path | None) -> Path | None:
+    new_file(path)
+    return None if path is None else checked(check_plot, path, PlotError)
 
 
 ScenarioArgument: TypeAlias = Annotated[
@@ -77,7 +73,9 @@ def run(
             "--cloud", parser=known_cloud, metavar="CLOUD", help=f"One of {', '.join(CLOUDS)}."
         ),
     ] = "market",
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Which tenants come, and when.")] = 0,
+    seed: Annotated[
+        int, typer.Option("--seed", min=0, help="Decides which tenants arrive, and when.")
+    ] = 0,
     out: OutOption = None,
     timeline: Annotated[
         Path | None,
@@ -85,29 +83,28 @@ def run(
             "--timeline",
             metavar="FILE.html",
             callback=new_file,
-            help="Write a page that shows who held what, at which price, over time.",
+            help="Write a page that shows each GPU's holders and prices over time.",
         ),
     ] = None,
     output: FormatOption = Format.TABLE,
-    as_json: JsonFlag = False,
 ) -> None:
-    """Run one cloud under one seed, and show what came of it."""
+    """Run one cloud under one seed, and show the result."""
     if out is not None:
         check_folder(out, with_history=True)
-    result = watched(read_scenario(scenario), cloud, seed)
+    result = run_with_bar(read_scenario(scenario), cloud, seed)
     if out is not None:
         write_csv_files([result], out)
     if timeline is not None:
         write_timeline(result, timeline)
-    if as_json or output is Format.JSON:
+    if output is Format.JSON:
         show_json(run_in_figures(result))
     else:
         show_run(result)
-        say_where(out, timeline)
+        print_written(out, timeline)
 
 
-def watched(scenario: Scenario, cloud: str, seed: int) -> RunResult:
-    """A run with a bar: first what each tenant achieves alone, then virtual time."""
+def run_with_bar(scenario: Scenario, cloud: str, seed: int) -> RunResult:
+    """The bar shows first what each tenant achieves alone, then virtual time."""
     with progress() as bar:
         alone = bar.add_task("tenants alone", total=scenario.tenants.count)
         setting = Setting(scenario, seed, on_alone=lambda done: bar.update(alone, completed=done))
@@ -129,13 +126,13 @@ def compare(
             "--clouds",
             parser=known_clouds,
             metavar="CLOUDS",
-            help=f"Some of {', '.join(CLOUDS)}, with commas between; all unless given.",
+            help=f"Some of {', '.join(CLOUDS)}, separated by commas. Default: all.",
         ),
     ] = ",".join(CLOUDS),
     seeds: Annotated[
         int,
         typer.Option(
-            "--seeds", min=1, max=SEEDS_MAX, help="How many seeds; every cloud gets the same."
+            "--seeds", min=1, max=SEEDS_MAX, help="The number of seeds, the same for every cloud."
         ),
     ] = 20,
     first_seed: Annotated[
@@ -167,10 +164,9 @@ def compare(
         ),
     ] = None,
     output: FormatOption = Format.TABLE,
-    as_json: JsonFlag = False,
 ) -> None:
-    """Run several clouds under many seeds, on all cores, and show how they differ."""
-    names: list[str] = list(clouds)  # what the parser made of it
+    """Run several clouds under many seeds, on all cores, and compare them."""
+    names: list[str] = list(clouds)  # parsed already
     if out is not None:
         check_folder(out, keep_history)
     described = read_scenario(scenario)
@@ -180,15 +176,13 @@ def compare(
             " tenants.count = 0"
         )
     done: list[RunResult] = []
-    with progress() as bar:
-        # runs come in bursts, minutes apart: the time left is told from all of them
-        bar.speed_estimate_period = inf
-        task = bar.add_task("runs", total=len(names) * seeds)
-        bar.advance(task, 0)  # and from the very beginning
+    total = len(names) * seeds
+    progress_of_runs = WeightedProgress("runs", total, total)
+    with progress_of_runs.bar:
 
         def on_run(run: RunResult) -> None:
             done.append(run)
-            bar.advance(task)
+            progress_of_runs.end()
 
         try:
             runs = compare_clouds(
@@ -201,31 +195,31 @@ def compare(
             )
         except (RunFailed, ScenarioError):
             if done:
-                say_stopped(done, len(names) * seeds, names, out)
+                save_partial(done, total, names, out)
             raise
         except KeyboardInterrupt:
-            say_stopped(done, len(names) * seeds, names, out)
+            save_partial(done, total, names, out)
             raise typer.Exit(EXIT_INTERRUPTED) from None
     if out is not None:
         write_csv_files(runs, out)
     if plot is not None:
         values = retentions(runs)
         write_boxplot(values, plot, runs[0].scenario, caption(len(values[names[0]]), seeds))
-    if as_json or output is Format.JSON:
+    if output is Format.JSON:
         show_json(summarise(runs))
     else:
         show_summary(summarise(runs))
-        say_where(out, plot)
+        print_written(out, plot)
 
 
-def say_stopped(done: list[RunResult], of: int, clouds: list[str], out: Path | None) -> None:
-    """And keep what is done: it may have taken hours."""
-    typer.echo(f"stopped after {len(done)} of {of} runs", err=True)
+def save_partial(done: list[RunResult], total: int, clouds: list[str], out: Path | None) -> None:
+    """Keep the runs that are done, which may have taken hours."""
+    typer.echo(f"stopped after {len(done)} of {total} runs", err=True)
     if out is not None and done:
         write_csv_files(sorted(done, key=lambda run: (run.seed, clouds.index(run.cloud))), out)
         typer.echo(f"written: {out}, with these {len(done)}", err=True)
 
 
-def say_where(*written: Path | None) -> None:
-    if any(written):
-        typer.echo(f"\nwritten: {', '.join(str(path) for path in written if path)}")
+def print_written(*files: Path | None) -> None:
+    if any(files):
+        typer.echo(f"\nwritten: {', '.join(str(path) for path in files if path)}")

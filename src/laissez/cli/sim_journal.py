@@ -1,5 +1,5 @@
-"""`laissez sim from-journal`: a scenario that starts from the market of a real server. Works beside
-a running server; changes nothing of it."""
+"""`laissez sim from-journal`: write a scenario that starts from the market of a real server. It
+works beside a running server, and changes nothing of it."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Annotated, Final, TypeAlias
 
 import typer
 
-from laissez.cli.progress import progress
-from laissez.cli.sim_paths import unwritable
+from laissez.cli.arguments import why_not_writable
+from laissez.cli.progress import counting
 from laissez.journal import Reader
 from laissez.journal.disk import write_atomically
 from laissez.journal.snapshots import SnapshotFile
@@ -26,7 +26,7 @@ SNAPSHOT: Final = re.compile(r"[0-9]{16}")
 Progress: TypeAlias = Callable[[int, int], None]
 
 SCENARIO: Final = """\
-# What if? The market of {source}, {taken}, is where this begins:
+# A what-if that starts from the market of {source}, {taken}:
 # {leases} leases and {orders} resting orders of {tenants} tenants, who keep them up to their
 # limits.
 #
@@ -37,9 +37,9 @@ start = {start}
 hours = 3.0
 
 [tenants]
-count = 0  # that come on top of those
+count = 0  # that arrive in addition to those
 
-# [[actions]]  # what the operator does
+# [[actions]]  # of the operator
 # at_minutes = 30
 # floor = {{ node = "{node}", price = 4.00 }}
 """
@@ -67,14 +67,17 @@ def from_journal(
         typer.Option(
             "--at",
             metavar="SEQ|TIME",
-            help='After this entry, or as of this time ("2026-11-15T08:30:00Z"); else the latest.',
+            help=(
+                'The market after this entry, or at this time ("2026-11-15T08:30:00Z"). Default:'
+                " the latest."
+            ),
         ),
     ] = None,
 ) -> None:
     """Write a scenario that starts from a real server's market, to see what would happen if."""
     if out.suffix != ".toml":
         raise WhatIfError(f"--out: expected the name of a .toml file, found {out}")
-    if reason := unwritable(out):
+    if reason := why_not_writable(out):
         raise WhatIfError(
             f"--out: expected a file in a folder that can be written to, found {str(out)!r}:"
             f" {reason}"
@@ -83,35 +86,32 @@ def from_journal(
     for file in (out, market_file):
         if file.exists():
             raise WhatIfError(f"{file} exists. Move it away, or name another file with --out.")
-    with progress() as bar:
-        task = bar.add_task("entries", total=None)
-        market, taken = found(
-            source, at, lambda done, of: bar.update(task, completed=done, total=of)
-        )
-    # for its owner alone: it has the limits of all tenants
+    with counting("entries") as on_progress:
+        market, taken = find_market(source, at, on_progress)
+    # readable by its owner alone: it has the limits of all tenants
     write_atomically(market_file, market.snapshot())
-    out.write_text(written(market, source, taken, out), encoding="utf-8")
+    out.write_text(scenario_text(market, source, taken, out), encoding="utf-8")
     print(f"{out} starts from {source}, {taken}; the market is in {market_file}")
 
 
-def found(source: Path, at: str | None, on_progress: Progress) -> tuple[Market, str]:
-    """The market, and when that was, in words."""
+def find_market(source: Path, at: str | None, on_progress: Progress) -> tuple[Market, str]:
+    """The market, and its time in words."""
     if source.is_file():
         if at is not None:
             raise WhatIfError(
                 f"--at: expected a data folder to go with it, found the snapshot {source}, which is"
                 " of one instant"
             )
-        return _of_snapshot(source)
+        return _from_snapshot(source)
     if at is None or at.isdecimal():
         return _after_entry(source, None if at is None else int(at), on_progress)
     try:
-        return _as_of(source, parse_time(at), on_progress)
+        return _at_time(source, parse_time(at), on_progress)
     except TimeError as error:
         raise WhatIfError(f"--at: expected the number of an entry or a time: {error}") from None
 
 
-def _of_snapshot(path: Path) -> tuple[Market, str]:
+def _from_snapshot(path: Path) -> tuple[Market, str]:
     if path.suffix != ".snapshot" or not SNAPSHOT.fullmatch(path.stem):
         raise WhatIfError(
             "expected a data folder, or a snapshot such as snapshots/0000000000000042.snapshot,"
@@ -134,16 +134,15 @@ def _after_entry(folder: Path, seq: int | None, on_progress: Progress) -> tuple[
         return market, f"after entry {seq}, at {format_time(market.now)}"
 
 
-def _as_of(folder: Path, time: int, on_progress: Progress) -> tuple[Market, str]:
-    """After the last entry that is not later, and whatever holds ended since."""
+def _at_time(folder: Path, time: int, on_progress: Progress) -> tuple[Market, str]:
+    """After the last entry that is not later, with the holds expired that ended since."""
     with Reader.of(folder) as reader:
-        tail = reader.tail()
+        tail, first = reader.tail(), reader.entry(1)
         if time > tail.last_at:
             raise WhatIfError(
                 f"--at: expected a time up to {format_time(tail.last_at)}, that of the last entry,"
                 f" found {format_time(time)}"
             )
-        first = reader.entry(1)
         if first is not None and time < first.at:
             raise WhatIfError(
                 f"--at: expected a time from {format_time(first.at)} on, that of the first entry,"
@@ -155,8 +154,8 @@ def _as_of(folder: Path, time: int, on_progress: Progress) -> tuple[Market, str]
         return market, f"after entry {seq}, at {format_time(market.now)}"
 
 
-def written(market: Market, source: Path, taken: str, out: Path) -> str:
-    """The scenario; what could be asked of it stands there as a comment."""
+def scenario_text(market: Market, source: Path, taken: str, out: Path) -> str:
+    """The scenario, with a question to ask of it as a comment."""
     leases, orders = market.leases(), market.orders()
     return SCENARIO.format(
         source=json.dumps(str(source)),

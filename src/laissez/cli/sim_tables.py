@@ -1,8 +1,8 @@
-"""What simulations came to, as tables."""
+"""The tables that `laissez sim` prints."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from operator import attrgetter
 from typing import Any, Final, TypeVar
@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 from rich.console import Console
 
-from laissez.cli.tables import Column, console_for, rendered
+from laissez.cli.tables import Column, console_for, number_column, rendered
 from laissez.sim.boxplot import text_box
 from laissez.sim.csv_files import run_row
 from laissez.sim.results import ACCOUNTS, RunResult, TenantResult
@@ -24,14 +24,14 @@ PER_DOLLARS: Final = 100  # performance per dollar is too small a number to read
 
 
 class Group(msgspec.Struct, frozen=True):
-    """Some tenants of a run, together."""
+    """Tenants of one kind in a run, or all of them."""
 
     name: str
     tenants: tuple[TenantResult, ...]
 
     @property
     def retention(self) -> float | None:
-        """The mean; none if nobody's performance is known."""
+        """The mean, or None if no tenant's performance is known."""
         known = [tenant.retention for tenant in self.tenants if tenant.is_measured]
         return sum(known) / len(known) if known else None
 
@@ -50,8 +50,8 @@ def groups(run: RunResult) -> list[Group]:
 
 
 def run_in_figures(run: RunResult) -> dict[str, Any]:
-    """For programs: the run, its kinds of tenants, its tenants. Prices and leases over time are in
-    the CSV files."""
+    """JSON of a run, its kinds of tenants and its tenants. Prices and leases over time are in the
+    CSV files."""
     sums = ("cost", *ACCOUNTS, "moves", "revocations")
     by_kind = {
         group.name: {
@@ -71,39 +71,101 @@ def run_in_figures(run: RunResult) -> dict[str, Any]:
     }
 
 
-GROUP_COLUMNS: Final[list[Column[Group]]] = [
-    Column("tenants", lambda group: group.name),
+GROUP_NAME: Final[Column[Group]] = Column("tenants", lambda group: group.name)
+GROUPS: Final[list[Column[Group]]] = [
+    GROUP_NAME,
     Column("number", lambda group: len(group.tenants), right=True),
+    number_column("retention", lambda group: group.retention, ".3f", missing=DASH),
+    number_column("cost $", lambda group: group.sum("cost"), ",.2f"),
+    number_column("GPU-hours", lambda group: group.sum("held_hours"), ",.1f"),
+    number_column("moves", lambda group: group.sum("moves"), ",.0f"),
+    number_column("revocations", lambda group: group.sum("revocations"), ",.0f"),
+]
+GROUP_HOURS: Final[list[Column[Group]]] = [
+    GROUP_NAME,
+    *(
+        number_column(account.removesuffix("_hours"), partial(Group.sum, field=account), ",.1f")
+        for account in ACCOUNTS
+    ),
+]
+
+CLOUD_NAME: Final[Column[CloudSummary]] = Column("cloud", lambda one: one.cloud)
+CLOUD_HOURS: Final[list[Column[CloudSummary]]] = [
+    CLOUD_NAME,
+    *(
+        number_column(account.removesuffix("_hours"), attrgetter(account), ",.1f")
+        for account in (*ACCOUNTS, "idle_hours")
+    ),
+]
+PER_RUN: Final[list[Column[CloudSummary]]] = [
+    CLOUD_NAME,
+    number_column("revocations", lambda one: one.revocations, ",.1f"),
+    number_column("moves", lambda one: one.moves, ",.1f"),
+    number_column("cost $", lambda one: one.cost, ",.2f"),
+    number_column(
+        f"performance per {PER_DOLLARS} $",
+        lambda one: one.performance_per_dollar and one.performance_per_dollar * PER_DOLLARS,
+        ".2f",
+    ),
+]
+
+
+def _retention_columns(summary: Summary) -> list[Column[CloudSummary]]:
+    def kind_column(kind: str) -> Column[CloudSummary]:
+        return number_column(kind, lambda one: one.retention_by_kind[kind].value, ".3f")
+
+    return [
+        CLOUD_NAME,
+        Column("retention", lambda one: _with_interval(one.retention, ".3f"), right=True),
+        *map(kind_column, summary.clouds[0].retention_by_kind),
+        Column(
+            "degradation",
+            lambda one: DASH if one.degradation is None else f"{one.degradation.value:.3f}",
+            right=True,
+        ),
+    ]
+
+
+def _no_clear_difference(one: Against) -> str:
+    is_unclear = one.difference.has_interval and not one.difference.excludes_zero
+    return "no clear difference" if is_unclear else ""
+
+
+AGAINST: Final[list[Column[Against]]] = [
+    Column("cloud", lambda one: one.cloud),
+    Column("retention", lambda one: _with_interval(one.difference, "+.3f"), right=True),
     Column(
-        "retention",
-        lambda group: DASH if group.retention is None else f"{group.retention:.3f}",
+        "degradation less by",
+        lambda one: _with_interval(one.reduction, ".1%", "nothing to reduce"),
         right=True,
     ),
-    Column("cost $", lambda group: f"{group.sum('cost'):,.2f}", right=True),
-    Column("GPU-hours", lambda group: f"{group.sum('held_hours'):,.1f}", right=True),
-    Column("moves", lambda group: f"{group.sum('moves'):,.0f}", right=True),
-    Column("revocations", lambda group: f"{group.sum('revocations'):,.0f}", right=True),
+    Column(
+        "of the way to ideal",
+        lambda one: _with_interval(one.way_to_ideal, ".1%", ""),
+        right=True,
+        optional=True,
+    ),
+    Column("", _no_clear_difference, optional=True),
 ]
 
 
-def _hours_column(account: str, figure: Callable[[T], float]) -> Column[T]:
-    return Column(account.removesuffix("_hours"), lambda one: f"{figure(one):,.1f}", right=True)
-
-
-GROUP_HOURS_COLUMNS: Final[list[Column[Group]]] = [
-    Column("tenants", lambda group: group.name),
-    *(_hours_column(account, partial(Group.sum, field=account)) for account in ACCOUNTS),
-]
+def _with_interval(figure: Estimate | None, spec: str, missing: str = DASH) -> str:
+    if figure is None:
+        return missing
+    text = format(figure.value, spec)
+    if figure.low is None or figure.high is None:
+        return text
+    return f"{text} [{figure.low:{spec}}, {figure.high:{spec}}]"
 
 
 def show_run(run: RunResult) -> None:
-    where = (
+    title = (
         f"{run.scenario} on {run.cloud}, seed {run.seed}: {run.gpus} GPUs for {run.hours:.2f} h,"
         f" demand {run.demand:.2f}"
     )
-    console = _table(where, groups(run), GROUP_COLUMNS)
+    console = _table(title, groups(run), GROUPS)
     _note(console, f"revenue {run.revenue:,.2f} $, {run.requests:,} requests of the cloud")
-    console = _table("GPU-hours", groups(run), GROUP_HOURS_COLUMNS)
+    console = _table("GPU-hours", groups(run), GROUP_HOURS)
     _note(
         console,
         f"{run.idle_hours:,.1f} more were idle: {run.utilisation:.0%} of"
@@ -113,107 +175,23 @@ def show_run(run: RunResult) -> None:
 
 def show_summary(summary: Summary) -> None:
     seeds = len(summary.seeds)
-    where = (
+    title = (
         f"{summary.scenario}: {seeds} seed{'s' if seeds > 1 else ''} from {summary.seeds[0]},"
         f" {summary.gpus:,.0f} GPUs, demand {summary.demand:.2f}"
     )
-    console = _table(where, summary.clouds, _retention_columns(summary))
-    _note(
-        console,
-        (
-            "mean retention over seeds, with 95 % bootstrap intervals"
-            if seeds >= SEEDS_MIN
-            else "too few seeds for an interval"
-        ),
-    )
-    _table("GPU-hours per run", summary.clouds, HOURS_COLUMNS)
-    _table("per run", summary.clouds, PER_RUN_COLUMNS)
+    console = _table(title, summary.clouds, _retention_columns(summary))
+    with_intervals = "mean retention over seeds, with 95 % bootstrap intervals"
+    _note(console, with_intervals if seeds >= SEEDS_MIN else "too few seeds for an interval")
+    _table("GPU-hours per run", summary.clouds, CLOUD_HOURS)
+    _table("per run", summary.clouds, PER_RUN)
     if boxes := {one.cloud: one.tenants for one in summary.clouds if one.tenants is not None}:
         _boxes(boxes)
     if summary.market_against:
-        _table("market against", summary.market_against, AGAINST_COLUMNS)
-
-
-def _retention_columns(summary: Summary) -> list[Column[CloudSummary]]:
-    return [
-        Column("cloud", lambda one: one.cloud),
-        Column("retention", lambda one: _with_interval(one.retention), right=True),
-        *(_kind_column(kind) for kind in summary.clouds[0].retention_by_kind),
-        Column(
-            "degradation",
-            lambda one: DASH if one.degradation is None else f"{one.degradation.value:.3f}",
-            right=True,
-        ),
-    ]
-
-
-def _kind_column(kind: str) -> Column[CloudSummary]:
-    return Column(kind, lambda one: f"{one.retention_by_kind[kind].value:.3f}", right=True)
-
-
-def _per_dollars(one: CloudSummary) -> str:
-    return (
-        ""
-        if one.performance_per_dollar is None
-        else f"{one.performance_per_dollar * PER_DOLLARS:.2f}"
-    )
-
-
-HOURS_COLUMNS: Final[list[Column[CloudSummary]]] = [
-    Column("cloud", lambda one: one.cloud),
-    *(_hours_column(account, attrgetter(account)) for account in (*ACCOUNTS, "idle_hours")),
-]
-
-PER_RUN_COLUMNS: Final[list[Column[CloudSummary]]] = [
-    Column("cloud", lambda one: one.cloud),
-    Column("revocations", lambda one: f"{one.revocations:,.1f}", right=True),
-    Column("moves", lambda one: f"{one.moves:,.1f}", right=True),
-    Column("cost $", lambda one: f"{one.cost:,.2f}", right=True),
-    Column(f"performance per {PER_DOLLARS} $", _per_dollars, right=True),
-]
-
-AGAINST_COLUMNS: Final[list[Column[Against]]] = [
-    Column("cloud", lambda one: one.cloud),
-    Column("retention", lambda one: _with_interval(one.difference, sign="+"), right=True),
-    Column(
-        "degradation less by",
-        lambda one: "nothing to reduce" if one.reduction is None else _percent(one.reduction),
-        right=True,
-    ),
-    Column(
-        "of the way to ideal",
-        lambda one: "" if one.way_to_ideal is None else _percent(one.way_to_ideal),
-        right=True,
-        optional=True,
-    ),
-    Column(
-        "",
-        lambda one: (
-            "no clear difference"
-            if one.difference.has_interval and not one.difference.excludes_zero
-            else ""
-        ),
-        optional=True,
-    ),
-]
-
-
-def _with_interval(figure: Estimate | None, sign: str = "") -> str:
-    if figure is None:
-        return DASH
-    text = f"{figure.value:{sign}.3f}"
-    return (
-        text if figure.low is None else f"{text} [{figure.low:{sign}.3f}, {figure.high:{sign}.3f}]"
-    )
-
-
-def _percent(figure: Estimate) -> str:
-    text = f"{figure.value:.1%}"
-    return text if figure.low is None else f"{text} [{figure.low:.1%}, {figure.high:.1%}]"
+        _table("market against", summary.market_against, AGAINST)
 
 
 def _boxes(spreads: Mapping[str, Spread]) -> None:
-    """How the tenants are spread, one line a cloud, over a common axis."""
+    """The spread of the tenants' retention, one line per cloud, over a common axis."""
     margin = max(map(len, spreads))
     ticks = [" "] * (BOX_WIDTH + 2)
     for fifth in range(6):

@@ -1,16 +1,18 @@
-"""Rows for people: money to the right, ids whole, and one block per row where the terminal is too
-narrow for a table."""
+"""Tables for people and JSON for programs. Money is aligned to the right, ids are never cut off,
+and a terminal that is too narrow for a table gets one block of lines per row."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from time import sleep
 from typing import Generic, TypeVar
 
 import msgspec
 import typer
 from rich.cells import cell_len
 from rich.console import Console, ConsoleRenderable
+from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
@@ -18,12 +20,13 @@ from laissez.cli.output import Format
 
 T = TypeVar("T")
 GAP = 2
+WIDTH_LEAST = 80  # where the output is no terminal
 
 
 @dataclass(frozen=True, slots=True)
 class Column(Generic[T]):
-    """What to show of a row. An `optional` column is left out when it has nothing to say in any
-    row."""
+    """A title and the cell of a row. An `optional` column is left out if all its cells are
+    empty."""
 
     title: str
     cell: Callable[[T], object]
@@ -35,31 +38,81 @@ class Column(Generic[T]):
         return "" if found is None else str(found)
 
 
-def money(price: str | None) -> str:
+def price_column(
+    title: str, price: Callable[[T], str | None], missing: str = "none", optional: bool = False
+) -> Column[T]:
+    """Dollars with at least two decimals; `missing` stands where there is no price."""
+    return Column(title, lambda row: money(price(row), missing), right=True, optional=optional)
+
+
+def number_column(
+    title: str, number: Callable[[T], float | None], spec: str = ",", missing: str = ""
+) -> Column[T]:
+    def text(row: T) -> str:
+        found = number(row)
+        return missing if found is None else format(found, spec)
+
+    return Column(title, text, right=True)
+
+
+def time_column(title: str, time: Callable[[T], str | None], optional: bool = False) -> Column[T]:
+    return Column(title, lambda row: format_second(time(row)), optional=optional)
+
+
+def money(price: str | None, missing: str = "none") -> str:
     """Dollars with at least two decimals, so that a column of them lines up."""
     if price is None:
-        return "none"
+        return missing
     whole, _, decimals = price.partition(".")
     return f"{whole}.{decimals.ljust(2, '0')}"
 
 
-def moment(time: str | None) -> str:
-    """A time to the second; nobody reads microseconds in a table."""
+def format_second(time: str | None) -> str:
+    """A time without its fraction, which only clutters a table."""
     return "" if time is None else time.partition(".")[0].rstrip("Z") + "Z"
 
 
-def show(rows: Sequence[T], columns: Sequence[Column[T]], output: Format, none: str) -> None:
-    """Print a list; `none` is said on standard error when it is empty."""
+def show(
+    rows: Iterable[T], columns: Sequence[Column[T]], output: Format = Format.TABLE, empty: str = ""
+) -> None:
+    """Print rows. For an empty table, standard error says so in the words `empty`."""
+    rows = tuple(rows)
     if output is Format.JSON:
         show_json(rows)
-    elif not rows:
-        typer.echo(none, err=True)
-    else:
+    elif rows:
         console = console_for(rows, columns)
         console.print(rendered(rows, columns, console.width))
+    elif empty:
+        typer.echo(empty, err=True)
+
+
+def show_again(
+    rows: Callable[[], Iterable[T]],
+    columns: Sequence[Column[T]],
+    output: Format,
+    watch_s: float | None,
+    empty: str,
+) -> None:
+    """Print what `rows` returns, once or every `watch_s` seconds until Ctrl-C. On a terminal each
+    table replaces the one before."""
+    if watch_s is None:
+        show(rows(), columns, output, empty)
+        return
+    console = Console(highlight=False)
+    if output is Format.JSON or not console.is_terminal:
+        while True:
+            show(rows(), columns, output, empty)
+            sleep(watch_s)
+    with Live(console=console, auto_refresh=False) as live:
+        while True:
+            found = tuple(rows())
+            table = rendered(found, columns, console.width) if found else Text(empty)
+            live.update(table, refresh=True)
+            sleep(watch_s)
 
 
 def show_one(row: T, columns: Sequence[Column[T]], output: Format) -> None:
+    """Print one thing, a line per field."""
     if output is Format.JSON:
         show_json(row)
     else:
@@ -71,15 +124,11 @@ def show_json(value: object) -> None:
 
 
 def console_for(rows: Sequence[T], columns: Sequence[Column[T]]) -> Console:
-    """A terminal has its own width; whatever else reads the output gets every line whole."""
+    """A terminal has its own width; pipes and files get every line whole."""
     console = Console(highlight=False)
     if not console.is_terminal:
-        console.width = max(
-            80,
-            sum(_widths(rows, columns))
-            + GAP * len(columns)
-            + max((len(column.title) for column in columns), default=0),
-        )
+        title = max((len(column.title) for column in columns), default=0)
+        console.width = max(WIDTH_LEAST, sum(_widths(rows, columns)) + GAP * len(columns) + title)
     return console
 
 
@@ -98,8 +147,7 @@ def rendered(rows: Sequence[T], columns: Sequence[Column[T]], width: int) -> Con
 
 
 def _blocks(rows: Sequence[T], columns: Sequence[Column[T]]) -> Table:
-    """One line per field, an empty line between rows; a value too long for the line goes on in the
-    next."""
+    """One line per field, an empty line between rows; long values are folded."""
     grid = Table.grid(padding=(0, GAP, 0, 0))
     grid.add_column(style="bold", no_wrap=True)
     grid.add_column(overflow="fold")

@@ -1,34 +1,41 @@
-"""`laissez tenants`: who may trade, within which caps, and with which keys."""
+"""`laissez tenants`: the tenants, their caps, their spending and their keys (operator)."""
 
 from __future__ import annotations
 
-from functools import partial
-from pathlib import Path
+from collections.abc import Callable, Iterable
 from typing import Annotated, Any, TypeAlias
 
 import msgspec
 import typer
 
-from laissez.cli.arguments import AgainOption, cap_per_hour
-from laissez.cli.budget import lasts_until
-from laissez.cli.connection import connected
-from laissez.cli.listing import listing, noun
-from laissez.cli.output import Format, FormatOption, WatchOption
-from laissez.cli.saving import with_secret
-from laissez.cli.tables import Column, moment, money, show_one
+from laissez.cli.commands import (
+    IDEMPOTENCY_KEY,
+    OUTPUT,
+    Command,
+    changes,
+    client_command,
+    lists,
+    noun,
+    option,
+    shows,
+)
+from laissez.cli.output import Format
+from laissez.cli.secret import reveals
+from laissez.cli.spending import CapRateOption, CapWorstRateOption, lasts_until
+from laissez.cli.tables import Column, number_column, price_column, show_one, time_column
 from laissez.client import Client
-from laissez.wire.figures import Spending
+from laissez.wire.figures import Budget, Spending
 from laissez.wire.requests import Caps
 from laissez.wire.views import Key, Tenant
 
-app = noun("Tenants, their caps and their keys (operator).")
+app = noun("The tenants, their caps and their keys (operator).")
 
 NameArgument: TypeAlias = Annotated[
     str, typer.Argument(metavar="TENANT", help="The tenant's name.")
 ]
 HolderArgument: TypeAlias = Annotated[
     str | None,
-    typer.Argument(metavar="[TENANT]", help="The tenant's name; the operator unless given."),
+    typer.Argument(metavar="TENANT", help="The tenant's name. Default: the operator."),
 ]
 
 
@@ -39,178 +46,138 @@ def cap(text: str) -> int:
     return 0 if text == "default" else int(text)
 
 
-def _cap_option(about: str) -> Any:
-    return typer.Option(parser=cap, metavar="N|default", help=about)
-
-
-OrdersOption: TypeAlias = Annotated[int | None, _cap_option("Open orders at a time.")]
-RateOption: TypeAlias = Annotated[int | None, _cap_option("Commands per second, on average.")]
-BurstOption: TypeAlias = Annotated[int | None, _cap_option("Commands at once.")]
-SessionsOption: TypeAlias = Annotated[
-    int | None, _cap_option("Sessions and event streams at a time.")
-]
-SpendingOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--rate",
-        parser=cap_per_hour,
-        metavar="DOLLARS|none",
-        help="What leases are charged and open orders may win at, per hour.",
+# a field of `Caps`, the title of its column, the help of its option
+COUNTS = (
+    ("open_orders", "ORDERS MAX", "Open orders at a time."),
+    ("commands_per_second", "COMMANDS/s", "Commands per second, on average."),
+    ("commands_burst", "BURST", "Commands at once."),
+    ("sessions", "SESSIONS", "Sessions and event streams at a time."),
+)
+CAP_OPTIONS = (
+    *(
+        option(
+            name,
+            Annotated[int | None, typer.Option(parser=cap, metavar="N|default", help=about)],
+            None,
+        )
+        for name, _, about in COUNTS
     ),
-]
-WorstOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--worst-rate",
-        parser=cap_per_hour,
-        metavar="DOLLARS|none",
-        help="What leases and open orders could come to at their limits, per hour.",
-    ),
-]
+    option("rate", CapRateOption, None),
+    option("worst_rate", CapWorstRateOption, None),
+)
 
 
-def _cap_column(title: str, name: str) -> Column[Tenant]:
+def _cap_column(name: str, title: str) -> Column[Tenant]:
     return Column(title, lambda tenant: getattr(tenant.caps, name) or "default", right=True)
+
+
+def _of_budget(cell: Callable[[Budget], object]) -> Callable[[Spending], object]:
+    return lambda one: None if one.budget is None else cell(one.budget)
 
 
 TENANTS: list[Column[Tenant]] = [
     Column("TENANT", lambda tenant: tenant.name),
-    Column("SINCE", lambda tenant: moment(tenant.created_at)),
-    Column("LEASES", lambda tenant: f"{tenant.leases:,}", right=True),
-    Column("OPEN ORDERS", lambda tenant: f"{tenant.open_orders:,}", right=True),
+    time_column("SINCE", lambda tenant: tenant.created_at),
+    number_column("LEASES", lambda tenant: tenant.leases),
+    number_column("OPEN ORDERS", lambda tenant: tenant.open_orders),
     Column("KEYS", lambda tenant: tenant.keys, right=True),
 ]
-CAPS = [
-    _cap_column("ORDERS MAX", "open_orders"),
-    _cap_column("COMMANDS/s", "commands_per_second"),
-    _cap_column("BURST", "commands_burst"),
-    _cap_column("SESSIONS", "sessions"),
+WITH_CAPS: list[Column[Tenant]] = [
+    *TENANTS,
+    *(_cap_column(name, title) for name, title, _ in COUNTS),
     Column("RATE $/h", lambda tenant: tenant.caps.rate, right=True, optional=True),
     Column("WORST $/h", lambda tenant: tenant.caps.worst_rate, right=True, optional=True),
 ]
 SPENDING: list[Column[Spending]] = [
     Column("TENANT", lambda one: one.tenant),
     Column("OWES $", lambda one: one.total, right=True),
-    Column("NOW $/h", lambda one: money(one.rate_now), right=True),
-    Column("LEASES", lambda one: f"{one.leases:,}", right=True),
-    Column("OPEN ORDERS", lambda one: f"{one.open_orders:,}", right=True),
-    Column(
-        "BUDGET $",
-        lambda one: None if one.budget is None else one.budget.amount,
-        right=True,
-        optional=True,
-    ),
-    Column(
-        "LEFT $",
-        lambda one: None if one.budget is None else one.budget.left,
-        right=True,
-        optional=True,
-    ),
-    Column(
-        "LASTS UNTIL",
-        lambda one: None if one.budget is None else lasts_until(one.budget),
-        optional=True,
-    ),
-    Column("STATE", lambda one: None if one.budget is None else one.budget.state, optional=True),
-    Column("THEN", lambda one: None if one.budget is None else one.budget.action, optional=True),
+    price_column("NOW $/h", lambda one: one.rate_now),
+    number_column("LEASES", lambda one: one.leases),
+    number_column("OPEN ORDERS", lambda one: one.open_orders),
+    Column("BUDGET $", _of_budget(lambda budget: budget.amount), right=True, optional=True),
+    Column("LEFT $", _of_budget(lambda budget: budget.left), right=True, optional=True),
+    Column("LASTS UNTIL", _of_budget(lasts_until), optional=True),
+    Column("STATE", _of_budget(lambda budget: budget.state), optional=True),
+    Column("THEN", _of_budget(lambda budget: budget.action), optional=True),
 ]
 KEYS: list[Column[Key]] = [
     Column("KEY", lambda key: key.id),
     Column("HOLDER", lambda key: key.holder),
     Column("NAME", lambda key: key.name),
     Column("SCOPES", lambda key: ",".join(key.scopes)),
-    Column("ISSUED", lambda key: moment(key.issued_at)),
-    Column("REVOKED", lambda key: moment(key.revoked_at), optional=True),
+    time_column("ISSUED", lambda key: key.issued_at),
+    time_column("REVOKED", lambda key: key.revoked_at, optional=True),
     Column("SECRET", lambda key: key.secret, optional=True),
 ]
 
 
 @app.command("list")
-@connected
-def list_tenants(
-    client: Client, output: FormatOption = Format.TABLE, watch: WatchOption = None
-) -> None:
+@lists(TENANTS, empty="no tenants")
+def list_tenants(client: Client) -> Iterable[Tenant]:
     """List all tenants."""
-    listing(client.tenants, TENANTS, output, watch, "no tenants")
+    return client.tenants()
 
 
 @app.command()
-@connected
-def spending(
-    client: Client, output: FormatOption = Format.TABLE, watch: WatchOption = None
-) -> None:
-    """List what every tenant owes, is charged now, and means to spend."""
-    listing(client.spending, SPENDING, output, watch, "no tenants")
+@lists(SPENDING, empty="no tenants")
+def spending(client: Client) -> Iterable[Spending]:
+    """List every tenant's bill, present rate and budget."""
+    return client.spending()
 
 
 @app.command("show")
-@connected
-def show_tenant(client: Client, name: NameArgument, output: FormatOption = Format.TABLE) -> None:
+@shows(WITH_CAPS)
+def show_tenant(client: Client, name: NameArgument) -> Tenant:
     """Show one tenant with its caps."""
-    show_one(client.tenant(name), TENANTS + CAPS, output)
+    return client.tenant(name)
+
+
+def sets_caps(function: Callable[..., Tenant]) -> Command:
+    """A command with an option for each cap. The function gets those that are given."""
+
+    def run(client: Client, output: Format, **given: Any) -> None:
+        caps = {each.name: given.pop(each.name) for each in CAP_OPTIONS}
+        new_caps = {
+            name: None if cap in (0, "none") else cap
+            for name, cap in caps.items()
+            if cap is not None
+        }
+        show_one(function(client, new_caps=new_caps, **given), WITH_CAPS, output)
+
+    return client_command(function, run, *CAP_OPTIONS, IDEMPOTENCY_KEY, OUTPUT)
 
 
 @app.command()
-@connected
+@sets_caps
 def create(
-    client: Client,
-    name: NameArgument,
-    open_orders: OrdersOption = None,
-    commands_per_second: RateOption = None,
-    commands_burst: BurstOption = None,
-    sessions: SessionsOption = None,
-    rate: SpendingOption = None,
-    worst_rate: WorstOption = None,
-    idempotency_key: AgainOption = None,
-    output: FormatOption = Format.TABLE,
-) -> None:
+    client: Client, name: NameArgument, new_caps: dict[str, Any], idempotency_key: str | None
+) -> Tenant:
     """Create a tenant. It can do nothing before it has a key: `laissez tenants issue-key`."""
-    caps = changed(
-        Caps(), open_orders, commands_per_second, commands_burst, sessions, rate, worst_rate
-    )
-    show_one(
-        client.create_tenant(name, caps, idempotency_key=idempotency_key), TENANTS + CAPS, output
-    )
+    return client.create_tenant(name, Caps(**new_caps), idempotency_key=idempotency_key)
 
 
 @app.command()
-@connected
+@sets_caps
 def caps(
-    client: Client,
-    name: NameArgument,
-    open_orders: OrdersOption = None,
-    commands_per_second: RateOption = None,
-    commands_burst: BurstOption = None,
-    sessions: SessionsOption = None,
-    rate: SpendingOption = None,
-    worst_rate: WorstOption = None,
-    idempotency_key: AgainOption = None,
-    output: FormatOption = Format.TABLE,
-) -> None:
+    client: Client, name: NameArgument, new_caps: dict[str, Any], idempotency_key: str | None
+) -> Tenant:
     """Show the caps of a tenant, after changing those that are given."""
     tenant = client.tenant(name)
-    wanted = changed(
-        tenant.caps, open_orders, commands_per_second, commands_burst, sessions, rate, worst_rate
-    )
-    if wanted != tenant.caps:
-        tenant = client.set_caps(name, wanted, idempotency_key=idempotency_key)
-    show_one(tenant, TENANTS[:1] + CAPS, output)
+    wanted = msgspec.structs.replace(tenant.caps, **new_caps)
+    if wanted == tenant.caps:
+        return tenant
+    return client.set_caps(name, wanted, idempotency_key=idempotency_key)
 
 
 @app.command()
-@connected
-def keys(
-    client: Client,
-    name: HolderArgument = None,
-    output: FormatOption = Format.TABLE,
-    watch: WatchOption = None,
-) -> None:
+@lists(KEYS, empty="no keys")
+def keys(client: Client, name: HolderArgument = None) -> Iterable[Key]:
     """List the keys of a tenant, or the operator's own. Secrets are never shown again."""
-    listing(lambda: client.keys(name), KEYS, output, watch, "no keys")
+    return client.keys(name)
 
 
 @app.command("issue-key")
-@connected
+@reveals(KEYS)
 def issue_key(
     client: Client,
     name: HolderArgument = None,
@@ -218,66 +185,28 @@ def issue_key(
         list[str] | None,
         typer.Option(
             "--scope",
-            help="read, trade or operate; give it again for more than one. Default: all that fit.",
+            help="read, trade or operate; may be repeated. Default: all of the holder's.",
         ),
     ] = None,
     key_name: Annotated[
         str,
         typer.Option(
-            "--name",
-            help="Two keys of one name may live at once, so that one can replace the other.",
+            "--name", help="The key's name. Two keys may share one while one replaces the other."
         ),
     ] = "default",
-    save: Annotated[
-        Path | None,
-        typer.Option(
-            "--save", help="Write the key to this new file, for you alone, and do not show it."
-        ),
-    ] = None,
-    idempotency_key: AgainOption = None,
-    output: FormatOption = Format.TABLE,
-) -> None:
-    """Issue a key. Its secret is shown now and never again."""
-    issue = partial(
-        client.issue_key, name, scopes=scopes, name=key_name, idempotency_key=idempotency_key
-    )
-    show_one(with_secret(issue, save), KEYS, output)
+    *,
+    idempotency_key: str | None,
+) -> Key:
+    """Issue a key. Its secret is shown only once."""
+    return client.issue_key(name, scopes=scopes, name=key_name, idempotency_key=idempotency_key)
 
 
 @app.command("revoke-key")
-@connected
+@changes("{done.id} of {done.holder} is revoked")
 def revoke_key(
     client: Client,
     key: Annotated[str, typer.Argument(metavar="KEY", help="The key's id.")],
-    idempotency_key: AgainOption = None,
-    output: FormatOption = Format.TABLE,
-) -> None:
+    idempotency_key: str | None,
+) -> Key:
     """Revoke a key, at once and for good."""
-    show_one(client.revoke_key(key, idempotency_key=idempotency_key), KEYS, output)
-
-
-def changed(
-    now: Caps,
-    open_orders: int | None,
-    per_second: int | None,
-    burst: int | None,
-    sessions: int | None,
-    *money: str | None,
-) -> Caps:
-    """Caps with those replaced that are given; 0 stands for the server's default, and none for no
-    cap."""
-    given = {
-        "open_orders": open_orders,
-        "commands_per_second": per_second,
-        "commands_burst": burst,
-        "sessions": sessions,
-    }
-    replaced: dict[str, Any] = {
-        name: number or None for name, number in given.items() if number is not None
-    }
-    replaced |= {
-        name: None if text == "none" else text
-        for name, text in zip(("rate", "worst_rate"), money, strict=True)
-        if text is not None
-    }
-    return msgspec.structs.replace(now, **replaced)
+    return client.revoke_key(key, idempotency_key=idempotency_key)

@@ -8,9 +8,9 @@ import typer
 
 from laissez.cli.arguments import SinceOption, UntilOption
 from laissez.cli.audit import CannotAudit, DataOption, OneTenantOption, folder_of
-from laissez.cli.exits import EXIT_FAILED
+from laissez.cli.errors import EXIT_FAILED
 from laissez.cli.output import Format, FormatOption
-from laissez.cli.progress import progress
+from laissez.cli.progress import counting
 from laissez.cli.tables import Column, show, show_json
 from laissez_check.bills.audit import Finding
 from laissez_check.bills.compare import BillReport, Sum, audit_bills
@@ -40,11 +40,8 @@ def bills(
 ) -> None:
     """Work every invoice out again, from the journal and with other code, and compare it exactly.
     Exit status 1 if one differs."""
-    with progress() as bar:
-        task = bar.add_task("bills", total=None)
-        report = audit_bills(
-            folder_of(data), lambda done, of: bar.update(task, completed=done, total=of)
-        )
+    with counting("bills") as on_progress:
+        report = audit_bills(folder_of(data), on_progress)
     report = _narrowed(report, tenant, since, until)
     if output is Format.JSON:
         show_json({**asdict(report), "ok": report.ok})

@@ -1,0 +1,319 @@
+"""`laissez quote`, `run`, `instances`, `orders`, `leases`, `limit`, `release` and `price-history`:
+ask for GPUs, see what you have, and give it up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from time import monotonic, sleep
+from typing import Annotated, TypeAlias
+
+import typer
+
+from laissez.cli.arguments import TenantOption, alternative, price, price_or_none, seconds
+from laissez.cli.commands import IdempotencyOption, changes, connected, lists, noun, shows
+from laissez.cli.errors import EXIT_FAILED
+from laissez.cli.output import Format, FormatOption
+from laissez.cli.tables import Column, money, price_column, show, show_json, time_column
+from laissez.client import Alternative, Client
+from laissez.wire.events import InForce
+from laissez.wire.ids import INSTANCE, LEASE
+from laissez.wire.views import (
+    Instance,
+    InstancesDone,
+    Lease,
+    LeaseDone,
+    Order,
+    OrderDone,
+    PriceSegment,
+    Quote,
+)
+
+POLL_S = 1.0
+
+orders = noun("Your open orders: bids for GPUs that you have not got yet.")
+leases = noun("Your leases: the GPUs that you hold now.")
+
+OrderArgument: TypeAlias = Annotated[str, typer.Argument(metavar="ORDER", help="The order's id.")]
+LeaseArgument: TypeAlias = Annotated[str, typer.Argument(metavar="LEASE", help="The lease's id.")]
+AlternativesArgument: TypeAlias = Annotated[
+    list[Alternative],
+    typer.Argument(
+        parser=alternative,
+        metavar="SCOPE@PRICE",
+        help="SCOPE@PRICE, or SCOPE@BID:LIMIT to bid less than you would pay at most.",
+    ),
+]
+
+
+def alternative_text(alternative: InForce) -> str:
+    """An alternative as users type it: h100/rack1@2.00:3.50."""
+    bid, limit = money(alternative.bid), money(alternative.limit)
+    return f"{alternative.scope}@{limit}" if bid == limit else f"{alternative.scope}@{bid}:{limit}"
+
+
+QUOTES: list[Column[Quote]] = [
+    Column("SCOPE", lambda quote: quote.scope),
+    price_column("PRICE $/h", lambda quote: quote.price, missing="unavailable"),
+    time_column("AT", lambda quote: quote.at),
+]
+INSTANCES: list[Column[Instance]] = [
+    Column("INSTANCE", lambda instance: instance.id),
+    Column("STATE", lambda instance: instance.state),
+    Column("SCOPE", lambda one: one.scope if one.leaf is None else None, optional=True),
+    Column("GPU", lambda instance: instance.leaf, optional=True),
+    Column("LEASE", lambda instance: instance.lease, optional=True),
+    price_column("RATE $/h", lambda instance: instance.rate, missing=""),
+    price_column("MAX $/h", lambda instance: instance.max_price),
+    time_column("SINCE", lambda instance: instance.since),
+    Column("TENANT", lambda instance: instance.tenant, optional=True),
+]
+ORDERS: list[Column[Order]] = [
+    Column("ORDER", lambda order: order.id),
+    time_column("PLACED", lambda order: order.placed_at),
+    Column("TENANT", lambda order: order.tenant, optional=True),
+    Column("ALTERNATIVES $/h", lambda order: "  ".join(map(alternative_text, order.alternatives))),
+]
+LEASES: list[Column[Lease]] = [
+    Column("LEASE", lambda lease: lease.id),
+    Column("GPU", lambda lease: lease.leaf),
+    Column("TENANT", lambda lease: lease.tenant, optional=True),
+    price_column("RATE $/h", lambda lease: lease.rate),
+    price_column("CHARGED $/h", lambda lease: lease.charged),
+    price_column("LIMIT $/h", lambda lease: lease.limit),
+    Column("COST $", lambda lease: lease.cost, right=True),
+    time_column("SINCE", lambda lease: lease.started_at),
+    time_column("HELD UNTIL", lambda lease: lease.hold_until, optional=True),
+]
+PRICE_SEGMENTS: list[Column[PriceSegment]] = [
+    time_column("FROM", lambda segment: segment.start),
+    time_column("UNTIL", lambda segment: segment.end),
+    price_column("RATE $/h", lambda segment: segment.rate, missing="summed up"),
+    Column("COST $", lambda segment: segment.cost, right=True),
+]
+
+
+@lists(QUOTES, empty="nothing to quote")
+def quote(
+    client: Client,
+    scope: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="SCOPE",
+            help="A part of the cluster, such as h100/rack1. Default: all you may see.",
+        ),
+    ] = None,
+) -> Iterable[Quote]:
+    """Show the lowest price at which you would get a GPU now."""
+    return client.quotes() if scope is None else (client.quote(scope),)
+
+
+@connected
+def run(
+    client: Client,
+    max_price: Annotated[
+        str,
+        typer.Option(
+            "--max-price",
+            parser=price,
+            metavar="PRICE",
+            help="The most you will pay for each, in dollars per hour.",
+        ),
+    ],
+    type: Annotated[str | None, typer.Option("--type", help="A type of GPU, such as h100.")] = None,
+    scope: Annotated[
+        str | None,
+        typer.Option("--scope", help="A part of the cluster, such as h100/rack1: any GPU in it."),
+    ] = None,
+    near: Annotated[
+        str | None,
+        typer.Option(
+            "--near", metavar="LEASE", help="Near a lease of yours: in the same --level as it is."
+        ),
+    ] = None,
+    level: Annotated[
+        str | None,
+        typer.Option(
+            "--level", help="With --near: a level's name (rack), or steps up from the GPU."
+        ),
+    ] = None,
+    count: Annotated[int, typer.Option("--count", min=1, help="The number of instances.")] = 1,
+    wait: Annotated[
+        bool,
+        typer.Option(
+            "--wait", help="Wait until all are running; exit status 1 if one never will be."
+        ),
+    ] = False,
+    timeout: Annotated[
+        float | None,
+        typer.Option(
+            "--timeout", parser=seconds, metavar="DURATION", help="With --wait: at most this long."
+        ),
+    ] = None,
+    idempotency_key: IdempotencyOption = None,
+    output: FormatOption = Format.TABLE,
+) -> None:
+    """Request instances, up to a price. They run as soon as the market lets them, and for as long
+    as it does."""
+    if sum(given is not None for given in (type, scope, near)) != 1:
+        raise typer.BadParameter("expected exactly one of --type, --scope and --near")
+    if (near is None) != (level is None):
+        raise typer.BadParameter("expected --near and --level together")
+    done = client.run(
+        type=type,
+        scope=scope,
+        near=near,
+        level=int(level) if level is not None and level.isdecimal() else level,
+        count=count,
+        max_price=max_price,
+        idempotency_key=idempotency_key,
+    )
+    found = wait_for(client, done.instances, timeout) if wait else done.instances
+    if output is Format.JSON:
+        show_json(InstancesDone(instances=tuple(found), refused=done.refused))
+    else:
+        show(found, INSTANCES)
+    for reason in done.refused:
+        typer.echo(f"refused: {reason}", err=True)
+    if done.refused or (wait and any(instance.state != "running" for instance in found)):
+        raise typer.Exit(EXIT_FAILED)
+
+
+def wait_for(
+    client: Client, instances: Sequence[Instance], timeout_s: float | None
+) -> Sequence[Instance]:
+    """The instances once none is pending, or after the timeout, which cancels nothing."""
+    latest = {instance.id: instance for instance in instances}
+    deadline = None if timeout_s is None else monotonic() + timeout_s
+    while pending := [instance for instance in latest.values() if instance.state == "pending"]:
+        if deadline is not None and monotonic() >= deadline:
+            typer.echo(
+                f"{len(pending)} still pending; cancel with `laissez release INSTANCE`", err=True
+            )
+            break
+        sleep(POLL_S)
+        latest |= {instance.id: client.instance(instance.id) for instance in pending}
+    return tuple(latest.values())
+
+
+@lists(INSTANCES, empty="no instances")
+def instances(client: Client) -> Iterable[Instance]:
+    """List your instances."""
+    return client.instances()
+
+
+@orders.command("list")
+@lists(ORDERS, empty="no open orders")
+def list_orders(client: Client, tenant: TenantOption = None) -> Iterable[Order]:
+    """List your open orders, with the alternatives in force."""
+    return client.orders(tenant=tenant)
+
+
+@orders.command("show")
+@shows(ORDERS)
+def show_order(client: Client, order: OrderArgument) -> Order:
+    """Show one open order."""
+    return client.order(order)
+
+
+def order_text(done: OrderDone) -> str:
+    if done.lease is not None:
+        rate = money(done.rate)
+        return f"{done.id} {done.state}: {done.leaf} is yours as {done.lease}, at {rate} $/h"
+    clipped = " (clipped by the band in force)" if done.clipped else ""
+    colon = ": " if done.alternatives else ""
+    alternatives = "  ".join(map(alternative_text, done.alternatives))
+    return f"{done.id} {done.state}{colon}{alternatives}{clipped}"
+
+
+@orders.command()
+@changes(order_text)
+def place(
+    client: Client, alternatives: AlternativesArgument, idempotency_key: str | None
+) -> OrderDone:
+    """Place an order for one GPU in any of these parts of the cluster. The first match fills it and
+    cancels the rest."""
+    return client.place(*alternatives, idempotency_key=idempotency_key)
+
+
+@orders.command()
+@changes(order_text)
+def amend(
+    client: Client,
+    order: OrderArgument,
+    alternatives: AlternativesArgument,
+    idempotency_key: str | None,
+) -> OrderDone:
+    """Replace the alternatives of an order."""
+    return client.amend(order, *alternatives, idempotency_key=idempotency_key)
+
+
+@orders.command()
+@changes(order_text)
+def cancel(client: Client, order: OrderArgument, idempotency_key: str | None) -> OrderDone:
+    """Cancel an order."""
+    return client.cancel(order, idempotency_key=idempotency_key)
+
+
+@leases.command("list")
+@lists(LEASES, empty="no leases")
+def list_leases(client: Client, tenant: TenantOption = None) -> Iterable[Lease]:
+    """List your leases: the market's rate, the rate that you are charged now, and the cost so
+    far."""
+    return client.leases(tenant=tenant)
+
+
+@leases.command("show")
+@shows(LEASES)
+def show_lease(client: Client, lease: LeaseArgument) -> Lease:
+    """Show one lease."""
+    return client.lease(lease)
+
+
+def limit_text(done: LeaseDone) -> str:
+    unit = "" if done.limit is None else " $/h"
+    return f"{done.id} {done.state}, limit {money(done.limit)}{unit}"
+
+
+@changes(limit_text)
+def limit(
+    client: Client,
+    lease: LeaseArgument,
+    price: Annotated[
+        str,
+        typer.Argument(
+            parser=price_or_none,
+            metavar="PRICE|none",
+            help="Dollars per hour; none keeps the lease at any price.",
+        ),
+    ],
+    idempotency_key: str | None,
+) -> LeaseDone:
+    """Set the most you will pay for a lease. A rate above it ends the lease at once."""
+    return client.set_limit(
+        lease, None if price == "none" else price, idempotency_key=idempotency_key
+    )
+
+
+@changes("{done.id} {done.state}")
+def release(
+    client: Client,
+    target: Annotated[
+        str, typer.Argument(metavar="LEASE|INSTANCE", help="The id of the lease or instance.")
+    ],
+    idempotency_key: str | None,
+) -> LeaseDone | Instance:
+    """Give up a lease, or stop an instance, which cancels its order or gives up its lease."""
+    if target.startswith(LEASE):
+        return client.relinquish(target, idempotency_key=idempotency_key)
+    if target.startswith(INSTANCE):
+        return client.stop(target, idempotency_key=idempotency_key)
+    raise typer.BadParameter(
+        f"expected a lease ({LEASE}...) or an instance ({INSTANCE}...), found {target!r};"
+        " orders end with `laissez orders cancel`"
+    )
+
+
+@lists(PRICE_SEGMENTS, empty="nothing was charged yet")
+def price_history(client: Client, lease: LeaseArgument) -> Iterable[PriceSegment]:
+    """Show what a lease was charged, and when."""
+    return client.price_history(lease).segments
