@@ -281,7 +281,7 @@ def access(
     changes no byte of what it is told."""
     # with all that speaks HTTP, which the other checks do without
     from laissez_check.access import interference
-    from laissez_check.access import matrix as access
+    from laissez_check.access import run as access
 
     started = time.monotonic()
     with counting("operations", None) as tell:

@@ -14,7 +14,7 @@ import pytest
 
 from laissez.server.auth import new_key
 from laissez.wire.problems import Code, ProblemError
-from laissez_check.access.unmistakable import forms
+from laissez_check.access.client import spellings
 from support.secrecy import WATCH, Watch
 from support.service_world import World, with_service
 
@@ -180,7 +180,7 @@ def test_foreign_prices_and_names_are_in_no_error_no_log_and_no_figure(
                 (await world.ask("operator", "GET", "/metrics")).text,
             ]
         )
-        hidden = [*(form for price in PRICES for form in forms(price)), *NAMES]
+        hidden = [*(form for price in PRICES for form in spellings(price)), *NAMES]
         assert [] == [word for word in hidden if word in heard]
         assert "laissez_leases 8" in heard and '"status":404' in heard
 

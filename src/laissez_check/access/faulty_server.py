@@ -1,7 +1,7 @@
-"""A server that tells or allows too much, on purpose, to see that `laissez check access` notices:
+"""A server that tells or allows too much on purpose, to show that `laissez check access` notices:
 `python -m laissez_check.access.faulty_server ...`.
 
-Each fault is one that a real mistake could make, and they do not hide one another.
+Each fault is one that a real mistake could make, and none hides another.
 """
 
 from __future__ import annotations
@@ -34,17 +34,15 @@ from laissez_check.started_server import Entry
 ENTRY = Entry(("-m", "laissez_check.access.faulty_server"))
 
 
-def open_to_tenants() -> None:
-    """An operation of the operator's is marked as anybody's."""
+def operator_operation_is_open_to_tenants() -> None:
     app.OPERATIONS = tuple(  # type: ignore[attr-defined]
         replace(one, scopes=("read",)) if one.name == "getMarket" else one
         for one in app.OPERATIONS  # type: ignore[attr-defined]
     )
 
 
-def curious() -> None:
-    """An order that is somebody else's is refused in other words than one that never was, and with
-    its price."""
+def foreign_orders_are_refused_with_their_price() -> None:
+    """An order that never was is refused in other words."""
     begin = Gateway.__init__
     served: list[Exchange] = []
 
@@ -58,10 +56,8 @@ def curious() -> None:
             order = None if number is None else served[-1].market.order(name, number)
             if order is not None and name != holder:
                 limits = [price(one.limit) for one in order.alternatives]
-                raise ProblemError(
-                    Reason.NOT_YOUR_ORDER,
-                    f"the order {id!r} is not yours: somebody asks at {limits}",
-                )
+                words = f"the order {id!r} is not yours: somebody asks at {limits}"
+                raise ProblemError(Reason.NOT_YOUR_ORDER, words)
 
     def told(read: Callable[[str, Any], Command]) -> Callable[[str, Any], Command]:
         def read_and_tell(holder: str, asked: AmendOrder | CancelOrder) -> Command:
@@ -75,8 +71,7 @@ def curious() -> None:
         COMMANDS[kind] = told(COMMANDS[kind])
 
 
-def chatty() -> None:
-    """Requests are logged with their headers."""
+def headers_are_logged() -> None:
     authenticated = endpoint.authenticated
 
     def logged(site: app.Site, request: Request, changes: bool) -> Principal | None:
@@ -86,34 +81,46 @@ def chatty() -> None:
     endpoint.authenticated = logged
 
 
-def detailed() -> None:
-    """Commands are logged as they are, and there is a figure of every lease."""
-    enter, collect = endpoint.Call.enter, Metrics.collect
+def commands_are_logged() -> None:
+    enter = endpoint.Call.enter
 
     def logged(self: endpoint.Call, command: Command, body: bytes = b"") -> Applied:
         logging.getLogger("laissez.gateway").debug("applied: %s", command)
         return enter(self, command, body)
 
+    endpoint.Call.enter = logged  # type: ignore[method-assign]
+
+
+def limits_are_a_metric() -> None:
+    collect = Metrics.collect
+
     def collected(self: Metrics) -> Iterable[Metric]:
         yield from collect(self)
         market = self._gateway.exchange.market
-        family = GaugeMetricFamily("laissez_limits", "What each is ready to pay.", labels=("leaf",))
+        family = GaugeMetricFamily("laissez_limits", "The limit of each lease.", labels=("leaf",))
         for leaf in market.topology.leaves:
             lease = market.lease_on(leaf)
             family.add_metric((leaf,), (lease.limit if lease is not None else None) or 0)
         yield family
 
-    endpoint.Call.enter = logged  # type: ignore[method-assign]
     Metrics.collect = collected  # type: ignore[method-assign]
 
 
-def nostalgic() -> None:
-    """Whoever may not look can have sent what happened before."""
+def history_needs_no_scope() -> None:
     webhooks.check_may_look_back = lambda principal, asked_by: None  # type: ignore[attr-defined]
 
 
+FAULTS = (
+    operator_operation_is_open_to_tenants,
+    foreign_orders_are_refused_with_their_price,
+    headers_are_logged,
+    commands_are_logged,
+    limits_are_a_metric,
+    history_needs_no_scope,
+)
+
 if __name__ == "__main__":
-    for fault in (open_to_tenants, curious, chatty, detailed, nostalgic):
+    for fault in FAULTS:
         fault()
     sys.argv[0] = "laissez"
     runpy.run_module("laissez.cli", run_name="__main__")

@@ -1,177 +1,222 @@
-"""Who may do what, tried on a real server: `laissez check access`.
+"""The driver of the table: every row is tried by every caller, in each way that it can be asked.
 
-Every operation that the server describes, and every message of a session, is tried by everybody:
-without a key, with keys that are worth nothing, with keys of each scope, as another tenant, as the
-operator, and signed in from a browser. What each must get is in `table`, by hand. Whoever may not
-must change nothing; what belongs to somebody else must be answered, byte for byte, like what never
-was.
+Callers who may not must change nothing. What belongs to somebody else must be answered, byte for
+byte, like what never was.
 """
 
 from __future__ import annotations
 
-import asyncio
-import random
-import shutil
-import tempfile
-from collections.abc import Callable
-from pathlib import Path
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from typing import Any, NamedTuple, TypeAlias, get_args
 
 import msgspec
-from msgspec.structs import replace
-from websockets.exceptions import WebSocketException
 
-from laissez.server.beside import FILE as BESIDE
-from laissez_check.access import unmistakable
-from laissez_check.access.probes import probe
-from laissez_check.access.session import try_batches, try_sessions
-from laissez_check.access.table import KEYED, OF_BEFORE, OPERATIONS, OPERATOR
-from laissez_check.access.trial import Trial
-from laissez_check.access.tried import Described, Tried, of_before, unlisted
-from laissez_check.access.wire import Line
+from laissez.wire.requests import OperatorCommand, SessionMessage, TenantCommand
+from laissez_check.access.client import Answer, Peer, tells_price
+from laissez_check.access.table import (
+    EVERYBODY,
+    FORGED,
+    KEYED,
+    MESSAGES,
+    OPERATIONS,
+    OPERATORS,
+    OTHER,
+    SIGNED_IN,
+    WITH_HISTORY,
+    Row,
+)
 from laissez_check.access.world import World
-from laissez_check.finding import Finding
-from laissez_check.started_server import Entry, Server, unused_port
 
-SHOWN = ("no key", "revoked", *KEYED)
-LINE_SHOWN = 200  # of a log that tells too much
-# A log worth searching, and books that stay open: closing them is an event, and nobody's doing.
-VARIABLES = {
-    "LAISSEZ_SERVER__LOG_LEVEL": "debug",
-    "LAISSEZ_BOOKS__CLOSE_AFTER_COMMANDS": "1000000",
-    "LAISSEZ_WEBHOOKS__ALLOW_HTTP": "true",
-    "LAISSEZ_WEBHOOKS__ALLOW_ADDRESSES": "127.0.0.1/32",
-}
+# What a server would refuse if it looked at it before it asked for a key.
+BAD_QUERIES = ("?limit=none", "?nonsense=1")
+GARBAGE = b'{"alternatives": '
+BAD = "revoked"  # the stranger who sends these
+Thing: TypeAlias = Mapping[str, str]
 
 
-class Outcome(msgspec.Struct, frozen=True):
-    """What was answered to whom: by operation or message, then by caller."""
+class Operation(msgspec.Struct, frozen=True):
+    """An operation as the server describes it."""
 
-    counted: dict[str, int]
-    answers: dict[str, dict[str, int]]
-    findings: list[str]
-
-    @property
-    def failure(self) -> str | None:
-        return "\n".join(self.findings) or None
-
-    def table(self) -> str:
-        """The status that each kind of key was answered with; sign-ins and strangers of other kinds
-        are in the JSON."""
-        widest = max(map(len, self.answers), default=0)
-        lines = [f"{'':<{widest}}  " + "  ".join(f"{caller:>9}" for caller in SHOWN)]
-        for name, answers in self.answers.items():
-            lines.append(
-                f"{name:<{widest}}  "
-                + "  ".join(f"{answers.get(caller, ''):>9}" for caller in SHOWN)
-            )
-        return "\n".join(lines)
+    name: str
+    method: str
+    path: str
+    query: tuple[str, ...]
 
 
-def run(
-    entry: Entry = Entry(),  # noqa: B008  frozen
-    only: frozenset[str] = frozenset(),
-    tell: Callable[[int], None] = lambda operations: None,
-) -> Outcome:
-    """The whole matrix, or `only` some operations of it, on a server of its own, which is gone
-    afterwards."""
-    folder = Path(tempfile.mkdtemp(prefix="laissez-access-"))
-    try:
-        return asyncio.run(
-            _run(folder, replace(entry, variables={**VARIABLES, **entry.variables}), only, tell)
-        )
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+class Record:
+    """The statuses that were answered, by operation or message and then by caller; and what was
+    wrong."""
+
+    def __init__(self) -> None:
+        self.statuses: dict[str, dict[str, int]] = {}
+        self.findings: list[str] = []
+
+    def status(self, name: str, caller: str, found: int, expected: int) -> None:
+        self.statuses.setdefault(name, {})[caller] = found
+        self.holds(found == expected, f"{name} by {caller}: expected {expected}, found {found}")
+
+    def same(self, what: str, expected: Answer, found: Answer) -> None:
+        self.holds(found == expected, f"{what}: expected {expected}, found {found}")
+
+    def holds(self, is_so: bool, otherwise: str) -> None:
+        if not is_so:
+            self.findings.append(otherwise)
 
 
-async def _run(
-    folder: Path, entry: Entry, only: frozenset[str], tell: Callable[[int], None]
-) -> Outcome:
-    server = Server(folder, unused_port(random.Random()), entry)
-    line = Line(server.port)
-    tried = Tried()
-    try:
-        await server.start_and_wait()
-        world = World(line, (server.data / "keys" / "operator.key").read_text().strip())
-        await world.found()
-        await _try_all(world, tried, only, tell)
-        written = [folder / "server.log", *server.data.glob(f"{BESIDE}*")]
-        for about in ("order", "lease", "budgets"):
-            await world.thing(about)
-        figures = (await world.do(OPERATOR, "GET", "/metrics")).body.decode()
-        for name, text in {
-            "the log": "\n".join(path.read_text(errors="replace") for path in written),
-            "a figure": figures,
-        }.items():
-            tried.findings += [
-                f"{name} holds a secret: {found[:LINE_SHOWN]}"
-                for found in secrets_in(text, world.secrets)
-            ]
-            tried.findings += [
-                f"{name} holds a price: {one[:LINE_SHOWN]}"
-                for one in text.splitlines()
-                if unmistakable.told(one)
-            ]
-        tried.findings += [
-            f"a foreign price is told: {found[:LINE_SHOWN]}" for found in line.overheard
-        ]
-    except Finding as finding:
-        tried.findings.append(str(finding))
-    except (OSError, EOFError, TimeoutError, WebSocketException) as error:
-        tried.findings.append(f"the server did not answer: {error!r}\n{server.log_end()}")
-    finally:
-        line.close()
-        await server.kill(with_children=True)
-    callers = {caller for answers in tried.answers.values() for caller in answers}
-    counted = {
-        "operations and messages": len(tried.answers),
-        "callers": len(callers),
-        "requests": line.asked,
-    }
-    return Outcome(counted, tried.answers, tried.findings)
+class Way(NamedTuple):
+    """A way to ask what a row names."""
+
+    name: str
+    row: Row
+    callers: Sequence[str]
+    ask: Callable[..., Awaitable[Answer]]  # a caller, about a thing
 
 
-async def _try_all(
-    world: World, tried: Tried, only: frozenset[str], tell: Callable[[int], None]
+def by_request(world: World, operation: Operation, row: Row, name: str) -> Way:
+    """Forged requests are harmless if they change nothing: their answers never reach the other
+    site. Who signs in or out needs no key."""
+
+    async def ask(caller: str, thing: Thing, query: str = "", body: Any = None) -> Answer:
+        path = operation.path
+        if "{" in path:
+            path = f"{path[: path.index('{')]}{thing[row.about]}{path[path.index('}') + 1 :]}"
+        if caller.removesuffix(SIGNED_IN) in OPERATORS:
+            path += filled(row.operators_query, thing)
+        sent = filled(row.body, thing) if body is None else body
+        return await world.client.ask(operation.method, path + query, world.headers[caller], sent)
+
+    if row.may is EVERYBODY:
+        return Way(name, row, [*world.strangers, *KEYED], ask)
+    callers = list(world.headers)
+    if operation.method == "GET":
+        callers = [caller for caller in callers if not caller.endswith(FORGED)]
+    return Way(name, row, callers, ask)
+
+
+def in_batch(world: World, kind: str) -> Way:
+    """Alone in a batch. A caller without the scope of the command gets the whole batch refused."""
+    row = MESSAGES.get(kind, Row(frozenset()))
+
+    async def ask(caller: str, thing: Thing) -> Answer:
+        batch = {"commands": [{"type": kind, **filled(row.body or {}, thing)}]}
+        answer = await world.client.ask("POST", "/v1/batch", world.headers[caller], batch)
+        if answer.status != 200:
+            return answer
+        return msgspec.structs.replace(answer, status=answer.json()["results"][0]["status"])
+
+    return Way(f"{kind} in a batch", row, KEYED, ask)
+
+
+def by_message(world: World, peers: Mapping[str, Peer], kind: str, row: Row, name: str) -> Way:
+    """In the caller's own session, but for a hello, which begins one."""
+
+    async def ask(caller: str, thing: Thing) -> Answer:
+        message = {"type": kind, **filled(row.body or {}, thing)}
+        if kind == "hello":
+            async with world.client.session(world.headers[caller]) as socket:
+                said = await Peer(socket).ask(message)
+        else:
+            said = await peers[caller].ask(message)
+        return Answer(said.get("status", 200), (), json.dumps({**said, "id": ""}).encode())
+
+    return Way(name, row, KEYED, ask)
+
+
+def filled(text: Any, thing: Thing) -> Any:
+    """A query or a body with the names of things in the place of braces."""
+    written = text if isinstance(text, str) else json.dumps(text)
+    for name, value in thing.items():
+        written = written.replace(f"{{{name}}}", value)
+    return written if isinstance(text, str) else json.loads(written)
+
+
+def unknown(name: str) -> str:
+    """A name like this one, and as long, that nobody ever had."""
+    prefix, _, rest = name.rpartition("_") if name[3:4] == "_" else ("", "", name)
+    changed = rest[::-1].replace("/", "x") if rest[::-1] != rest else "q" + rest[1:]
+    return f"{prefix}_{changed}" if prefix else changed
+
+
+def in_session(kind: str) -> str:
+    """The name of a message: an operation may have the same."""
+    return f"{kind} in a session"
+
+
+def unlisted(described: set[str], listed: set[str], kind: str) -> list[str]:
+    return [
+        *(f"{kind} {name}: access/table.py has no row for it" for name in described - listed),
+        *(f"{kind} {name}: access/table.py has a row too many" for name in listed - described),
+    ]
+
+
+async def try_operations(
+    world: World,
+    record: Record,
+    operations: Sequence[Operation],
+    only: frozenset[str],
+    tell: Callable[[int], None],
 ) -> None:
-    operations = await _described(world.line)
-    tried.findings += unlisted({one.name for one in operations}, set(OPERATIONS), "operation")
+    record.findings += unlisted({one.name for one in operations}, set(OPERATIONS), "operation")
     for done, operation in enumerate(operations):
         tell(done)
-        if operation.name in OPERATIONS and (not only or operation.name in only):
-            await Trial(world, tried, operation, OPERATIONS[operation.name]).all()
-            if operation.name in OF_BEFORE:
-                await Trial(
-                    world,
-                    tried,
-                    replace(operation, name=of_before(operation.name)),
-                    OF_BEFORE[operation.name],
-                ).all()
-    if not only:
-        await try_batches(world, tried)
-        await try_sessions(world, tried)
-        await probe(world, tried, operations)
+        name = operation.name
+        if only and name not in only:
+            continue
+        rows = {name: OPERATIONS.get(name), f"{name} with history": WITH_HISTORY.get(name)}
+        for called, row in rows.items():
+            if row is not None:
+                await _try(world, record, by_request(world, operation, row, called))
 
 
-def secrets_in(log: str, secrets: list[str]) -> list[str]:
-    """The lines of a log that hold a secret, or the random part of one."""
-    needles = {
-        secret.rpartition("_")[2]
-        if secret.startswith("lz_") and secret.count("_") == 2
-        else secret[-32:]
-        for secret in secrets
-    }
-    return [line for line in log.splitlines() if any(needle in line for needle in needles)]
+async def try_commands_and_messages(world: World, record: Record) -> None:
+    for kind in (*get_args(TenantCommand), *get_args(OperatorCommand)):
+        await _try(world, record, in_batch(world, str(kind.__struct_config__.tag)))
+    described = {str(kind.__struct_config__.tag) for kind in get_args(SessionMessage)}
+    record.findings += unlisted(described, set(MESSAGES), "message")
+    async with AsyncExitStack() as sessions:
+        peers = {}
+        for caller in KEYED:
+            session = world.client.session(world.headers[caller])
+            peers[caller] = Peer(await sessions.enter_async_context(session))
+            await peers[caller].ask({"type": "hello"})
+        for kind in sorted(described & set(MESSAGES)):
+            way = by_message(world, peers, kind, MESSAGES[kind], in_session(kind))
+            await _try(world, record, way)
+        for said in peers[OTHER].heard:
+            if tells_price(said):
+                world.client.overheard.append(f"a session: found {said}")
+    name = f"{in_session('hello')} with history"
+    await _try(world, record, by_message(world, {}, "hello", WITH_HISTORY["hello"], name))
 
 
-async def _described(line: Line) -> list[Described]:
-    document = (await line.ask("GET", "/openapi.json", {})).json()
-    return [
-        Described(
-            said["operationId"],
-            method.upper(),
-            path,
-            tuple(one["name"] for one in said.get("parameters", []) if one.get("in") == "query"),
-        )
-        for path, methods in document["paths"].items()
-        for method, said in methods.items()
-    ]
+async def _try(world: World, record: Record, way: Way) -> None:
+    """First as those who may not."""
+    row = way.row
+    refused = [caller for caller in way.callers if row.expected(caller) != row.status]
+    thing = await world.thing(row.about)
+    before = await world.state()
+    strangers = []
+    for caller in refused:
+        answer = await way.ask(caller, thing)
+        expected = row.expected(caller)
+        record.status(way.name, caller, answer.status, expected)
+        if row.about in thing:
+            named = thing[row.about]
+            never = await way.ask(caller, {name: unknown(one) for name, one in thing.items()})
+            what = f"{way.name} by {caller}, of what never was"
+            record.same(what, answer, never.renamed(unknown(named), named))
+        if expected == 401:
+            strangers.append(answer)
+    if strangers:
+        strangers += [await way.ask(BAD, thing, query=query) for query in BAD_QUERIES]
+        strangers.append(await way.ask(BAD, thing, body=GARBAGE))
+    for answer in strangers:
+        record.same(f"{way.name} by strangers", strangers[0], answer)
+    is_unchanged = before == await world.state()
+    record.holds(is_unchanged, f"{way.name}: callers who may not have changed something")
+    for caller in way.callers:
+        if caller not in refused:
+            answer = await way.ask(caller, await world.thing(row.about))
+            record.status(way.name, caller, answer.status, row.status)

@@ -4,8 +4,11 @@ by hand."""
 from __future__ import annotations
 
 import asyncio
+import json
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -27,102 +30,105 @@ from laissez.server.webhooks.dispatcher import Webhooks
 from laissez.server.websocket.sessions import Sessions
 from laissez.units import parse_time
 from laissez_check.access.pairs import ME, Pair
+from laissez_check.in_process import Exchange, head_of
 
-# of every world: what the wall says is no part of the comparison
-FOUNDED_US = 1_800_000_000_000_000
+FOUNDED_US = 1_800_000_000_000_000  # of every world: the wall clock is not compared
 LIMITS = Limits(commands_per_second=50, commands_burst=5_000)
 WEBHOOKS = WebhookSettings(allow_http=True, allow_addresses=("127.0.0.1/32",))
-RECEIVER = "http://127.0.0.1:8080/hook?of=mine"  # of the tenant's webhook; nobody is connected to
+RECEIVER = "http://127.0.0.1:8080/hook?of=mine"  # of the tenant's webhook; nothing is connected to
 ELSEWHERE = "http://127.0.0.1:8080/hook?of=others"
-ANSWERS = (200, 204, 204, 500)  # of receivers
-TURNS = 6  # of the loop, for what one request sets off to have come out
+STATUSES = (200, 204, 204, 500)  # that the tenant's receiver answers with
+TURNS = 6  # of the event loop, until everything that a request sets off has come out
 TURNS_OF_DELIVERY_MAX = 10_000
 
 
 class Service:
-    """`suffix` is what the others' names end with: how they are called is nothing that the tenant
-    may learn."""
+    """Names of other tenants end with `suffix`: the tenant may not learn them."""
 
     def __init__(self, folder: Path, pair: Pair, key: NewKey, suffix: str) -> None:
         create(folder, Topology.of(pair.world.leaves), pair.world.orders_per_tenant_max)
-        self._opened = open_folder(folder, LIMITS)
+        self._opened = opened = open_folder(folder, LIMITS)
         self._passed_us = 0
-        self.gateway = Gateway(
-            self._opened.exchange,
-            self._opened.journal,
-            self._clock(),
-            LIMITS,
-            self._opened.event_log,
+        clock = Clock(
+            FOUNDED_US, wall=lambda: FOUNDED_US * 1000, passed=lambda: self._passed_us * 1000
         )
+        self.gateway = Gateway(opened.exchange, opened.journal, clock, LIMITS, opened.event_log)
         places = StreamQuota()
         self.sessions = Sessions(self.gateway, places)
         self.webhooks = Webhooks(self.gateway, WEBHOOKS, chance=lambda: 0.5, gather_s=0)
-        self.webhooks.sender._ask = self._received  # type: ignore[method-assign]  # all of it but the connection
+        # everything but the connection
+        self.webhooks.sender._ask = self._received  # type: ignore[method-assign]
+        settings = Settings(limits=LIMITS, webhooks=WEBHOOKS)
         self.app: App = make_app(
-            self.gateway,
-            Settings(limits=LIMITS, webhooks=WEBHOOKS),
-            places,
-            self.sessions,
-            webhooks=self.webhooks,
+            self.gateway, settings, places, self.sessions, webhooks=self.webhooks
         )
         self.suffix = suffix
-        self.root = pair.world.leaves[0].partition("/")[0]
         self.received: list[bytes] = []  # by the tenant's receiver
-        self._answers = Random(f"{pair.seed} answers")  # the same in both worlds
-        self._enter(OPERATOR, commands.CreateTenant(ME, Caps()))
-        self._enter(
-            OPERATOR, commands.IssueKey(ME, key.id, key.digest, ("read", "trade"), "default")
-        )
+        self._statuses = Random(f"{pair.seed} answers")  # the same in both worlds
+        self._add_tenant(ME, key)
         for tenant in pair.world.tenants[1:]:
-            self.new_tenant(self.called(tenant))
+            self._add_tenant(tenant + suffix, new_key())
 
-    def _clock(self) -> Clock:
-        return Clock(
-            FOUNDED_US, wall=lambda: FOUNDED_US * 1000, passed=lambda: self._passed_us * 1000
-        )
-
-    def called(self, tenant: str) -> str:
-        return tenant if tenant == ME else tenant + self.suffix
-
-    def new_tenant(self, name: str) -> str:
-        """With a key of its own, whose secret is returned."""
-        made = new_key()
+    def _add_tenant(self, name: str, key: NewKey) -> None:
+        issue = commands.IssueKey(name, key.id, key.digest, ("read", "trade"), "default")
         self._enter(OPERATOR, commands.CreateTenant(name, Caps()))
-        self._enter(
-            OPERATOR, commands.IssueKey(name, made.id, made.digest, ("read", "trade"), "default")
-        )
-        return made.secret
+        self._enter(OPERATOR, issue)
+
+    def new_tenant(self) -> str:
+        """The secret of its key."""
+        key = new_key()
+        self._add_tenant(f"extra{len(self.gateway.exchange.accounts)}{self.suffix}", key)
+        return key.secret
 
     def pass_until(self, at: int) -> None:
-        """What is due by then happens, as it does twenty times a second: who notices it first is a
-        matter of timing."""
+        """Let time pass and do what is due, as a server does twenty times a second: who notices it
+        first is a matter of timing."""
         self._passed_us = at
         self.gateway.end_holds()
 
     def enter(self, command: to_market.Command) -> None:
-        """What others do, given in the market's words."""
+        """Carry out a command of another tenant or of the operator."""
         who = OPERATOR
         if isinstance(command, to_market.CloseBooks):
             command = to_market.CloseBooks(command.before + FOUNDED_US)
         elif isinstance(command, to_market.TenantCommand):
-            who = self.called(command.tenant)
+            who = command.tenant if command.tenant == ME else command.tenant + self.suffix
             command = replace(command, tenant=who)
         self._enter(who, command)
 
     def _enter(self, who: str, command: commands.Command) -> None:
         self.gateway.enter(who, SERVICE, "", command)
 
+    async def ask(
+        self, method: str, path: str, headers: Mapping[str, str], body: Any = None
+    ) -> bytes:
+        """One request; everything that is answered, as bytes."""
+        content = b"" if body is None else json.dumps(body).encode()
+        if content:
+            framed = {"content-type": "application/json", "content-length": str(len(content))}
+            headers = {**framed, **headers}
+        asked = Exchange(self.app, _head(method, path, headers), content, client=None)
+        await asked.ended()
+        return repr((asked.status, asked.headers)).encode() + b" " + asked.body
+
+    async def follow(
+        self, path: str, headers: Mapping[str, str], hear: Callable[[bytes], None]
+    ) -> None:
+        """A stream of events, until it is cancelled."""
+        stream = _Stream(self.app, _head("GET", path, headers), hear)
+        await stream.ended()
+
     async def settle(self) -> None:
-        """Until all that was done is stored, and all that it set off has been sent; then what
-        leases are charged is told, as once a second."""
+        """Wait until everything is stored and what it set off has been sent; then tell rates, as
+        once a second."""
         await self.gateway.all_durable()
         notify_rates(self.gateway, ME)
         for _ in range(TURNS):
             await asyncio.sleep(0)
 
     async def deliver(self) -> None:
-        """What the tenant's webhook is owed, as far as its receiver takes it. Nothing is sent
-        otherwise: what goes together is a matter of timing."""
+        """Send what the tenant's webhook is owed, as far as its receiver takes it. Only then is
+        anything sent: which events share a request is a matter of timing."""
         await self.settle()
         running = asyncio.create_task(self.webhooks.run())
         for _ in range(TURNS_OF_DELIVERY_MAX):
@@ -135,24 +141,37 @@ class Service:
         await asyncio.gather(running, return_exceptions=True)
 
     def _is_delivered(self) -> bool:
-        """All there is, or it was tried and is to be tried later."""
-        now = self.gateway.clock.now()
+        """Everything was delivered, or was tried and waits for its next attempt."""
+        now, latest = self.gateway.clock.now(), self.gateway.latest(ME)
         views = [self.webhooks.view(record) for record in self.gateway.exchange.webhooks.of(ME)]
-        later = [
-            view.next_attempt_at is not None and parse_time(view.next_attempt_at) > now
-            for view in views
-        ]
         return all(
-            waits or view.delivered == self.gateway.latest(ME)
-            for view, waits in zip(views, later, strict=True)
+            view.delivered == latest
+            or (view.next_attempt_at is not None and parse_time(view.next_attempt_at) > now)
+            for view in views
         )
 
     async def _received(self, target: Target, request: bytes) -> int:
         if target.path not in RECEIVER:
-            return ANSWERS[0]
+            return STATUSES[0]
         self.received.append(request)
-        return self._answers.choice(ANSWERS)
+        return self._statuses.choice(STATUSES)
 
     def close(self) -> None:
         self.gateway.close()
         self._opened.journal.close()
+
+
+class _Stream(Exchange):
+    def __init__(self, app: App, head: bytes, hear: Callable[[bytes], None]) -> None:
+        self._hear = hear
+        super().__init__(app, head, client=None)
+
+    def on_body(self, piece: bytes) -> None:
+        for line in piece.split(b"\n\n"):
+            if line:
+                self._hear(line)
+
+
+def _head(method: str, path: str, headers: Mapping[str, str]) -> bytes:
+    sent = {"host": "pair", **headers}
+    return head_of(method, path, [(name.encode(), value.encode()) for name, value in sent.items()])

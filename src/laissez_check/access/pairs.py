@@ -1,24 +1,26 @@
-"""Two histories that look the same to one tenant: what it does is the same in both, and all that
-differs is what it may not see.
+"""Two histories that look the same to one tenant: what it does is the same in both, and they differ
+in what it may not see.
 
 They are drawn side by side and played in two oracles, the literal reading of `docs/market.md`.
 After every step the two must look alike to the tenant: its events, its orders and leases, the rates
-of its leaves, every quote in its pricing domain (M11, M12), its bill. A step that would make them
-look different is taken back. So what is left is invisible by the rules, and the service may not
-show it either.
+of its leaves, every quote in its pricing domain (M11, M12), its bill. A step that makes them look
+different is taken back. So all remaining differences are invisible by the rules, and the service
+may not show them either.
+
+A budget of the tenant's is drawn only where the oracle can say when it is spent: the tenant is
+charged something, no fee for withdrawing its bids counts as well (M18), and no hold ends before.
+Then a budget of a millionth of a dollar lasts for as long as that takes.
 """
 
 from __future__ import annotations
 
 import copy
-from random import Random
 from typing import Any
 
 import msgspec
 
 from laissez.market.commands import (
     AdvanceTime,
-    AmendOrder,
     BringOnline,
     CancelOrder,
     CloseBooks,
@@ -29,9 +31,9 @@ from laissez.market.commands import (
     SetFloor,
     SetLimit,
     TakeOffline,
+    TenantCommand,
 )
 from laissez.market.events import Event
-from laissez_check.access.pair_spending import ACTIONS, Spending, act, spending
 from laissez_check.histories import Draft
 from laissez_check.oracle import Oracle
 from laissez_check.worlds import World, draw_world
@@ -46,26 +48,32 @@ NAMES_NO_ORDER = (
     AdvanceTime,
     CloseBooks,
 )
-OF_TENANTS = (PlaceOrder, AmendOrder, CancelOrder, SetLimit, Relinquish)
 TRIES = 12
 LEAVES_LEAST = 4  # with fewer there is little to hide
 TENANTS_MOST = 4
+OF_TENANT, OF_BOTH = 0.35, 0.5  # below, a moment is the tenant's, or the same in both worlds
+IN_SESSION = 0.4
+NO_NEW_ORDERS, LIMITS_TO_FLOOR, RELINQUISH = "no_new_orders", "limits_to_floor", "relinquish"
+ACTIONS = (NO_NEW_ORDERS, LIMITS_TO_FLOOR, RELINQUISH)
+BUDGET = "0.000001"
+BUDGET_US = 3_600_000_000  # the same in millionths of a dollar per hour, times microseconds
 
 
-class Ask(msgspec.Struct, frozen=True):
-    """What the tenant does. Its orders and leases have the same numbers in both worlds (M10)."""
+class Spending(msgspec.Struct, frozen=True):
+    """A budget with this action is set, and spent at this time."""
 
-    command: Command
-    in_session: bool = False
+    action: str
+    until: int
 
 
 class Moment(msgspec.Struct, frozen=True):
-    """What happens at one time: what others do in each world, then what the tenant does in both; or
-    a budget of the tenant's, until it is spent."""
+    """At one time: what others do in each world, then a command of the tenant's in both, or a
+    budget that it sets. Its orders and leases have the same numbers in both worlds (M10)."""
 
     at: int
-    others: tuple[tuple[Command, ...], tuple[Command, ...]]
-    mine: Ask | None
+    others: tuple[tuple[Command, ...], tuple[Command, ...]] = ((), ())
+    mine: Command | None = None
+    in_session: bool = False
     spends: Spending | None = None
 
 
@@ -76,7 +84,7 @@ class Pair(msgspec.Struct, frozen=True):
 
     @property
     def hidden(self) -> int:
-        """How many commands are in one of the worlds alone."""
+        """How many commands are in only one of the worlds."""
         return sum(
             len(set(map(repr, first)) ^ set(map(repr, second)))
             for first, second in (moment.others for moment in self.moments)
@@ -94,10 +102,21 @@ class Side:
         """The forest never changes, so it is not copied."""
         return copy.deepcopy(self, {id(self.oracle.topology): self.oracle.topology})
 
-    def apply(self, command: Command, at: int) -> None:
-        for event in self.oracle.apply(command, at):
-            if getattr(event, "tenant", None) == ME:
-                self.told.append(event)
+    def play(self, moment: Moment, others: tuple[Command, ...]) -> bool:
+        """Whether a budget of the moment is spent when it should be."""
+        for command in (*others, moment.mine, AdvanceTime()):  # holds that are over end
+            if command is not None:
+                self._apply(command, moment.at)
+        spends = moment.spends
+        if spends is not None:
+            if spends != self.spending(spends.action, moment.at):
+                return False
+            self._act_on(spends)
+        return True
+
+    def _apply(self, command: Command, at: int) -> None:
+        events = self.oracle.apply(command, at)
+        self.told += [event for event in events if getattr(event, "tenant", None) == ME]
 
     def look(self) -> Any:
         """All that the tenant may see now."""
@@ -106,20 +125,49 @@ class Side:
         leases = [msgspec.structs.replace(one, fence=0) for one in oracle.leases(ME)]
         orders = [msgspec.structs.replace(one, sequence=0) for one in oracle.orders(ME)]
         told, self.told = self.told, []
-        return told, quotes, leases, orders, self._at_stake(), oracle.bill(ME).total
+        return told, quotes, leases, orders, self._owed(oracle.now), oracle.bill(ME).total
 
-    def _at_stake(self) -> list[tuple[str, int, int]]:
-        """What withdrawing its bids would cost it (M18): its own, though others' bids decide it,
-        and a budget counts it."""
-        mine = [order for order in self.oracle.open_orders.values() if order.tenant == ME]
-        owing = [
-            (scope, one.rate, one.end) for order in mine for scope, one in order.liabilities.items()
-        ]
-        return sorted(one for one in owing if one[2] > self.oracle.now)
+    def _owed(self, at: int) -> list[tuple[str, int, int]]:
+        """What it would cost the tenant to withdraw its bids (M18): a budget counts that, though
+        others' bids decide it."""
+        return sorted(
+            (scope, owed.rate, owed.end)
+            for order in self.oracle.open_orders.values()
+            if order.tenant == ME
+            for scope, owed in order.liabilities.items()
+            if owed.end > at
+        )
+
+    def spending(self, action: str, at: int) -> Spending | None:
+        """A budget that begins at this time; None if nobody can say when it is spent."""
+        rate = sum(lease.charged for lease in self.oracle.leases(ME))
+        if not rate or self._owed(at):
+            return None
+        until = at + -(-BUDGET_US // rate)
+        deadline = self.oracle.next_deadline()
+        return Spending(action, until) if deadline is None or deadline > until else None
+
+    def _act_on(self, spent: Spending) -> None:
+        """What the service does for the tenant by `docs/api.md`: orders go first, so that none of
+        them wins a leaf that is given up."""
+        oracle = self.oracle
+        self._apply(AdvanceTime(), spent.until)
+        for order in oracle.orders(ME):
+            self._apply(CancelOrder(ME, order.order), spent.until)
+        for view in oracle.leases(ME) if spent.action != NO_NEW_ORDERS else ():
+            lease, floor = oracle.lease_at[view.leaf], oracle.floor(view.leaf)
+            assert lease is not None
+            # while it is held, it is charged up to its first limit (M17)
+            is_dear = oracle.is_held(lease) and lease.limit_first > floor
+            if spent.action == RELINQUISH or is_dear:
+                self._apply(Relinquish(ME, view.lease, True), spent.until)
+            else:
+                limit = floor if lease.limit is None else min(lease.limit, floor)
+                self._apply(SetLimit(ME, view.lease, limit), spent.until)
 
 
 class Drawing(Draft):
-    """A draft that aims in either world, and for the tenant or for others."""
+    """A draft of both worlds. It aims in either, for the tenant or for others."""
 
     def __init__(self, seed: int) -> None:
         super().__init__(seed)
@@ -130,83 +178,65 @@ class Drawing(Draft):
         self.world = World(drawn.leaves, tenants, drawn.orders_per_tenant_max)
         self.nodes = self.world.nodes()
         self.aimed = max(self.aimed, 0.9)
+        self.sides = Side(self.world), Side(self.world)
+        self.kept: list[Moment] = []
 
-    def drawn(self, side: Side, mine: bool, only: tuple[type, ...] = ()) -> Command:
-        """A command of the tenant's, or one of others and of the operator."""
+    def keep(self, moment: Moment) -> bool:
+        """Play the moment in both worlds, unless they would no longer look alike."""
+        after = self.sides[0].copied(), self.sides[1].copied()
+        played = [side.play(moment, one) for side, one in zip(after, moment.others, strict=True)]
+        looks_alike = all(played) and bool(after[0].look() == after[1].look())
+        if looks_alike:
+            self.sides = after
+            self.kept.append(moment)
+        self.now = self.sides[0].oracle.now
+        return looks_alike
+
+    def moment(self) -> Moment:
+        kind = self.rng.random()
+        if kind < OF_TENANT:
+            mine = self._drawn(self.sides[0], is_mine=True)
+            return Moment(self.now, mine=mine, in_session=self.rng.random() < IN_SESSION)
+        if kind < OF_BOTH:
+            both = self._drawn(self.sides[0], is_mine=False, only=NAMES_NO_ORDER)
+            return Moment(self.now, ((both,), (both,)))
+        first, second = (
+            tuple(self._drawn(side, is_mine=False) for _ in range(self.rng.choice((0, 1, 1, 2))))
+            for side in self.sides
+        )
+        return Moment(self.now, (_without_closing(first), _without_closing(second)))
+
+    def _drawn(self, side: Side, is_mine: bool, only: tuple[type, ...] = ()) -> Command:
+        """A command of the tenant's, or one of others or of the operator."""
         self.sight = side.oracle
         for _ in range(TRIES):
             command = self.command()
-            is_mine = isinstance(command, OF_TENANTS) and command.tenant == ME
-            if (
-                is_mine == mine
-                and (mine is False or isinstance(command, OF_TENANTS))
-                and (not only or isinstance(command, only))
-            ):
+            of_me = isinstance(command, TenantCommand) and command.tenant == ME
+            if of_me == is_mine and (not only or isinstance(command, only)):
                 return command
-        who = ME if mine else self.rng.choice(self.world.tenants[1:])
+        who = ME if is_mine else self.rng.choice(self.world.tenants[1:])
         return PlaceOrder(who, self.alternatives())
 
 
+def _without_closing(commands: tuple[Command, ...]) -> tuple[Command, ...]:
+    return tuple(one for one in commands if not isinstance(one, CloseBooks))
+
+
 def draw_pair(seed: int, moments: int = 40) -> Pair:
-    """So many moments, then as many as it takes for a budget to be spent with each action, and not
-    too many."""
+    """Draw so many moments, then about as many as it takes until a budget was spent with each
+    action."""
     drawing = Drawing(seed)
-    sides = Side(drawing.world), Side(drawing.world)
-    kept: list[Moment] = []
-
-    def go_on(moment: Moment) -> bool:
-        nonlocal sides
-        after = sides[0].copied(), sides[1].copied()
-        looks_alike = _looks_alike(moment, after)
-        if looks_alike:
-            sides = after
-            kept.append(moment)
-        drawing.now = sides[0].oracle.now
-        return looks_alike
-
     for _ in range(moments):
         drawing.now = drawing.next_time()
-        go_on(_drawn(drawing, sides))
+        drawing.keep(drawing.moment())
     actions = drawing.rng.sample(ACTIONS, len(ACTIONS))
     for _ in range(moments // 2):
         if not actions:
             break
         drawing.now = drawing.next_time()
-        spends = spending(sides[0].oracle, ME, actions[-1], drawing.now)
-        if spends is not None and go_on(Moment(drawing.now, ((), ()), None, spends)):
+        spends = drawing.sides[0].spending(actions[-1], drawing.now)
+        if spends is not None and drawing.keep(Moment(drawing.now, spends=spends)):
             actions.pop()
         else:
-            go_on(_drawn(drawing, sides))
-    return Pair(seed, drawing.world, tuple(kept))
-
-
-def _drawn(drawing: Drawing, sides: tuple[Side, Side]) -> Moment:
-    rng: Random = drawing.rng
-    kind = rng.random()
-    if kind < 0.35:
-        command = drawing.drawn(sides[0], mine=True)
-        return Moment(drawing.now, ((), ()), Ask(command, rng.random() < 0.4))
-    if kind < 0.5:
-        both = drawing.drawn(sides[0], mine=False, only=NAMES_NO_ORDER)
-        return Moment(drawing.now, ((both,), (both,)), None)
-    first, second = (
-        [drawing.drawn(side, mine=False) for _ in range(rng.choice((0, 1, 1, 2)))] for side in sides
-    )
-    one_sided = [
-        tuple(one for one in found if not isinstance(one, CloseBooks)) for found in (first, second)
-    ]
-    return Moment(drawing.now, (one_sided[0], one_sided[1]), None)
-
-
-def _looks_alike(moment: Moment, sides: tuple[Side, Side]) -> bool:
-    for side, others in zip(sides, moment.others, strict=True):
-        for command in others:
-            side.apply(command, moment.at)
-        if moment.mine is not None:
-            side.apply(moment.mine.command, moment.at)
-        side.apply(AdvanceTime(), moment.at)  # as when somebody looks: holds that are over end
-        if moment.spends is not None:
-            if moment.spends != spending(side.oracle, ME, moment.spends.action, moment.at):
-                return False
-            act(side.oracle, side.apply, ME, moment.spends)
-    return bool(sides[0].look() == sides[1].look())
+            drawing.keep(drawing.moment())
+    return Pair(seed, drawing.world, tuple(drawing.kept))

@@ -1,8 +1,7 @@
 """Who may do what: every operation of the API and every message of a session, by hand.
 
-A server describes itself; this table does not follow it. An operation or a message that is missing
-here, or is here and nowhere else, is a finding of `laissez check access`: whoever adds one says
-here who may use it.
+A server describes itself; this table does not follow it. An operation or message that is in only
+one of the two is a finding of `laissez check access`, so a new one needs a row here.
 """
 
 from __future__ import annotations
@@ -11,14 +10,17 @@ from typing import Any
 
 import msgspec
 
-from laissez_check.access.unmistakable import LEASE
+from laissez_check.access.client import LEASE_PRICE
 
-# Everybody with a key. `mine` and `other` are tenants' keys with read and trade, the things that
-# are asked for are those of `mine`.
+# Callers with a key. `mine` and `other` are keys of two tenants with read and trade. `reader` and
+# `trader` belong to the tenant of `mine`, like everything that is asked about.
 READER, TRADER, MINE, OTHER = "reader", "trader", "mine", "other"
 WATCHER, OPERATING, OPERATOR = "watcher", "operating", "operator"
 KEYED = (READER, TRADER, MINE, OTHER, WATCHER, OPERATING, OPERATOR)
 OPERATORS = (WATCHER, OPERATING, OPERATOR)
+SIGNED_IN = " signed in"
+# Requests that a page of another site makes a browser send, with the cookie of who is signed in.
+FORGED = (" by a page without the header", " by another site's page")
 
 READ = frozenset({READER, MINE, OTHER, WATCHER, OPERATOR})
 TRADE = frozenset({TRADER, MINE, OTHER})
@@ -28,37 +30,42 @@ CHANGE = TRADE | OPERATE
 ANY = frozenset(KEYED)
 EVERYBODY = None  # also without a key
 
-PLACED = {"alternatives": [{"scope": "gpu/a", "limit": "0.5"}]}
+# For whom a thing of `mine` is somebody else's. The operator sees no webhook of a tenant.
+FOREIGN_TO = {
+    "order": (OTHER,),
+    "lease": (OTHER,),
+    "instance": (OTHER,),
+    "webhook": (OTHER, *OPERATORS),
+}
 
 
 class Row(msgspec.Struct, frozen=True):
-    """`about` is what the request names: something of `mine`, made anew for each who may. Who may
-    ask, and for whom it is somebody else's, must get the answer of an id that never was. Braces in
-    the query, the body and the message stand for it and for things of the market."""
+    """`about` is the kind of thing that the request names, made anew for everyone who may ask. For
+    whom it is foreign, the answer must be that of an id that never was. Braces stand for the thing
+    and for others of the market."""
 
     may: frozenset[str] | None
     body: Any = None
     about: str = ""
-    query: str = ""
-    operators_query: str = ""  # the same for the operator, who has to say whose
+    operators_query: str = ""  # the operator has to name the tenant
     status: int = 200
-    # where the operator may not, and for another reason than its scopes
-    operators_status: int = 403
+    operators_status: int = 403  # if the operator may read, but not this
 
-    def allows(self, caller: str) -> bool:
-        return self.may is None or caller in self.may
+    def expected(self, caller: str) -> int:
+        if self.may is EVERYBODY:
+            return self.status
+        if caller.endswith(FORGED):
+            return 403
+        who = caller.removesuffix(SIGNED_IN)
+        if who not in KEYED:
+            return 401
+        if who not in self.may:
+            return self.operators_status if who in OPERATORS and who in READ else 403
+        return 404 if who in FOREIGN_TO.get(self.about, ()) else self.status
 
-    def is_foreign_to(self, caller: str) -> bool:
-        """Whether the caller may ask, and what it names is somebody else's: a webhook is its
-        holder's alone, also not the operator's."""
-        others = {
-            "order": (OTHER,),
-            "lease": (OTHER,),
-            "instance": (OTHER,),
-            "webhook": (OTHER, *OPERATORS),
-        }
-        return self.allows(caller) and caller in others.get(self.about, ())
 
+PLACED = {"alternatives": [{"scope": "gpu/a", "limit": "0.5"}]}
+HOOK = {"url": "http://127.0.0.1:65535/"}  # where nobody listens
 
 OPERATIONS: dict[str, Row] = {
     "placeOrder": Row(TRADE, PLACED, status=201),
@@ -66,12 +73,11 @@ OPERATIONS: dict[str, Row] = {
     "getOrder": Row(READ, about="order"),
     "amendOrder": Row(TRADE, PLACED, about="order"),
     "cancelOrder": Row(TRADE, about="order"),
-    # what is in it is judged by itself: see MESSAGES
-    "sendBatch": Row(CHANGE, {"commands": []}, status=400),
+    "sendBatch": Row(CHANGE, {"commands": []}, status=400),  # MESSAGES has its commands
     "getPrices": Row(READ),
     "listLeases": Row(READ),
     "getLease": Row(READ, about="lease"),
-    "setLimit": Row(TRADE, {"limit": LEASE}, about="lease"),
+    "setLimit": Row(TRADE, {"limit": LEASE_PRICE}, about="lease"),
     "relinquish": Row(TRADE, about="lease"),
     "getLeasePrices": Row(READ, about="lease"),
     "runInstances": Row(TRADE, {"type": "gpu", "max_price": "0.25"}, status=201),
@@ -79,14 +85,14 @@ OPERATIONS: dict[str, Row] = {
     "getInstance": Row(READ, about="instance"),
     "stopInstance": Row(TRADE, about="instance"),
     "getBill": Row(READ),
-    "getBudget": Row(READ, operators_query="tenant={tenant}", about="budgets"),
+    "getBudget": Row(READ, operators_query="?tenant={tenant}", about="budgets"),
     "setBudget": Row(TRADE, {"amount": "100"}),
     "removeBudget": Row(TRADE, about="budgets"),
-    "getOwnCaps": Row(READ, operators_query="tenant={tenant}"),
+    "getOwnCaps": Row(READ, operators_query="?tenant={tenant}"),
     "setOwnCaps": Row(TRADE, {"rate": "100000"}),
     "listSpending": Row(READ),
     "getEvents": Row(READ),
-    "createWebhook": Row(CHANGE, {"url": "http://127.0.0.1:65535/"}, status=201),
+    "createWebhook": Row(CHANGE, HOOK, status=201),
     "listWebhooks": Row(READ),
     "getWebhook": Row(READ, about="webhook"),
     "deleteWebhook": Row(CHANGE, about="webhook"),
@@ -124,7 +130,7 @@ OPERATIONS: dict[str, Row] = {
     "listTenantKeys": Row(LOOK, about="tenant"),
     "issueTenantKey": Row(OPERATE, {"name": "made"}, about="new tenant", status=201),
     "listKeys": Row(LOOK),
-    "issueKey": Row(OPERATE, {"name": "{new}", "scopes": ["read"]}, about="new key", status=201),
+    "issueKey": Row(OPERATE, {"name": "{new}", "scopes": ["read"]}, about="new", status=201),
     "revokeKey": Row(OPERATE, about="key"),
     "signIn": Row(EVERYBODY, {"key": "{secret}"}),
     "getSignIn": Row(EVERYBODY),
@@ -136,20 +142,12 @@ OPERATIONS: dict[str, Row] = {
     "getDocs": Row(EVERYBODY),
 }
 
-# The same asked in a way that tells of what happened before: whoever may only trade or operate is
-# told what happens from now on, and no more.
-OF_BEFORE: dict[str, Row] = {
-    "createWebhook": Row(CHANGE & READ, {"url": "http://127.0.0.1:65535/", "after": 0}, status=201),
-    "hello": Row(READ, {"resume_after": 0}),
-}
-
-ORDER = {"alternatives": PLACED["alternatives"]}
 # By the `type` of the message. Those that are commands may also come in a batch.
 MESSAGES: dict[str, Row] = {
-    "place_order": Row(TRADE, ORDER),
-    "amend_order": Row(TRADE, {"order": "{order}", **ORDER}, about="order"),
+    "place_order": Row(TRADE, PLACED),
+    "amend_order": Row(TRADE, {"order": "{order}", **PLACED}, about="order"),
     "cancel_order": Row(TRADE, {"order": "{order}"}, about="order"),
-    "set_limit": Row(TRADE, {"lease": "{lease}", "limit": LEASE}, about="lease"),
+    "set_limit": Row(TRADE, {"lease": "{lease}", "limit": LEASE_PRICE}, about="lease"),
     "relinquish": Row(TRADE, {"lease": "{lease}"}, about="lease"),
     "set_floor": Row(OPERATE, {"node": "{node}", "price": "0.1"}, about="node"),
     "set_controls": Row(OPERATE, {"node": "{node}"}, about="node"),
@@ -160,4 +158,11 @@ MESSAGES: dict[str, Row] = {
     "leases": Row(READ - LOOK, operators_status=400),
     "ping": Row(ANY),
     "hello": Row(ANY),
+}
+
+# The same, asked in a way that tells what happened before, for which trade or operate is not
+# enough.
+WITH_HISTORY: dict[str, Row] = {
+    "createWebhook": Row(CHANGE & READ, {**HOOK, "after": 0}, status=201),
+    "hello": Row(READ, {"resume_after": 0}),
 }
