@@ -7,29 +7,6 @@ nothing of it may import the market's workings.
 
 For the service, a folder each: `simulated` worlds on a disk, a network and a clock decided by a
 seed; `crashes` of a real server; `damage` to its files; the `wire`; `access`; `bills` worked out
-again from the journal. `event_audit` works them out from events alone, `disk` is the one with
-faults. Unit tests of single functions do not belong here.
+again from the journal. `event_audit` works out owners and bills from events alone, `disk` is a disk
+with faults. Unit tests of single functions do not belong here.
 """
-
-from laissez_check.compare import Difference, Options, first_difference
-from laissez_check.histories import History, Step, draw_history
-from laissez_check.invariants import violations
-from laissez_check.oracle import Oracle
-from laissez_check.shrink import report, shrink
-from laissez_check.small_worlds import check_small_worlds
-from laissez_check.worlds import World
-
-__all__ = [
-    "Difference",
-    "History",
-    "Options",
-    "Oracle",
-    "Step",
-    "World",
-    "check_small_worlds",
-    "draw_history",
-    "first_difference",
-    "report",
-    "shrink",
-    "violations",
-]

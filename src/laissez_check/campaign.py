@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import multiprocessing
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
 from laissez.workers import leave_signals_to_the_parent
-from laissez_check.compare import Difference, Options, difference_while_drawn
+from laissez_check.compare import Difference, MakeMarket, Options, difference_while_drawn
 from laissez_check.histories import Draft, History, draw_history
-from laissez_check.protocol import MakeMarket
 from laissez_check.scratch import make_folders_in, scratch
 from laissez_check.shrink import report, shrink
+
+T = TypeVar("T")
+# Seeds handed to a process at once: few, because their results come only when all are done.
+CHUNK = 5
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -33,6 +35,34 @@ class Outcome(msgspec.Struct, frozen=True):
     failure: Failure | None
 
 
+class Campaign(msgspec.Struct, frozen=True):
+    commands: int
+    options: Options
+    make_market: MakeMarket
+
+    def way_to_play(self, seed: int) -> tuple[int, Options]:
+        """How many commands, and how: every fourth history is four times as long and silent: no
+        question, no restart, until its end."""
+        if seed % 4 == 3:
+            return 4 * self.commands, Options(invariants=self.options.invariants, silent=True)
+        return self.commands, self.options
+
+    def play(self, seed: int) -> Difference | None:
+        length, way = self.way_to_play(seed)
+        return difference_while_drawn(Draft(seed), length, self.make_market, way)
+
+    def failure(self, seed: int, difference: Difference, shrinks: bool) -> Failure:
+        length, way = self.way_to_play(seed)
+        history = draw_history(seed, length)
+        if shrinks:
+            history, difference = shrink(history, difference, self.make_market, way)
+        repeat = (
+            f"laissez check market --histories 1 --seed {seed} --commands {self.commands}"
+            f" --snapshot-every {self.options.snapshot_every}"
+        )
+        return Failure(history, difference, report(history, difference, repeat))
+
+
 def run(
     seeds: range,
     commands: int,
@@ -44,72 +74,26 @@ def run(
 ) -> Outcome:
     """Play the history of every seed; stop at the first that fails and make it small, unless told
     not to. `tell` is told how many are done."""
-    done = 0
-    for seed, difference in in_order(
-        seeds, partial(play, commands=commands, options=options, make_market=make_market), jobs
-    ):
+    campaign = Campaign(commands, options, make_market)
+    for done, difference in enumerate(in_order(seeds, campaign.play, jobs)):
         if difference is not None:
-            return Outcome(
-                done, failure_of(seed, commands, difference, options, make_market, shrinks)
-            )
-        done += 1
-        tell(done)
-    return Outcome(done, None)
-
-
-T = TypeVar("T")
-# seeds handed to a process: few, because it is told of them only when all of them are done
-AT_ONCE = 5
+            return Outcome(done, campaign.failure(seeds[done], difference, shrinks))
+        tell(done + 1)
+    return Outcome(len(seeds), None)
 
 
 def in_order(seeds: range, play_seed: Callable[[int], T], jobs: int) -> Iterator[T]:
-    """What each seed gives, in order, so that the first failure is the same with any number of
+    """The result of each seed, in order, so that the first failure is the same with any number of
     workers. Leaving the loop early ends them."""
     if jobs == 1:
         yield from map(play_seed, seeds)
         return
-    with (
-        scratch() as folder,
-        multiprocessing.get_context("spawn").Pool(jobs, _begin, (folder,)) as pool,
-    ):
-        yield from pool.imap(
-            play_seed, seeds, chunksize=max(1, min(AT_ONCE, len(seeds) // (4 * jobs)))
-        )
+    workers = multiprocessing.get_context("spawn")
+    chunk = max(1, min(CHUNK, len(seeds) // (4 * jobs)))
+    with scratch() as folder, workers.Pool(jobs, _begin, (folder,)) as pool:
+        yield from pool.imap(play_seed, seeds, chunksize=chunk)
 
 
 def _begin(folder: Path) -> None:
     leave_signals_to_the_parent()
-    make_folders_in(folder)  # who is ended does not remove what it made there
-
-
-def way_to_play(seed: int, commands: int, options: Options) -> tuple[int, Options]:
-    """How many commands, and how: every fourth history is four times as long and silent: no
-    question, no restart, until its end."""
-    if seed % 4 == 3:
-        return 4 * commands, Options(invariants=options.invariants, silent=True)
-    return commands, options
-
-
-def play(
-    seed: int, commands: int, options: Options, make_market: MakeMarket
-) -> tuple[int, Difference | None]:
-    length, way = way_to_play(seed, commands, options)
-    return seed, difference_while_drawn(Draft(seed), length, make_market, way)
-
-
-def failure_of(
-    seed: int,
-    commands: int,
-    difference: Difference,
-    options: Options,
-    make_market: MakeMarket,
-    shrinks: bool,
-) -> Failure:
-    length, way = way_to_play(seed, commands, options)
-    drawn = draw_history(seed, length)
-    history, small = shrink(drawn, difference, make_market, way) if shrinks else (drawn, difference)
-    repeat = (
-        f"laissez check market --histories 1 --seed {seed} --commands {commands} --snapshot-every"
-        f" {options.snapshot_every}"
-    )
-    return Failure(history, small, report(history, small, repeat))
+    make_folders_in(folder)  # a worker that is ended does not remove its own

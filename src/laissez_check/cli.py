@@ -17,9 +17,8 @@ from laissez import market_form
 from laissez.cli.output import Format, FormatOption
 from laissez.cli.progress import progress
 from laissez_check.campaign import run
-from laissez_check.compare import Options
+from laissez_check.compare import Options, real_market
 from laissez_check.integration import count_all
-from laissez_check.protocol import real_market
 from laissez_check.shrink import report
 from laissez_check.small_worlds import DEPTH, check_small_worlds
 

@@ -11,17 +11,30 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
+from laissez.market import Market, Topology
 from laissez.market.events import Event
 from laissez_check.histories import Draft, History, Step
-from laissez_check.invariants import violations
+from laissez_check.invariants import AnyMarket, violations
 from laissez_check.oracle import Oracle
-from laissez_check.protocol import MakeMarket, MarketUnderTest
 from laissez_check.spoil import UNKNOWN_NODE
 from laissez_check.worlds import World
+
+# From leaf paths in any order, and how many open orders a tenant may have.
+MakeMarket: TypeAlias = Callable[[tuple[str, ...], int], AnyMarket]
+
+# Of steps: a broken rule stays broken for a while, and the oracle is asked everything after every
+# step.
+INVARIANTS_EVERY = 3
+# Equal and of one type is the same; others are the same only if their text is.
+PLAIN = (int, str, bool, type(None))
+
+
+def real_market(leaves: tuple[str, ...], orders_per_tenant_max: int) -> Market:
+    return Market(Topology.of(leaves), orders_per_tenant_max=orders_per_tenant_max)
 
 
 class Options(msgspec.Struct, frozen=True):
@@ -35,9 +48,6 @@ class Options(msgspec.Struct, frozen=True):
 
 
 NO_OPTIONS = Options()
-# steps: a rule that is broken stays so for a while, and the oracle is asked everything after every
-# step
-INVARIANTS_EVERY = 3
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -64,10 +74,6 @@ class Questions(NamedTuple):
     ways: tuple[tuple[Any, ...], ...] = ((),)
 
 
-# equal and of one type is the same; of others it is only known from their text
-PLAIN = (int, str, bool, type(None))
-
-
 class Raised(NamedTuple):
     """An exception as an answer. The two that the rules call for are known by name, so that a crash
     never passes for one of them."""
@@ -86,20 +92,23 @@ class Parted(Exception):
         super().__init__(question)
         self.question, self.expected, self.found = question, expected, found
 
+    def after(self, steps: tuple[Step, ...]) -> Difference:
+        last = max(0, len(steps) - 1)
+        return Difference(last, self.question, self.expected, self.found, steps)
+
 
 def first_difference(
     history: History, make_market: MakeMarket, options: Options = NO_OPTIONS
 ) -> Difference | None:
     """The first difference between the market and the oracle, or none."""
-    number = 0
+    steps: list[Step] = []
     try:
-        match_up = MatchUp(history, make_market, options)
-        for number, step in enumerate(history.steps):
-            match_up.play(number, step)
+        match_up = MatchUp(history.world, make_market, options, history.seed, len(history.steps))
+        for step in history.steps:
+            steps.append(step)
+            match_up.play(step)
     except Parted as parted:
-        return Difference(
-            number, parted.question, parted.expected, parted.found, history.steps[: number + 1]
-        )
+        return parted.after(tuple(steps))
     return None
 
 
@@ -110,69 +119,66 @@ def difference_while_drawn(
     compared with, so it plays each step once."""
     steps: list[Step] = []
     try:
-        match_up = MatchUp(History(draft.seed, draft.world, ()), make_market, options, draft.sight)
-        match_up.step_last = commands - 1
-        for number in range(commands):
-            steps.append(draft.step())
-            match_up.compare(number, steps[-1], draft.happened)
-    except Parted as parted:
-        return Difference(
-            max(0, len(steps) - 1), parted.question, parted.expected, parted.found, tuple(steps)
+        match_up = MatchUp(
+            draft.world, make_market, options, draft.seed, commands, oracle=draft.sight
         )
+        for _ in range(commands):
+            steps.append(draft.step())
+            match_up.compare(steps[-1], draft.happened)
+    except Parted as parted:
+        return parted.after(tuple(steps))
     return None
 
 
 class MatchUp:
-    """The market and the oracle, side by side."""
+    """The market and the oracle, side by side. After the last of so many steps answers are compared
+    by their text, too."""
 
     def __init__(
         self,
-        history: History,
+        world: World,
         make_market: MakeMarket,
-        options: Options,
+        options: Options = NO_OPTIONS,
+        seed: int = 0,
+        steps: int = 0,
         oracle: Oracle | None = None,
     ) -> None:
-        self.world = history.world
+        self.world = world
         self.options = options
-        self.oracle = oracle or Oracle(self.world.leaves, self.world.orders_per_tenant_max)
-        self.market: MarketUnderTest = attempt(
-            "make_market()",
-            lambda: make_market(self.world.leaves, self.world.orders_per_tenant_max),
+        self.oracle = oracle or Oracle(world.leaves, world.orders_per_tenant_max)
+        self.market: AnyMarket = attempt(
+            "make_market()", lambda: make_market(world.leaves, world.orders_per_tenant_max)
         )
         self.oracle_words = words_for_unknown(self.oracle)
         self.market_words = attempt("quote()", lambda: words_for_unknown(self.market))
-        self.rng = Random(history.seed)
+        self.rng = Random(seed)
         self.times = [0]
-        self.step_last = len(history.steps) - 1
-        self.questions_always = questions_of_any_time(self.world)
+        self.steps = steps
+        self.played = 0
 
-    def play(self, number: int, step: Step) -> list[Event]:
+    def play(self, step: Step) -> list[Event]:
         """Apply one step to both and compare everything."""
         expected = self.oracle.apply(step.command, step.at)
-        self.compare(number, step, expected)
+        self.compare(step, expected)
         return expected
 
-    def compare(self, number: int, step: Step, expected: list[Event]) -> None:
-        """Apply to the market what the oracle has seen already, and compare everything."""
+    def compare(self, step: Step, expected: list[Event]) -> None:
+        """Apply a step to the market that the oracle has seen already, and compare everything."""
         found = attempt("events()", lambda: self.market.apply(step.command, step.at))
         if repr(expected) != repr(found):  # by text: 1, 1.0 and True are equal, but not the same
             raise Parted("events()", repr(expected), repr(found))
         self.times.append(self.oracle.now)
-        if self.options.silent and number < self.step_last:
+        number, self.played = self.played, self.played + 1
+        is_last = self.played == self.steps
+        if self.options.silent and not is_last:
             return
-        self.put(self.questions_always, by_text=number == self.step_last)
-        self.put(
-            questions_of_now(self.oracle, self.world, self.period()),
-            by_text=number == self.step_last,
-        )
-        looks_closer = number % INVARIANTS_EVERY == 0 or number == self.step_last
-        if (
-            self.options.invariants
-            and looks_closer
-            and (broken := attempt("invariants()", lambda: violations(self.market)))
-        ):
-            raise Parted("invariants()", "[]", repr(broken))
-        if self.options.snapshot_every and (number + 1) % self.options.snapshot_every == 0:
+        self.put(questions_of_any_time(self.world), by_text=is_last)
+        self.put(questions_of_now(self.oracle, self.world, self.period()), by_text=is_last)
+        if self.options.invariants and (number % INVARIANTS_EVERY == 0 or is_last):
+            broken = attempt("invariants()", lambda: violations(self.market))
+            if broken:
+                raise Parted("invariants()", "[]", repr(broken))
+        if self.options.snapshot_every and self.played % self.options.snapshot_every == 0:
             attempt("snapshot()", self.restart)
 
     def put(self, questions: Iterable[Questions], by_text: bool) -> None:
@@ -185,26 +191,20 @@ class MatchUp:
                     expected = raised(error, arguments, self.oracle_words)
                 try:
                     found = ask_market(*arguments)
-                except Exception as error:  # whatever it is, it is the market's answer
+                except Exception as error:  # the market's answer, whatever it is
                     found = raised(error, arguments, self.market_words)
                 same = type(expected) is type(found) and expected == found
-                if not same or (
-                    by_text and type(expected) not in PLAIN and repr(expected) != repr(found)
-                ):
-                    raise Parted(
-                        f"{kind}({', '.join(map(repr, arguments))})", repr(expected), repr(found)
-                    )
+                if same and by_text and type(expected) not in PLAIN:
+                    same = repr(expected) == repr(found)
+                if not same:
+                    question = f"{kind}({', '.join(map(repr, arguments))})"
+                    raise Parted(question, repr(expected), repr(found))
 
     def period(self) -> tuple[int, int]:
         """A period of the past, from one moment at which something happened (or just beside it) to
         another."""
-        since, until = sorted(
-            min(
-                self.oracle.now,
-                max(0, self.rng.choice(self.times) + self.rng.choice((-1, 0, 0, 1))),
-            )
-            for _ in range(2)
-        )
+        moments = (self.rng.choice(self.times) + self.rng.choice((-1, 0, 0, 1)) for _ in range(2))
+        since, until = sorted(min(self.oracle.now, max(0, moment)) for moment in moments)
         return since, until
 
     def restart(self) -> None:
@@ -218,37 +218,30 @@ class MatchUp:
 
 @lru_cache(maxsize=8)
 def questions_of_any_time(world: World) -> tuple[Questions, ...]:
-    """What can be asked whatever has happened."""
+    """Questions that do not depend on the past."""
     leaves = tuple((leaf,) for leaf in world.leaves)
+    nodes = tuple((node,) for node in world.nodes())
     tenants = tuple((tenant,) for tenant in world.tenants)
-    everywhere = tuple(
-        (tenant, node)
-        for tenant in (None, *world.tenants)
-        for node in (*world.nodes(), UNKNOWN_NODE)
-    )
-    return (
-        *(Questions(kind) for kind in ("now", "next_deadline", "revenue", "orders", "leases")),
-        *(Questions(kind, leaves) for kind in ("owner", "rate", "is_online", "lease_on")),
-        Questions("floor", tuple((node,) for node in world.nodes())),
-        Questions("quote", everywhere),
-        *(
-            Questions(kind, tenants)
-            for kind in ("pricing_domain", "orders", "leases", "counts", "bill")
-        ),
-        Questions(
-            "lease", tuple((tenant, number) for tenant in world.tenants for number in (0, 1))
-        ),
-    )
+    everybody, everywhere = ((None,), *tenants), (*nodes, (UNKNOWN_NODE,))
+    kinds = {
+        ("now", "next_deadline", "revenue", "orders", "leases"): ((),),
+        ("owner", "rate", "is_online", "lease_on"): leaves,
+        ("floor",): nodes,
+        ("quote",): tuple((*who, *node) for who in everybody for node in everywhere),
+        ("pricing_domain", "orders", "leases", "counts", "bill"): tenants,
+        ("lease",): tuple((*tenant, number) for tenant in tenants for number in (0, 1)),
+    }
+    return tuple(Questions(kind, ways) for alike, ways in kinds.items() for kind in alike)
 
 
 def questions_of_now(oracle: Oracle, world: World, period: tuple[int, int]) -> Iterator[Questions]:
-    """What the past has left to ask about."""
+    """Questions about the past."""
     yield Questions("bill", tuple((tenant, *period) for tenant in world.tenants))
     on_books = tuple(oracle.leases_on_books)
     yield from (Questions(kind, on_books) for kind in ("lease", "charge", "price_history"))
 
 
-def how_to_ask(market: MarketUnderTest, kind: str) -> Callable[..., object]:
+def how_to_ask(market: AnyMarket, kind: str) -> Callable[..., object]:
     if kind == "now":
         return lambda: market.now
     method: Callable[..., object] = getattr(market, kind)
@@ -264,7 +257,7 @@ def raised(error: Exception, arguments: tuple[Any, ...], words: str) -> Raised:
     return BOOKS_CLOSED if name == "BooksAreClosed" else Raised(f"{name}: {error}")
 
 
-def words_for_unknown(market: MarketUnderTest) -> str:
+def words_for_unknown(market: AnyMarket) -> str:
     """What the operator, who sees everything, is told about a node that does not exist."""
     try:
         market.quote(None, UNKNOWN_NODE)
@@ -274,7 +267,7 @@ def words_for_unknown(market: MarketUnderTest) -> str:
 
 
 def attempt(question: str, act: Callable[[], Any]) -> Any:
-    """What the market does, a crash being a difference too."""
+    """The market's own result; a crash is a difference, too."""
     try:
         return act()
     except Parted:

@@ -1,10 +1,10 @@
-"""Seeded random histories: a world and what happens in it, as plain data.
+"""Seeded random histories: a world and its commands, as plain data.
 
 Every seed first draws its own mix (forest, tenants, price grid, weights, controls, pace), so that
 some histories are all ties at one instant and others are all holds. The draft plays its own steps
 in the oracle, only to aim: most commands name an order or a lease that is there. The others miss
-and are refused, which is worth checking too. What comes out depends on the seed alone, and every
-step can be left out without making another one invalid.
+and are refused, which is worth checking too. A history depends on its seed alone, and every step
+can be left out without making another one invalid.
 """
 
 from __future__ import annotations
@@ -15,30 +15,15 @@ from typing import Any
 
 import msgspec
 
-from laissez.market.commands import (
-    ALTERNATIVES_MAX,
-    PRICE_MAX,
-    AdvanceTime,
-    Alternative,
-    AmendOrder,
-    Band,
-    BringOnline,
-    CancelOrder,
-    CloseBooks,
-    Command,
-    PlaceOrder,
-    Relinquish,
-    SetControls,
-    SetFloor,
-    SetLimit,
-    TakeOffline,
-)
+from laissez.market import commands
+from laissez.market.commands import ALTERNATIVES_MAX, PRICE_MAX, Alternative, Band, Command
 from laissez.market.events import Event
 from laissez_check.oracle import Oracle
 from laissez_check.spoil import spoil, spoiled_time
 from laissez_check.worlds import World, draw_world
 
 HOUR_US = 3_600_000_000
+FRACTIONS_PPM = (0, 1, 100_000, 333_333, 500_000, 1_000_000, 3_000_000)
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -67,14 +52,12 @@ class Draft:
         self.now = 0
         self.moments: list[int] = []  # when holds and fees may end and intervals begin
         self.prices = draw_prices(rng)
-        # floors above most limits, often moved: idle leaves with orders waiting for the floor to
-        # fall
+        # Floors above most limits, often moved: idle leaves with orders that wait for a lower one.
         self.dear = rng.random() < 0.3
         ordered = sorted(self.prices)
         half = len(ordered) // 2
-        self.floors = (
-            [*ordered[half:], 0] if self.dear else rng.choice((self.prices, ordered[:half]))
-        )
+        low, high = ordered[:half], [*ordered[half:], 0]
+        self.floors = high if self.dear else rng.choice((self.prices, low))
         self.limits = rng.choice((self.prices, self.floors, [*self.prices, 0]))
         self.aimed = rng.choice((0.7, 0.9, 0.97))
         self.tick_us = rng.choice((1, 1_000, 1_000_000))
@@ -82,20 +65,18 @@ class Draft:
         self.spoiled = rng.choice((0.0, 0.03, 0.15))
         self.alternatives_most = rng.choice((1, 2, 3, 6, ALTERNATIVES_MAX))
         self.at_market = rng.choice((0.0, 0.2, 0.6))
-        self.controls = [
-            name for name in ("rise", "fall", "hold_us", "flash_us") if rng.random() < 0.5
-        ]
-        self.durations_us = [
-            self.tick_us * length for length in rng.sample((1, 2, 3, 5, 10, 40, 200), 3)
-        ]
+        kinds = ("rise", "fall", "hold_us", "flash_us")
+        self.controls = [kind for kind in kinds if rng.random() < 0.5]
+        lengths = rng.sample((1, 2, 3, 5, 10, 40, 200), 3)
+        self.durations_us = [self.tick_us * length for length in lengths]
         self.weights = self.draw_weights()
 
     def draw_weights(self) -> dict[Callable[[], Command], float]:
+        has_fees = "flash_us" in self.controls  # which take bids that are withdrawn soon
         often = {
             self.place: 10,
-            # fees need bids that are withdrawn soon
-            self.amend: 8 if "flash_us" in self.controls else 4,
-            self.cancel: 4 if "flash_us" in self.controls else 2,
+            self.amend: 8 if has_fees else 4,
+            self.cancel: 4 if has_fees else 2,
             self.set_limit: 4,
             self.relinquish: 3,
             self.set_floor: 8 if self.dear else 2,
@@ -109,17 +90,14 @@ class Draft:
 
     def step(self) -> Step:
         rng = self.rng
-        self.now = self.next_time()
+        self.now = at = self.next_time()
         command = self.command()
-        at = self.now
         if rng.random() < self.spoiled:
             command = spoil(rng, command, self.nodes)
         if rng.random() < self.spoiled / 4:
             at = spoiled_time(rng, self.now)
-        if isinstance(command, PlaceOrder | AmendOrder):
-            self.moments.extend(
-                at + duration_us for duration_us in self.durations_us if at == self.now
-            )
+        if isinstance(command, commands.PlaceOrder | commands.AmendOrder) and at == self.now:
+            self.moments.extend(at + duration_us for duration_us in self.durations_us)
         self.happened = self.sight.apply(command, at)
         self.now = self.sight.now
         return Step(at, command)
@@ -144,14 +122,10 @@ class Draft:
             return self.now + rng.randint(1, 20) * self.tick_us
         return self.now + rng.choice((1, 24, 8_784)) * HOUR_US
 
-    def price(self) -> int:
-        return self.rng.choice(self.prices)
+    # -- what commands name
 
     def tenant(self) -> str:
         return self.rng.choice(self.world.tenants)
-
-    def leaf(self) -> str:
-        return self.rng.choice(self.world.leaves)
 
     def node(self) -> str:
         return self.rng.choice(self.nodes)
@@ -161,92 +135,87 @@ class Draft:
         return tuple(self.alternative(scope) for scope in self.rng.sample(self.nodes, count))
 
     def alternative(self, scope: str) -> Alternative:
-        low, high = sorted((self.price(), self.price()))
+        low, high = sorted((self.rng.choice(self.prices), self.rng.choice(self.prices)))
         bid = self.rng.choice((low, high))
         return Alternative(scope, 0 if self.rng.random() < self.at_market else bid, high)
 
-    def tenant_and_order(self) -> tuple[str, int]:
+    def order(self) -> tuple[str, int]:
         orders = list(self.sight.open_orders.values())
         if orders and self.rng.random() < self.aimed:
             order = self.rng.choice(orders[-self.rng.choice((1, 2, 8, 100)) :])
             return order.tenant, order.id
         tenant = self.tenant()
-        return tenant, self.rng.randint(0, self.sight.orders_placed.get(tenant, 0) + 1)
+        return tenant, self.rng.randint(0, self.sight.orders_placed[tenant] + 1)
 
-    def tenant_and_lease(self) -> tuple[str, int]:
+    def lease(self) -> tuple[str, int]:
         leases = self.sight.live_leases()
         if leases and self.rng.random() < self.aimed:
             lease = self.rng.choice(leases)
             return lease.tenant, lease.id
         tenant = self.tenant()
-        return tenant, self.rng.randint(0, self.sight.leases_started.get(tenant, 0) + 1)
+        return tenant, self.rng.randint(0, self.sight.leases_started[tenant] + 1)
 
-    def amended(self, tenant: str, order: int) -> tuple[Alternative, ...] | None:
-        """Half the time the same scopes with other prices, so that bids are raised and lowered
-        where they rest."""
-        if (tenant, order) not in self.sight.open_orders or self.rng.random() < 0.5:
-            return None
-        return tuple(
-            self.rng.choice((old, self.alternative(old.scope)))
-            for old in self.sight.open_orders[tenant, order].alternatives
-        )
+    # -- commands
 
     def place(self) -> Command:
-        return PlaceOrder(self.tenant(), self.alternatives())
+        return commands.PlaceOrder(self.tenant(), self.alternatives())
 
     def amend(self) -> Command:
-        tenant, order = self.tenant_and_order()
-        return AmendOrder(tenant, order, self.amended(tenant, order) or self.alternatives())
+        """Half the time the same scopes with other prices, so that bids are raised and lowered
+        where they rest."""
+        name = self.order()
+        resting = self.sight.open_orders.get(name)
+        if resting is None or self.rng.random() < 0.5:
+            return commands.AmendOrder(*name, self.alternatives())
+        changed = (
+            self.rng.choice((old, self.alternative(old.scope))) for old in resting.alternatives
+        )
+        return commands.AmendOrder(*name, tuple(changed))
 
     def cancel(self) -> Command:
-        return CancelOrder(*self.tenant_and_order())
+        return commands.CancelOrder(*self.order())
 
     def set_limit(self) -> Command:
-        return SetLimit(
-            *self.tenant_and_lease(),
-            None if self.rng.random() < 0.15 else self.rng.choice(self.limits),
-        )
+        name = self.lease()
+        no_limit = self.rng.random() < 0.15
+        return commands.SetLimit(*name, None if no_limit else self.rng.choice(self.limits))
 
     def relinquish(self) -> Command:
-        return Relinquish(*self.tenant_and_lease(), self.rng.random() < 0.3)
+        return commands.Relinquish(*self.lease(), self.rng.random() < 0.3)
 
     def set_floor(self) -> Command:
         node = self.node()
         if self.dear and self.rng.random() < 0.5:
             node = node.split("/")[0]
-        return SetFloor(node, None if self.rng.random() < 0.15 else self.rng.choice(self.floors))
+        no_floor = self.rng.random() < 0.15
+        return commands.SetFloor(node, None if no_floor else self.rng.choice(self.floors))
 
     def set_controls(self) -> Command:
-        kept = {name: self.control(name) for name in self.controls if self.rng.random() < 0.8}
-        return SetControls(self.rng.choice((self.node(), self.node().split("/")[0])), **kept)
+        kept = {kind: self.control(kind) for kind in self.controls if self.rng.random() < 0.8}
+        node = self.rng.choice((self.node(), self.node().split("/")[0]))
+        return commands.SetControls(node, **kept)
 
-    def control(self, name: str) -> Any:
+    def control(self, kind: str) -> Any:
         duration_us = self.rng.choice(self.durations_us)
-        if name in ("hold_us", "flash_us"):
+        if kind in ("hold_us", "flash_us"):
             return duration_us
         self.moments.extend(self.now + duration_us * count for count in (1, 2, 3))
-        return Band(
-            self.rng.choice((0, 1, 100_000, 333_333, 500_000, 1_000_000, 3_000_000)), duration_us
-        )
+        return Band(self.rng.choice(FRACTIONS_PPM), duration_us)
 
     def take_offline(self) -> Command:
-        return TakeOffline(self.leaf())
+        return commands.TakeOffline(self.rng.choice(self.world.leaves))
 
     def bring_online(self) -> Command:
         offline = sorted(self.sight.offline)
-        return BringOnline(
-            self.rng.choice(offline) if offline and self.rng.random() < self.aimed else self.leaf()
-        )
+        aimed = offline and self.rng.random() < self.aimed
+        return commands.BringOnline(self.rng.choice(offline if aimed else self.world.leaves))
 
     def advance(self) -> Command:
-        return AdvanceTime()
+        return commands.AdvanceTime()
 
     def close_books(self) -> Command:
-        return CloseBooks(
-            self.rng.choice(
-                (self.now, self.now, self.now // 2, max(0, self.now - 10 * self.tick_us), 0)
-            )
-        )
+        now, earlier = self.now, max(0, self.now - 10 * self.tick_us)
+        return commands.CloseBooks(self.rng.choice((now, now, now // 2, earlier, 0)))
 
 
 def draw_prices(rng: Random) -> list[int]:
@@ -259,5 +228,4 @@ def draw_prices(rng: Random) -> list[int]:
 
 def draw_history(seed: int, commands: int = 100) -> History:
     draft = Draft(seed)
-    steps = tuple(draft.step() for _ in range(commands))
-    return History(seed, draft.world, steps)
+    return History(seed, draft.world, tuple(draft.step() for _ in range(commands)))

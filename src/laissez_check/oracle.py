@@ -7,37 +7,10 @@ integrated as time passes. Rule numbers are those of `docs/market.md`.
 
 from __future__ import annotations
 
+from laissez.market import commands, events
 from laissez.market.answers import Bill, LeaseView, OrderView, PriceSegment, TenantCounts
-from laissez.market.commands import (
-    SHOWN_MAX,
-    TIME_MAX_US,
-    AdvanceTime,
-    AmendOrder,
-    BringOnline,
-    CancelOrder,
-    CloseBooks,
-    Command,
-    PlaceOrder,
-    Relinquish,
-    SetControls,
-    SetFloor,
-    SetLimit,
-    TakeOffline,
-)
-from laissez.market.events import (
-    BooksClosed,
-    ControlsSet,
-    Event,
-    FeeCharged,
-    FloorSet,
-    LeafBroughtOnline,
-    LeafTakenOffline,
-    LimitSet,
-    OrderAmended,
-    OrderCancelled,
-    OrderPlaced,
-    Refused,
-)
+from laissez.market.commands import SHOWN_MAX, TIME_MAX_US, Command
+from laissez.market.events import Event, Refused
 from laissez.market.reasons import EndReason
 from laissez_check import oracle_bills as bills
 from laissez_check import oracle_controls as controls
@@ -68,7 +41,7 @@ class Oracle(Clearing):
         self.let_time_pass(at)
         why_not = refusal(self, command)
         if why_not is not None:
-            self.happened.append(self.refused(command, why_not))
+            self.tell(self.refused(command, why_not))
         else:
             self.carry_out(command)
             controls.write_history(self)
@@ -78,10 +51,8 @@ class Oracle(Clearing):
     def refused(self, command: Command, why: Refusal) -> Refused:
         tenant = getattr(command, "tenant", None)
         sender = tenant if isinstance(tenant, str) and is_tenant_name(tenant) else None
-        subject = "".join(
-            "?" if "\ud800" <= character <= "\udfff" else character
-            for character in why.subject[:SHOWN_MAX]
-        )
+        shown = why.subject[:SHOWN_MAX]
+        subject = "".join("?" if "\ud800" <= one <= "\udfff" else one for one in shown)
         return Refused(self.now, sender, why.reason, subject, why.found, why.bound)
 
     def let_time_pass(self, to: int) -> None:
@@ -97,128 +68,90 @@ class Oracle(Clearing):
         if isinstance(command, TENANT_COMMANDS):
             self.tenants_seen.add(command.tenant)
         match command:
-            case PlaceOrder():
+            case commands.PlaceOrder():
                 self.place(command)
-            case AmendOrder():
+            case commands.AmendOrder():
                 self.amend(command)
-            case CancelOrder():
+            case commands.CancelOrder():
                 self.cancel(command)
-            case SetLimit():
-                self.set_limit(command)
-            case Relinquish():
-                self.open(
-                    self.leases_on_books[command.tenant, command.lease].leaf,
-                    EndReason.BUDGET_SPENT if command.budget_spent else EndReason.RELINQUISHED,
-                )
-            case SetFloor():
-                self.set_floor(command)
-            case SetControls():
+            case commands.SetLimit(tenant, number, limit):
+                lease = self.leases_on_books[tenant, number]
+                lease.limit = limit
+                self.tell(events.LimitSet(self.now, tenant, lease.id, lease.leaf, limit))
+            case commands.Relinquish(tenant, number, budget_spent):
+                reason = EndReason.BUDGET_SPENT if budget_spent else EndReason.RELINQUISHED
+                self.open(self.leases_on_books[tenant, number].leaf, reason)
+            case commands.SetFloor(node, price):
+                asked = price or 0
+                self.floors[node] = controls.clip_floor(self, node, asked)
+                clipped = self.floors[node] != asked
+                self.tell(events.FloorSet(self.now, node, self.floors[node], clipped))
+            case commands.SetControls(node, rise, fall, hold_us, flash_us):
                 controls.set_controls(self, command)
-                self.happened.append(
-                    ControlsSet(
-                        self.now,
-                        command.node,
-                        command.rise,
-                        command.fall,
-                        command.hold_us,
-                        command.flash_us,
-                    )
-                )
-            case TakeOffline():
-                self.take_offline(command.leaf)
-            case BringOnline():
-                self.offline.remove(command.leaf)
-                self.happened.append(LeafBroughtOnline(self.now, command.leaf))
-            case AdvanceTime():
-                pass
-            case CloseBooks():
-                bills.close_books(self, command.before)
-                self.happened.append(BooksClosed(self.now, command.before))
-        if not isinstance(command, PlaceOrder | AmendOrder):
+                self.tell(events.ControlsSet(self.now, node, rise, fall, hold_us, flash_us))
+            case commands.TakeOffline(leaf):
+                self.tell(events.LeafTakenOffline(self.now, leaf))
+                if self.lease_at[leaf] is not None:
+                    self.end_lease(leaf, EndReason.TAKEN_OFFLINE)
+                self.offline.add(leaf)
+            case commands.BringOnline(leaf):
+                self.offline.remove(leaf)
+                self.tell(events.LeafBroughtOnline(self.now, leaf))
+            case commands.CloseBooks(before):
+                bills.close_books(self, before)
+                self.tell(events.BooksClosed(self.now, before))
+        if not isinstance(command, commands.PlaceOrder | commands.AmendOrder):
             self.clear()
 
-    def next_sequence(self) -> int:
-        """M10: placing and amending draw from one count, whoever the tenant."""
-        self.sequences_used += 1
-        return self.sequences_used
+    def place(self, command: commands.PlaceOrder) -> None:
+        self.orders_placed[command.tenant] += 1
+        self.enter(command, self.orders_placed[command.tenant], self.now, None)
 
-    def place(self, command: PlaceOrder) -> None:
-        alternatives = tuple(
-            controls.clip_bid(self, alternative) for alternative in command.alternatives
-        )
-        liabilities = controls.liabilities_after(self, None, {}, alternatives)
-        number = self.orders_placed.get(command.tenant, 0) + 1
-        self.orders_placed[command.tenant] = number
-        order = Order(
-            number, command.tenant, self.now, self.next_sequence(), alternatives, liabilities
-        )
-        self.add_order(order)
-        self.happened.append(
-            OrderPlaced(
-                self.now, order.tenant, order.id, alternatives, alternatives != command.alternatives
-            )
-        )
-        self.clear_for(order)
-
-    def amend(self, command: AmendOrder) -> None:
+    def amend(self, command: commands.AmendOrder) -> None:
         old = self.open_orders[command.tenant, command.order]
-        alternatives = tuple(
-            controls.clip_bid(self, alternative) for alternative in command.alternatives
-        )
-        fees, remaining = controls.withdraw(self, old, alternatives)
+        self.enter(command, old.id, old.placed_at, old)
+
+    def enter(
+        self,
+        command: commands.PlaceOrder | commands.AmendOrder,
+        number: int,
+        placed_at: int,
+        old: Order | None,
+    ) -> None:
+        """Add an order, or put it in the place of its old self. Either takes the next sequence
+        number (M10)."""
+        tenant, asked = command.tenant, command.alternatives
+        alternatives = tuple(controls.clip_bid(self, alternative) for alternative in asked)
+        fees, remaining = ([], {}) if old is None else controls.withdraw(self, old, alternatives)
         liabilities = controls.liabilities_after(self, old, remaining, alternatives)
-        order = Order(
-            old.id, old.tenant, old.placed_at, self.next_sequence(), alternatives, liabilities
-        )
-        self.remove_order(old)
+        self.sequences_used += 1
+        order = Order(number, tenant, placed_at, self.sequences_used, alternatives, liabilities)
+        if old is not None:
+            self.remove_order(old)
         self.add_order(order)
-        self.happened.append(
-            OrderAmended(
-                self.now, order.tenant, order.id, alternatives, alternatives != command.alternatives
-            )
-        )
+        told = events.OrderPlaced if old is None else events.OrderAmended
+        self.tell(told(self.now, tenant, number, alternatives, alternatives != asked))
         self.charge_fees(fees)
         self.clear_for(order)
 
-    def cancel(self, command: CancelOrder) -> None:
+    def cancel(self, command: commands.CancelOrder) -> None:
         order = self.open_orders[command.tenant, command.order]
         fees, _ = controls.withdraw(self, order, ())
         self.remove_order(order)
-        self.happened.append(OrderCancelled(self.now, order.tenant, order.id))
+        self.tell(events.OrderCancelled(self.now, order.tenant, order.id))
         self.charge_fees(fees)
 
     def charge_fees(self, fees: list[Fee]) -> None:
         for fee in fees:
             self.fees_on_books.append(fee)
-            self.happened.append(
-                FeeCharged(self.now, fee.tenant, fee.order, fee.scope, fee.rate, fee.end)
+            self.tell(
+                events.FeeCharged(self.now, fee.tenant, fee.order, fee.scope, fee.rate, fee.end)
             )
-
-    def set_limit(self, command: SetLimit) -> None:
-        lease = self.leases_on_books[command.tenant, command.lease]
-        lease.limit = command.limit
-        self.happened.append(LimitSet(self.now, lease.tenant, lease.id, lease.leaf, lease.limit))
-
-    def set_floor(self, command: SetFloor) -> None:
-        asked = command.price or 0
-        price = controls.clip_floor(self, command.node, asked)
-        self.floors[command.node] = price
-        self.happened.append(FloorSet(self.now, command.node, price, price != asked))
-
-    def take_offline(self, leaf: str) -> None:
-        self.happened.append(LeafTakenOffline(self.now, leaf))
-        if self.lease_at[leaf] is not None:
-            self.end_lease(leaf, EndReason.TAKEN_OFFLINE)
-        self.offline.add(leaf)
 
     def next_deadline(self) -> int | None:
         """When the next hold ends, if time can ever get there."""
-        ends = [
-            lease.hold_until
-            for lease in self.live_leases()
-            if lease.hold_until is not None and self.is_held(lease)
-        ]
-        return min((end for end in ends if end <= TIME_MAX_US), default=None)
+        ends = [lease.hold_until for lease in self.live_leases() if self.is_held(lease)]
+        return min((end for end in ends if end is not None and end <= TIME_MAX_US), default=None)
 
     def quote(self, tenant: str | None, scope: str) -> int | None:
         """M11, to those who may ask (M12)."""
@@ -246,24 +179,20 @@ class Oracle(Clearing):
 
     def orders(self, tenant: str | None = None) -> tuple[OrderView, ...]:
         """Of all by sequence, of one tenant by id."""
-        chosen = (
-            sorted(self.open_orders.values(), key=lambda order: order.sequence)
-            if tenant is None
-            else sorted(
-                (order for order in self.open_orders.values() if order.tenant == tenant),
-                key=lambda order: order.id,
-            )
-        )
+        orders = sorted(self.open_orders.values(), key=lambda order: order.sequence)
+        if tenant is not None:
+            its_own = [order for order in orders if order.tenant == tenant]
+            orders = sorted(its_own, key=lambda order: order.id)
         return tuple(
             OrderView(order.id, order.tenant, order.placed_at, order.sequence, order.alternatives)
-            for order in chosen
+            for order in orders
         )
 
     def counts(self, tenant: str) -> TenantCounts:
         return TenantCounts(
-            self.orders_placed.get(tenant, 0),
+            self.orders_placed[tenant],
             sum(order.tenant == tenant for order in self.open_orders.values()),
-            self.leases_started.get(tenant, 0),
+            self.leases_started[tenant],
             sum(lease.tenant == tenant for lease in self.live_leases()),
         )
 
@@ -283,9 +212,7 @@ class Oracle(Clearing):
         return None if lease is None else self.lease_view(lease)
 
     def lease_view(self, lease: Lease) -> LeaseView:
-        rate, charged = (
-            (self.rate(lease.leaf), self.charged(lease)) if lease.end is None else (0, 0)
-        )
+        is_live = lease.end is None
         return LeaseView(
             lease.id,
             lease.tenant,
@@ -296,8 +223,8 @@ class Oracle(Clearing):
             lease.end,
             lease.limit,
             lease.hold_until,
-            rate,
-            charged,
+            self.rate(lease.leaf) if is_live else 0,
+            self.charged(lease) if is_live else 0,
         )
 
     def tenants(self) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ stretch."""
 from __future__ import annotations
 
 from laissez.market.answers import Bill, FeeLine, LeaseLine, PriceSegment
-from laissez_check.oracle_state import Fee, Lease, State
+from laissez_check.oracle_state import Lease, State
 
 
 class BooksAreClosed(LookupError):
@@ -41,35 +41,27 @@ def close_books(state: State, before: int) -> None:
     what did not, into one amount per lease."""
     state.closed_before = before
     for lease in list(state.leases_on_books.values()):
+        charged = lease_charge(lease, 0, before)
         if lease.end is not None and lease.end <= before:
-            state.carried[lease.tenant] = state.carried.get(lease.tenant, 0) + lease_charge(
-                lease, 0, before
-            )
+            state.carried[lease.tenant] += charged
             del state.leases_on_books[lease.tenant, lease.id]
         elif lease.start < before:
-            lease.carried = PriceSegment(lease.start, before, None, lease_charge(lease, 0, before))
-            lease.charges = [
-                (max(start, before), end, rate)
-                for start, end, rate in lease.charges
-                if end > before
-            ]
+            lease.carried = PriceSegment(lease.start, before, None, charged)
+            later = [one for one in lease.charges if one[1] > before]
+            lease.charges = [(max(start, before), end, rate) for start, end, rate in later]
     for fee in state.fees_on_books:
         if fee.end <= before:
-            state.carried[fee.tenant] = state.carried.get(fee.tenant, 0) + fee.rate * (
-                fee.end - fee.start
-            )
+            state.carried[fee.tenant] += fee.rate * (fee.end - fee.start)
     state.fees_on_books = [fee for fee in state.fees_on_books if fee.end > before]
 
 
 def lease_charge(lease: Lease, since: int, until: int) -> int:
     """What a lease was charged within a period; a carried amount counts for a period that holds all
     of it."""
-    carried = (
-        lease.carried.charge if lease.carried is not None and since <= lease.carried.start else 0
-    )
-    return carried + sum(
-        rate * overlap(start, end, since, until) for start, end, rate in lease.charges
-    )
+    charged = sum(rate * overlap(start, end, since, until) for start, end, rate in lease.charges)
+    if lease.carried is not None and since <= lease.carried.start:
+        charged += lease.carried.charge
+    return charged
 
 
 def bill(state: State, tenant: str, since: int | None, until: int | None) -> Bill:
@@ -88,26 +80,24 @@ def bill(state: State, tenant: str, since: int | None, until: int | None) -> Bil
         and (lease.end is None or lease.end > since)
     )
     fees = tuple(
-        FeeLine(fee.order, fee.scope, fee.rate, fee.start, fee.end, fee_charge(fee, since, until))
+        FeeLine(
+            fee.order,
+            fee.scope,
+            fee.rate,
+            fee.start,
+            fee.end,
+            fee.rate * overlap(fee.start, fee.end, since, until),
+        )
         for fee in state.fees_on_books
         if fee.tenant == tenant and fee.start < until and fee.end > since
     )
-    carried = state.carried.get(tenant, 0) if whole else 0
-    total = sum(line.charge for line in leases) + sum(line.charge for line in fees) + carried
-    return Bill(tenant, since, until, leases, fees, carried, total)
-
-
-def fee_charge(fee: Fee, since: int, until: int) -> int:
-    return fee.rate * overlap(fee.start, fee.end, since, until)
+    carried = state.carried[tenant] if whole else 0
+    charged = sum(line.charge for line in leases) + sum(line.charge for line in fees)
+    return Bill(tenant, since, until, leases, fees, carried, charged + carried)
 
 
 def price_history(lease: Lease) -> tuple[PriceSegment, ...]:
-    """The stretches a lease was charged for, after what closed books hold of it."""
+    """The stretches a lease was charged for, after its part in closed books."""
     carried = () if lease.carried is None else (lease.carried,)
-    return (
-        *carried,
-        *(
-            PriceSegment(start, end, rate, rate * (end - start))
-            for start, end, rate in lease.charges
-        ),
-    )
+    pieces = [PriceSegment(*piece, piece[2] * (piece[1] - piece[0])) for piece in lease.charges]
+    return (*carried, *pieces)

@@ -11,10 +11,12 @@ from laissez_check.oracle_state import Claim, Lease, Order, State
 
 
 class Clearing(State):
-    """The state, and the one way leases begin and end. `happened` collects the events of the
-    command under way."""
+    """The state, and the one way in which leases begin and end."""
 
-    happened: list[Event]
+    happened: list[Event]  # the events of the command under way
+
+    def tell(self, event: Event) -> None:
+        self.happened.append(event)
 
     def ask(self, leaf: str) -> int | None:
         """M9: the floor of an idle leaf, the limit of a leased one; `None` if no price opens it."""
@@ -35,15 +37,12 @@ class Clearing(State):
     def winner(self, leaf: str) -> Claim | None:
         """M8: the highest limit, then the deepest scope, then the lowest sequence number."""
         able = [claim for claim in self.claims[leaf] if claim.alternative.limit >= self.floor(leaf)]
-        return max(
-            able,
-            key=lambda claim: (
-                claim.alternative.limit,
-                claim.alternative.scope.count("/"),
-                -claim.order.sequence,
-            ),
-            default=None,
-        )
+
+        def precedence(claim: Claim) -> tuple[int, int, int]:
+            wanted = claim.alternative
+            return wanted.limit, wanted.scope.count("/"), -claim.order.sequence
+
+        return max(able, key=precedence, default=None)
 
     def open(self, leaf: str, reason: EndReason | None = None) -> None:
         """M8. Without a reason the lease is lost for price (M13)."""
@@ -52,74 +51,49 @@ class Clearing(State):
         winner = self.winner(leaf)
         if winner is not None:
             self.remove_order(winner.order)
-            self.start_lease(leaf, winner.order, winner.alternative)
+            self.start_lease(leaf, winner.order, winner.alternative.limit)
 
     def reason_for_price(self, leaf: str) -> EndReason:
         """M13."""
-        return (
-            EndReason.FLOOR_RAISED
-            if self.floor(leaf) >= self.foreign_bid(leaf)
-            else EndReason.OUTBID
-        )
+        by_floor = self.floor(leaf) >= self.foreign_bid(leaf)
+        return EndReason.FLOOR_RAISED if by_floor else EndReason.OUTBID
 
     def end_lease(self, leaf: str, reason: EndReason) -> None:
         lease = self.lease_at[leaf]
         assert lease is not None
-        self.happened.append(
-            LeaseEnded(self.now, lease.tenant, lease.id, leaf, reason, self.rate(leaf), lease.limit)
-        )
+        rate = self.rate(leaf)
+        self.tell(LeaseEnded(self.now, lease.tenant, lease.id, leaf, reason, rate, lease.limit))
         lease.end = self.now
         self.lease_at[leaf] = None
 
-    def start_lease(self, leaf: str, order: Order, alternative: Alternative) -> None:
+    def start_lease(self, leaf: str, order: Order, limit: int) -> None:
         """M6, M10, M17."""
         hold_us = controls.governing(self, self.holds_us, leaf)
-        hold_until = None if hold_us is None else self.now + hold_us
+        until = None if hold_us is None else self.now + hold_us
         self.fences_used += 1
-        number = self.leases_started.get(order.tenant, 0) + 1
-        self.leases_started[order.tenant] = number
-        lease = Lease(
-            number,
-            order.tenant,
-            leaf,
-            order.id,
-            self.fences_used,
-            self.now,
-            alternative.limit,
-            alternative.limit,
-            hold_until,
-        )
-        self.lease_at[leaf] = self.leases_on_books[lease.tenant, lease.id] = lease
-        self.happened.append(
-            LeaseStarted(
-                self.now,
-                order.tenant,
-                lease.id,
-                leaf,
-                order.id,
-                self.rate(leaf),
-                alternative.limit,
-                hold_until,
-            )
-        )
+        self.leases_started[order.tenant] += 1
+        id, fence = self.leases_started[order.tenant], self.fences_used
+        lease = Lease(id, order.tenant, leaf, order.id, fence, self.now, limit, limit, until)
+        self.lease_at[leaf] = self.leases_on_books[lease.tenant, id] = lease
+        rate = self.rate(leaf)
+        self.tell(LeaseStarted(self.now, lease.tenant, id, leaf, order.id, rate, limit, until))
 
     def clear_for(self, order: Order) -> None:
         """M9 after *place* and *amend*: while the order is open and can take a leaf, the leaf with
-        the largest surplus opens."""
+        the largest surplus opens; of equals idle ones first, then the first in path order."""
         steps_left = len(self.open_orders) + len(self.claims)
-        while (order.tenant, order.id) in self.open_orders and (takes := self.can_take(order)):
+        while (order.tenant, order.id) in self.open_orders and (surplus := self.can_take(order)):
             assert steps_left > 0, "clearing does not end"
             steps_left -= 1
-            self.open(
-                max(
-                    takes,
-                    key=lambda leaf: (
-                        takes[leaf],
-                        self.lease_at[leaf] is None,
-                        -self.topology.leaves.index(leaf),
-                    ),
-                )
-            )
+            ranks = {
+                (
+                    surplus[leaf],
+                    self.lease_at[leaf] is None,
+                    -self.topology.leaves.index(leaf),
+                ): leaf
+                for leaf in surplus
+            }
+            self.open(ranks[max(ranks)])
 
     def can_take(self, order: Order) -> dict[str, int]:
         """M9: the leaves the order can take, each with its largest surplus."""
@@ -145,13 +119,8 @@ class Clearing(State):
         while unstable := [leaf for leaf in self.topology.leaves if not self.is_stable(leaf)]:
             assert steps_left > 0, "clearing does not end"
             steps_left -= 1
-            self.open(
-                min(
-                    unstable,
-                    key=lambda leaf: (
-                        self.ask(leaf) or 0,
-                        self.lease_at[leaf] is not None,
-                        self.topology.leaves.index(leaf),
-                    ),
-                )
-            )
+            ranks = {
+                (self.ask(leaf) or 0, self.lease_at[leaf] is not None, place): leaf
+                for place, leaf in enumerate(unstable)
+            }
+            self.open(ranks[min(ranks)])

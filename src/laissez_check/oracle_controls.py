@@ -15,29 +15,21 @@ Setting = TypeVar("Setting")
 
 def governing(state: State, settings: Mapping[str, Setting], node: str) -> Setting | None:
     """The setting of the nearest node, counted from the node itself up to the root."""
-    for above in reversed(state.topology.path[node]):
-        if above in settings:
-            return settings[above]
-    return None
+    path = reversed(state.topology.path[node])
+    return next((settings[above] for above in path if above in settings), None)
 
 
 def set_controls(state: State, command: SetControls) -> None:
     """The new settings replace all the node had; intervals count from now."""
-    node = command.node
+    node, nodes = command.node, state.topology.nodes
     for settings in (state.rises, state.falls, state.holds_us, state.flashes_us):
         settings.pop(node, None)
     if command.rise is not None:
-        state.rises[node] = BandSetting(
-            command.rise,
-            state.now,
-            {below: state.standing_rate(below) for below in state.topology.nodes},
-        )
+        standing = {below: state.standing_rate(below) for below in nodes}
+        state.rises[node] = BandSetting(command.rise, state.now, standing)
     if command.fall is not None:
-        state.falls[node] = BandSetting(
-            command.fall,
-            state.now,
-            {below: state.floors.get(below, 0) for below in state.topology.nodes},
-        )
+        floors = {below: state.floors.get(below, 0) for below in nodes}
+        state.falls[node] = BandSetting(command.fall, state.now, floors)
     if command.hold_us is not None:
         state.holds_us[node] = command.hold_us
     if command.flash_us is not None:
@@ -62,20 +54,18 @@ def anchor(state: State, setting: BandSetting, log: list[tuple[int, int]], node:
     if intervals_passed == 0:
         return setting.first[node]
     start = setting.since + intervals_passed * setting.band.interval_us
-    earlier = [value for at, value in log if at < start]
-    return earlier[-1] if earlier else 0
+    return next((value for at, value in reversed(log) if at < start), 0)
 
 
 def clip_bid(state: State, alternative: Alternative) -> Alternative:
     """M15: the alternative in force."""
-    setting = governing(state, state.rises, alternative.scope)
-    if setting is None:
-        return alternative
-    base = anchor(state, setting, state.standing_log[alternative.scope], alternative.scope)
-    if base == 0:
+    scope = alternative.scope
+    setting = governing(state, state.rises, scope)
+    base = 0 if setting is None else anchor(state, setting, state.standing_log[scope], scope)
+    if setting is None or base == 0:
         return alternative
     highest = base + base * setting.band.fraction_ppm // ONE_PPM
-    return Alternative(alternative.scope, min(alternative.bid, highest), alternative.limit)
+    return Alternative(scope, min(alternative.bid, highest), alternative.limit)
 
 
 def clip_floor(state: State, node: str, price: int) -> int:
@@ -90,7 +80,7 @@ def clip_floor(state: State, node: str, price: int) -> int:
 def new_liability(
     state: State, alternative: Alternative, without: Order | None
 ) -> Liability | None:
-    """M18: what a bid placed or raised now becomes liable for; `without` is the order itself where
+    """M18: the liability of a bid that is placed or raised now; `without` is the order itself where
     it still rests."""
     duration_us = governing(state, state.flashes_us, alternative.scope)
     excess = alternative.bid - state.standing_rate(alternative.scope, without)
@@ -126,13 +116,14 @@ def liabilities_after(
     remaining: dict[str, Liability],
     alternatives: tuple[Alternative, ...],
 ) -> dict[str, Liability]:
-    """M18: a bid that is new or raised gets a new liability if there is one to get; everything else
+    """M18: a bid that is new or raised gets a new liability if there is one to get; every other
     keeps what remains."""
-    old_bid = {old.scope: old.bid for old in order.alternatives} if order is not None else {}
+    old_bid = {} if order is None else {old.scope: old.bid for old in order.alternatives}
     liabilities = dict(remaining)
     for alternative in alternatives:
-        if alternative.scope not in old_bid or alternative.bid > old_bid[alternative.scope]:
+        scope = alternative.scope
+        if scope not in old_bid or alternative.bid > old_bid[scope]:
             fresh = new_liability(state, alternative, order)
             if fresh is not None:
-                liabilities[alternative.scope] = fresh
+                liabilities[scope] = fresh
     return liabilities

@@ -1,11 +1,12 @@
-"""Why a command is refused: the table of refusals, row by row. Guards are tried in order; the first
-that fails is the reason."""
+"""The table of refusals, row by row: guards are tried in order, and the first that fails is the
+reason."""
 
 from __future__ import annotations
 
 import unicodedata
 from dataclasses import dataclass
 
+from laissez.market import commands
 from laissez.market.commands import (
     ALTERNATIVES_MAX,
     DURATION_MAX_US,
@@ -15,23 +16,22 @@ from laissez.market.commands import (
     TENANTS_MAX,
     TIME_MAX_US,
     Alternative,
-    AmendOrder,
     Band,
-    BringOnline,
-    CancelOrder,
-    CloseBooks,
     Command,
-    PlaceOrder,
-    Relinquish,
-    SetControls,
-    SetFloor,
-    SetLimit,
-    TakeOffline,
 )
 from laissez.market.reasons import Reason
 from laissez_check.oracle_state import State
 
-TENANT_COMMANDS = (PlaceOrder, AmendOrder, CancelOrder, SetLimit, Relinquish)
+TENANT_COMMANDS = (
+    commands.PlaceOrder,
+    commands.AmendOrder,
+    commands.CancelOrder,
+    commands.SetLimit,
+    commands.Relinquish,
+)
+NAMES = ("tenant", "leaf", "node", "scope")
+NUMBERS = ("order", "lease", "before", "bid", "fraction_ppm", "interval_us")
+NUMBERS_OR_NONE = ("limit", "price", "hold_us", "flash_us")
 
 
 @dataclass(frozen=True)
@@ -48,54 +48,39 @@ def is_whole(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**62
 
 
-def malformed_field(command: Command) -> str | None:
-    """The first field, in the order they are declared, that has the wrong type."""
-    for name in command.__struct_fields__:
-        wrong = malformed_part(name, getattr(command, name))
+def malformed_field(part: Command | Alternative | Band) -> str | None:
+    """The first field, in the order they are declared, that has the wrong type; inside an
+    alternative or a band it is the field there."""
+    for name in part.__struct_fields__:
+        value = getattr(part, name)
+        if name in ("rise", "fall") and isinstance(value, Band):
+            wrong = malformed_field(value)
+        elif name == "alternatives" and isinstance(value, tuple):
+            wrong = next(filter(None, map(malformed_alternative, value)), None)
+        else:
+            wrong = None if has_right_type(name, value) else name
         if wrong is not None:
             return wrong
     return None
 
 
-def malformed_part(name: str, value: object) -> str | None:
-    """`name`, or the name of a field inside it, if the value there has the wrong type."""
-    if name in ("tenant", "leaf", "node", "scope"):
-        return None if isinstance(value, str) else name
-    if name in ("order", "lease", "before", "bid", "fraction_ppm", "interval_us"):
-        return None if is_whole(value) else name
-    if name in ("limit", "price", "hold_us", "flash_us"):
-        return None if value is None or is_whole(value) else name
-    if name == "budget_spent":
-        return None if isinstance(value, bool) else name
-    if name in ("rise", "fall"):
-        return malformed_band(name, value)
-    assert name == "alternatives", name
-    return malformed_alternatives(value)
-
-
-def malformed_band(name: str, value: object) -> str | None:
-    if value is None:
-        return None
-    if not isinstance(value, Band):
-        return name
-    return malformed_part("fraction_ppm", value.fraction_ppm) or malformed_part(
-        "interval_us", value.interval_us
-    )
-
-
-def malformed_alternatives(value: object) -> str | None:
-    if not isinstance(value, tuple):
+def malformed_alternative(value: object) -> str | None:
+    if not isinstance(value, Alternative):
         return "alternatives"
-    for alternative in value:
-        if not isinstance(alternative, Alternative):
-            return "alternatives"
-        if not isinstance(alternative.scope, str):
-            return "scope"
-        if not is_whole(alternative.bid):
-            return "bid"
-        if not is_whole(alternative.limit):
-            return "limit"
-    return None
+    return malformed_field(value) or ("limit" if value.limit is None else None)
+
+
+def has_right_type(name: str, value: object) -> bool:
+    if name in NAMES:
+        return isinstance(value, str)
+    if name in NUMBERS:
+        return is_whole(value)
+    if name in NUMBERS_OR_NONE:
+        return value is None or is_whole(value)
+    if name == "budget_spent":
+        return isinstance(value, bool)
+    assert name in ("rise", "fall", "alternatives"), name
+    return value is None and name != "alternatives"
 
 
 def refuse_time(state: State, command: Command, at: int) -> Refusal | None:
@@ -121,71 +106,60 @@ def refusal(state: State, command: Command) -> Refusal | None:
     if isinstance(command, TENANT_COMMANDS) and not is_tenant_name(command.tenant):
         return Refusal(Reason.TENANT_INVALID, command.tenant)
     match command:
-        case PlaceOrder():
+        case commands.PlaceOrder(tenant, alternatives):
             return (
-                refuse_alternatives(state, command.alternatives)
-                or refuse_one_more_order(state, command.tenant)
-                or refuse_one_more_tenant(state, command.tenant)
+                refuse_alternatives(state, alternatives)
+                or refuse_one_more_order(state, tenant)
+                or refuse_one_more_tenant(state, tenant)
             )
-        case AmendOrder():
-            return refuse_order(state, command.tenant, command.order) or refuse_alternatives(
-                state, command.alternatives
+        case commands.AmendOrder(tenant, order, alternatives):
+            return refuse_order(state, tenant, order) or refuse_alternatives(state, alternatives)
+        case commands.CancelOrder(tenant, order):
+            return refuse_order(state, tenant, order)
+        case commands.SetLimit(tenant, lease, limit):
+            return refuse_lease(state, tenant, lease) or refuse_price(
+                state.leases_on_books[tenant, lease].leaf, limit
             )
-        case CancelOrder():
-            return refuse_order(state, command.tenant, command.order)
-        case SetLimit():
-            return refuse_lease(state, command.tenant, command.lease) or refuse_price(
-                state.leases_on_books[command.tenant, command.lease].leaf, command.limit
+        case commands.Relinquish(tenant, lease):
+            return refuse_lease(state, tenant, lease)
+        case commands.SetFloor(node, price):
+            return refuse_scope(state, node) or refuse_price(node, price)
+        case commands.SetControls(node):
+            return refuse_scope(state, node) or refuse_controls(command)
+        case commands.TakeOffline(leaf):
+            return refuse_leaf(state, leaf) or (
+                Refusal(Reason.ALREADY_OFFLINE, leaf) if leaf in state.offline else None
             )
-        case Relinquish():
-            return refuse_lease(state, command.tenant, command.lease)
-        case SetFloor():
-            return refuse_scope(state, command.node) or refuse_price(command.node, command.price)
-        case SetControls():
-            return refuse_scope(state, command.node) or refuse_controls(command)
-        case TakeOffline():
-            return refuse_leaf(state, command.leaf) or refuse_offline(state, command.leaf)
-        case BringOnline():
-            return refuse_leaf(state, command.leaf) or refuse_online(state, command.leaf)
-        case CloseBooks():
-            return refuse_closing(state, command.before)
-        case _:
-            return None
-
-
-def is_tenant_name(name: str) -> bool:
-    characters_are_fine = all(
-        unicodedata.category(character) not in ("Cc", "Cs") for character in name
-    )
-    return 0 < len(name) <= TENANT_NAME_MAX and name != "operator" and characters_are_fine
-
-
-def refuse_alternatives(state: State, alternatives: tuple[Alternative, ...]) -> Refusal | None:
-    if not 1 <= len(alternatives) <= ALTERNATIVES_MAX:
-        return Refusal(
-            Reason.ALTERNATIVES_COUNT, "alternatives", len(alternatives), ALTERNATIVES_MAX
-        )
-    scopes_before: list[str] = []
-    for alternative in alternatives:
-        why = refuse_alternative(state, alternative, scopes_before)
-        if why is not None:
-            return why
-        scopes_before.append(alternative.scope)
+        case commands.BringOnline(leaf):
+            return refuse_leaf(state, leaf) or (
+                None if leaf in state.offline else Refusal(Reason.ALREADY_ONLINE, leaf)
+            )
+        case commands.CloseBooks(before):
+            return refuse_closing(state, before)
     return None
 
 
-def refuse_alternative(
-    state: State, alternative: Alternative, scopes_before: list[str]
-) -> Refusal | None:
-    scope, bid, limit = alternative.scope, alternative.bid, alternative.limit
-    if why := refuse_scope(state, scope):
-        return why
-    if scope in scopes_before:
-        return Refusal(Reason.SCOPE_REPEATED, scope)
-    if why := refuse_price(scope, bid) or refuse_price(scope, limit):
-        return why
-    if limit < bid:
-        return Refusal(Reason.LIMIT_BELOW_BID, scope, limit, bid)
+def is_tenant_name(name: str) -> bool:
+    has_control_characters = any(unicodedata.category(one) in ("Cc", "Cs") for one in name)
+    return 0 < len(name) <= TENANT_NAME_MAX and name != "operator" and not has_control_characters
+
+
+def refuse_alternatives(state: State, alternatives: tuple[Alternative, ...]) -> Refusal | None:
+    count = len(alternatives)
+    if not 1 <= count <= ALTERNATIVES_MAX:
+        return Refusal(Reason.ALTERNATIVES_COUNT, "alternatives", count, ALTERNATIVES_MAX)
+    scopes_before: list[str] = []
+    for alternative in alternatives:
+        scope, bid, limit = alternative.scope, alternative.bid, alternative.limit
+        if why := refuse_scope(state, scope):
+            return why
+        if scope in scopes_before:
+            return Refusal(Reason.SCOPE_REPEATED, scope)
+        if why := refuse_price(scope, bid) or refuse_price(scope, limit):
+            return why
+        if limit < bid:
+            return Refusal(Reason.LIMIT_BELOW_BID, scope, limit, bid)
+        scopes_before.append(scope)
     return None
 
 
@@ -214,19 +188,15 @@ def refuse_order(state: State, tenant: str, order_id: int) -> Refusal | None:
 
 def refuse_lease(state: State, tenant: str, lease_id: int) -> Refusal | None:
     lease = state.leases_on_books.get((tenant, lease_id))
-    return (
-        None
-        if lease is not None and lease.end is None
-        else Refusal(Reason.NOT_YOUR_LEASE, str(lease_id))
-    )
+    if lease is None or lease.end is not None:
+        return Refusal(Reason.NOT_YOUR_LEASE, str(lease_id))
+    return None
 
 
 def refuse_price(subject: str, price: int | None) -> Refusal | None:
-    return (
-        None
-        if price is None or 0 <= price <= PRICE_MAX
-        else Refusal(Reason.PRICE_OUT_OF_RANGE, subject, price, PRICE_MAX)
-    )
+    if price is None or 0 <= price <= PRICE_MAX:
+        return None
+    return Refusal(Reason.PRICE_OUT_OF_RANGE, subject, price, PRICE_MAX)
 
 
 def refuse_scope(state: State, node: str) -> Refusal | None:
@@ -234,30 +204,21 @@ def refuse_scope(state: State, node: str) -> Refusal | None:
 
 
 def refuse_leaf(state: State, node: str) -> Refusal | None:
-    return refuse_scope(state, node) or (
-        None if node in state.lease_at else Refusal(Reason.NOT_A_LEAF, node)
-    )
+    unknown = refuse_scope(state, node)
+    return unknown or (None if node in state.lease_at else Refusal(Reason.NOT_A_LEAF, node))
 
 
-def refuse_offline(state: State, leaf: str) -> Refusal | None:
-    return Refusal(Reason.ALREADY_OFFLINE, leaf) if leaf in state.offline else None
-
-
-def refuse_online(state: State, leaf: str) -> Refusal | None:
-    return None if leaf in state.offline else Refusal(Reason.ALREADY_ONLINE, leaf)
-
-
-def refuse_controls(command: SetControls) -> Refusal | None:
+def refuse_controls(command: commands.SetControls) -> Refusal | None:
+    settings: list[tuple[str, int | None, int, int]] = []  # name, value, its bounds
     for name, band in (("rise", command.rise), ("fall", command.fall)):
-        if band is None:
-            continue
-        if not 0 <= band.fraction_ppm <= FRACTION_MAX_PPM:
-            return Refusal(Reason.CONTROLS_INVALID, name, band.fraction_ppm, FRACTION_MAX_PPM)
-        if not 1 <= band.interval_us <= DURATION_MAX_US:
-            return Refusal(Reason.CONTROLS_INVALID, name, band.interval_us, DURATION_MAX_US)
-    for name, duration_us in (("hold_us", command.hold_us), ("flash_us", command.flash_us)):
-        if duration_us is not None and not 1 <= duration_us <= DURATION_MAX_US:
-            return Refusal(Reason.CONTROLS_INVALID, name, duration_us, DURATION_MAX_US)
+        if band is not None:
+            settings.append((name, band.fraction_ppm, 0, FRACTION_MAX_PPM))
+            settings.append((name, band.interval_us, 1, DURATION_MAX_US))
+    settings.append(("hold_us", command.hold_us, 1, DURATION_MAX_US))
+    settings.append(("flash_us", command.flash_us, 1, DURATION_MAX_US))
+    for name, value, least, most in settings:
+        if value is not None and not least <= value <= most:
+            return Refusal(Reason.CONTROLS_INVALID, name, value, most)
     return None
 
 

@@ -1,14 +1,16 @@
 """What the literal market knows, and the prices that follow from it (M1 to M6, M17).
 
-Nothing is derived and kept: a rate is found by looking at every order that was copied to the leaf,
-a floor by walking the path. The one liberty is that the forest never changes, so each node's path
-and leaves are written down once.
+No price is kept: a rate is found by looking at every order that was copied to the leaf, a floor by
+walking the path. The one liberty is that the forest never changes, so the path and the leaves of
+each node are written down once.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from laissez.market.answers import PriceSegment
 from laissez.market.commands import Alternative, Band
@@ -27,8 +29,7 @@ class Forest:
         self.path: dict[str, tuple[str, ...]] = {}  # node -> the nodes from its root to itself
         self.leaves_below: dict[str, list[str]] = {}
         for leaf in self.leaves:
-            parts = leaf.split("/")
-            path = tuple("/".join(parts[: length + 1]) for length in range(len(parts)))
+            path = tuple(accumulate(leaf.split("/"), "{}/{}".format))
             for depth, node in enumerate(path):
                 self.path[node] = path[: depth + 1]
                 self.leaves_below.setdefault(node, []).append(leaf)
@@ -74,7 +75,7 @@ class Lease:
     limit_first: int
     hold_until: int | None
     end: int | None = None
-    carried: PriceSegment | None = None  # what closed books hold of it
+    carried: PriceSegment | None = None  # its part in closed books
     # (start, end, rate), appended whenever time passes
     charges: list[tuple[int, int, int]] = field(default_factory=list)
 
@@ -108,8 +109,8 @@ class State:
         self.now = 0
         self.sequences_used = 0
         self.fences_used = 0
-        self.orders_placed: dict[str, int] = {}  # by tenant
-        self.leases_started: dict[str, int] = {}
+        self.orders_placed: Counter[str] = Counter()  # by tenant
+        self.leases_started: Counter[str] = Counter()
         self.floors: dict[str, int] = {}
         self.offline: set[str] = set()
         self.open_orders: dict[tuple[str, int], Order] = {}  # by tenant and id, as leases are
@@ -119,15 +120,12 @@ class State:
         self.falls: dict[str, BandSetting] = {}
         self.holds_us: dict[str, int] = {}
         self.flashes_us: dict[str, int] = {}
-        self.standing_log: dict[str, list[tuple[int, int]]] = {
-            node: [] for node in self.topology.nodes
-        }
-        self.floor_log: dict[str, list[tuple[int, int]]] = {
-            node: [] for node in self.topology.nodes
-        }
+        # (since, value), by node
+        self.standing_log: dict[str, list[tuple[int, int]]] = {n: [] for n in self.topology.nodes}
+        self.floor_log: dict[str, list[tuple[int, int]]] = {n: [] for n in self.topology.nodes}
         self.leases_on_books: dict[tuple[str, int], Lease] = {}
         self.fees_on_books: list[Fee] = []
-        self.carried: dict[str, int] = {}
+        self.carried: Counter[str] = Counter()
         self.closed_before = 0
         self.revenue_so_far = 0
         self.tenants_seen: set[str] = set()
@@ -147,15 +145,13 @@ class State:
 
     def floor(self, node: str) -> int:
         """M4: the highest floor on the node's path."""
-        return max([self.floors.get(above, 0) for above in self.topology.path[node]])
+        return max(self.floors.get(above, 0) for above in self.topology.path[node])
 
     def foreign_bid(self, leaf: str) -> int:
         """The highest bid that covers the leaf and is not its owner's; 0 if there is none."""
-        owner = self.owner(leaf)
-        return max(
-            [claim.alternative.bid for claim in self.claims[leaf] if claim.order.tenant != owner],
-            default=0,
-        )
+        owner, claims = self.owner(leaf), self.claims[leaf]
+        bids = [claim.alternative.bid for claim in claims if claim.order.tenant != owner]
+        return max(bids, default=0)
 
     def rate(self, leaf: str) -> int:
         """M5."""
@@ -174,18 +170,16 @@ class State:
         return lease.hold_until is not None and self.now < lease.hold_until
 
     def charged(self, lease: Lease) -> int:
-        """M17: what a lease is charged now: the rate, while held at most the larger of its limit
-        now and the limit it started with."""
+        """M17: a lease is charged the rate, while held at most the larger of its limit now and the
+        limit it started with."""
         rate = self.rate(lease.leaf)
         if not self.is_held(lease) or lease.limit is None:
             return rate
         return min(rate, max(lease.limit, lease.limit_first))
 
     def live_leases(self) -> list[Lease]:
-        return sorted(
-            (lease for lease in self.lease_at.values() if lease is not None),
-            key=lambda lease: lease.fence,
-        )
+        leases = [lease for lease in self.lease_at.values() if lease is not None]
+        return sorted(leases, key=lambda lease: lease.fence)
 
     def standing_rate(self, node: str, without: Order | None = None) -> int:
         """The highest floor or bid at any node of the path, of anyone; `without` leaves one order
@@ -198,4 +192,4 @@ class State:
             for alternative in order.alternatives
             if alternative.scope in path
         ]
-        return max(self.floor(node), max(bids, default=0))
+        return max(self.floor(node), *bids, 0)

@@ -1,6 +1,6 @@
 """Folders of short-lived worlds, in memory where there is such a place. Those of a campaign lie in
-one folder: its workers are ended in the middle of their work when it is over early, and somebody
-has to clear up after them."""
+one folder: its workers are ended in the middle of their work when it is over early, so their parent
+clears up."""
 
 from __future__ import annotations
 
@@ -17,11 +17,8 @@ _within: Path | None = None  # where the folders of this process are made, if th
 
 @contextmanager
 def scratch() -> Iterator[Path]:
-    folder = Path(
-        tempfile.mkdtemp(
-            prefix="laissez-check-", dir=_within or (MEMORY if MEMORY.is_dir() else None)
-        )
-    )
+    parent = _within or (MEMORY if MEMORY.is_dir() else None)
+    folder = Path(tempfile.mkdtemp(prefix="laissez-check-", dir=parent))
     try:
         yield folder
     finally:

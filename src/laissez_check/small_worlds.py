@@ -15,23 +15,12 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from laissez.market.commands import (
-    Alternative,
-    AmendOrder,
-    BringOnline,
-    CancelOrder,
-    Command,
-    PlaceOrder,
-    Relinquish,
-    SetFloor,
-    SetLimit,
-    TakeOffline,
-)
+from laissez.market import commands
+from laissez.market.commands import Alternative, Command
 from laissez.market.events import Refused
-from laissez_check.compare import NO_OPTIONS, Difference, MatchUp, Parted
+from laissez_check.compare import Difference, MakeMarket, MatchUp, Parted
 from laissez_check.histories import History, Step
 from laissez_check.oracle import Oracle
-from laissez_check.protocol import MakeMarket
 from laissez_check.worlds import World
 
 TENANTS = ("ann", "bob")
@@ -50,34 +39,26 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 def alphabet(world: World) -> list[Command]:
-    """What can happen in a small world. Scopes of every kind, bids below and at the limit, ties,
-    both leaves, both tenants, first and second orders and leases."""
+    """Every command of a small world: scopes of every kind, bids below and at the limit, ties, both
+    leaves, both tenants, first and second orders and leases."""
     first, second = world.leaves
     wide = first.split("/")[0]
-    ways: tuple[tuple[Alternative, ...], ...] = (
+    ways = (
         (Alternative(wide, LOW, LOW),),
         (Alternative(wide, LOW, HIGH),),
         (Alternative(wide, HIGH, HIGH),),
         (Alternative(first, 0, MIDDLE), Alternative(second, MIDDLE, MIDDLE)),
     )
-    commands: list[Command] = []
+    found: list[Command] = []
     for tenant in TENANTS:
-        commands.extend(PlaceOrder(tenant, way) for way in ways)
-        commands.extend((CancelOrder(tenant, order)) for order in (1, 2))
-        commands.extend(AmendOrder(tenant, order, ways[1]) for order in (1, 2))
-        commands.append(SetLimit(tenant, 1, LOW))
-        commands.append(SetLimit(tenant, 2, None))
-        commands.append(Relinquish(tenant, 1))
-    commands.extend(
-        (
-            SetFloor(wide, MIDDLE),
-            SetFloor(second, HIGH),
-            SetFloor(wide, None),
-            TakeOffline(first),
-            BringOnline(first),
-        )
-    )
-    return commands
+        found += [commands.PlaceOrder(tenant, way) for way in ways]
+        found += [commands.CancelOrder(tenant, order) for order in (1, 2)]
+        found += [commands.AmendOrder(tenant, order, ways[1]) for order in (1, 2)]
+        found += [commands.SetLimit(tenant, 1, LOW), commands.SetLimit(tenant, 2, None)]
+        found += [commands.Relinquish(tenant, 1)]
+    found += [commands.SetFloor(wide, MIDDLE), commands.SetFloor(second, HIGH)]
+    found += [commands.SetFloor(wide, None)]
+    return [*found, commands.TakeOffline(first), commands.BringOnline(first)]
 
 
 def check_small_worlds(
@@ -103,12 +84,13 @@ def walk(
     """Every sequence that begins with these steps, depth first."""
     if depth_left == 0:
         return
-    # a copy of the slow one takes less time than the way there
-    reached = pickle.dumps(oracle_after(world, before))
+    oracle = Oracle(world.leaves, world.orders_per_tenant_max)
+    for step in before:
+        oracle.apply(step.command, step.at)
+    reached = pickle.dumps(oracle)  # copying it takes less time than playing the steps again
+    nobody_acted = not any(hasattr(step.command, "tenant") for step in before)
     for command in alphabet(world):
-        if getattr(command, "tenant", TENANTS[0]) != TENANTS[0] and not any(
-            hasattr(step.command, "tenant") for step in before
-        ):
+        if nobody_acted and getattr(command, "tenant", TENANTS[0]) != TENANTS[0]:
             continue
         history = History(0, world, (*before, Step(len(before), command)))
         difference, refused = difference_at_end(history, make_market, pickle.loads(reached))  # noqa: S301  our own
@@ -117,26 +99,17 @@ def walk(
             yield from walk(world, history.steps, depth_left - 1, make_market)
 
 
-def oracle_after(world: World, steps: tuple[Step, ...]) -> Oracle:
-    oracle = Oracle(world.leaves, world.orders_per_tenant_max)
-    for step in steps:
-        oracle.apply(step.command, step.at)
-    return oracle
-
-
 def difference_at_end(
     history: History, make_market: MakeMarket, oracle: Oracle
 ) -> tuple[Difference | None, bool]:
-    """The difference after the last step, the steps before being known to make none, after which
-    the oracle is; and whether that step was refused."""
-    last = len(history.steps) - 1
+    """The difference after the last step, and whether that step was refused. The oracle has played
+    the steps before, which are known to make no difference."""
+    *before, last = history.steps
     try:
-        match_up = MatchUp(history, make_market, NO_OPTIONS, oracle)
-        for step in history.steps[:last]:
+        match_up = MatchUp(history.world, make_market, steps=1, oracle=oracle)
+        for step in before:
             match_up.market.apply(step.command, step.at)
-        events = match_up.play(last, history.steps[last])
+        events = match_up.play(last)
     except Parted as parted:
-        return Difference(
-            last, parted.question, parted.expected, parted.found, history.steps
-        ), False
+        return parted.after(history.steps), False
     return None, any(isinstance(event, Refused) for event in events)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any
 
-import msgspec
+from msgspec.structs import replace
 
 from laissez.market.commands import (
     ALTERNATIVES_MAX,
@@ -23,8 +23,26 @@ from laissez.market.commands import (
 
 UNKNOWN_NODE = "no-such-tree/no-such-node"
 WRONG_NUMBERS: tuple[Any, ...] = (1.0, 2.5, True, "3", b"3")
-WRONG_PRICES = (-1, PRICE_MAX + 1, 10**30, *WRONG_NUMBERS)
+PRICES = (PRICE_MAX, -1, PRICE_MAX + 1, 10**30, *WRONG_NUMBERS)
 WRONG_DURATIONS = (0, -1, DURATION_MAX_US + 1, *WRONG_NUMBERS)
+DURATIONS = (DURATION_MAX_US, *WRONG_DURATIONS)
+LONGEST = "x" * TENANT_NAME_MAX
+ODD_NAMES = ("a\nb", "\x7f", "\x85", "a\u200bb", "\ud800")
+TENANTS = ("", "operator", "Operator", LONGEST, LONGEST + "x", *ODD_NAMES, None, 7, b"ann")
+NUMBERS = (0, -1, 2**62 - 1, 2**62, -(2**62), None, *WRONG_NUMBERS)
+
+# By field. The longest name and the largest numbers that are still right are among them.
+VALUES: dict[str, tuple[Any, ...]] = {
+    "tenant": TENANTS,
+    "order": NUMBERS,
+    "lease": NUMBERS,
+    "before": (-1, 10**18, None, *WRONG_NUMBERS),
+    "limit": PRICES,
+    "price": PRICES,
+    "hold_us": DURATIONS,
+    "flash_us": DURATIONS,
+    "budget_spent": (1, None, "yes"),
+}
 
 
 def spoil(rng: Random, command: Command, nodes: Sequence[str]) -> Command:
@@ -32,9 +50,8 @@ def spoil(rng: Random, command: Command, nodes: Sequence[str]) -> Command:
     if not command.__struct_fields__:
         return command
     name = rng.choice(command.__struct_fields__)
-    return msgspec.structs.replace(
-        command, **{name: spoiled_field(rng, name, getattr(command, name), nodes)}
-    )
+    value = spoiled_field(rng, name, getattr(command, name), nodes)
+    return replace(command, **{name: value})
 
 
 def spoiled_time(rng: Random, now: int) -> Any:
@@ -45,44 +62,14 @@ def spoiled_time(rng: Random, now: int) -> Any:
 
 
 def spoiled_field(rng: Random, name: str, value: Any, nodes: Sequence[str]) -> Any:
-    """What to put there instead. The longest name and the largest numbers that are still right are
-    among them."""
-    if name == "tenant":
-        return rng.choice(
-            (
-                "",
-                "operator",
-                "Operator",
-                "x" * TENANT_NAME_MAX,
-                "x" * (TENANT_NAME_MAX + 1),
-                "a\nb",
-                "\x7f",
-                "\x85",
-                "a\u200bb",
-                "\ud800",
-                None,
-                7,
-                b"ann",
-            )
-        )
     if name in ("leaf", "node"):
-        return rng.choice(
-            (rng.choice(nodes), rng.choice(nodes), UNKNOWN_NODE, "", "\udc00", "x" * 300, 5, None)
-        )
-    if name in ("order", "lease"):
-        return rng.choice((0, -1, 2**62 - 1, 2**62, -(2**62), None, *WRONG_NUMBERS))
-    if name == "before":
-        return rng.choice((-1, 10**18, None, *WRONG_NUMBERS))
-    if name in ("limit", "price"):
-        return rng.choice((PRICE_MAX, *WRONG_PRICES))
-    if name in ("hold_us", "flash_us"):
-        return rng.choice((DURATION_MAX_US, *WRONG_DURATIONS))
+        known = (rng.choice(nodes), rng.choice(nodes))
+        return rng.choice((*known, UNKNOWN_NODE, "", "\udc00", "x" * 300, 5, None))
     if name in ("rise", "fall"):
         return spoiled_band(rng)
-    if name == "budget_spent":
-        return rng.choice((1, None, "yes"))
-    assert name == "alternatives", name
-    return spoiled_alternatives(rng, value, nodes)
+    if name == "alternatives":
+        return spoiled_alternatives(rng, value)
+    return rng.choice(VALUES[name])
 
 
 def spoiled_band(rng: Random) -> Any:
@@ -91,36 +78,19 @@ def spoiled_band(rng: Random) -> Any:
     return rng.choice((Band(fraction, 1), Band(0, interval), Band(fraction, interval), 5))
 
 
-def spoiled_alternatives(
-    rng: Random, alternatives: tuple[Alternative, ...], nodes: Sequence[str]
-) -> Any:
+def spoiled_alternatives(rng: Random, alternatives: tuple[Alternative, ...]) -> Any:
     if rng.random() < 0.4:
-        one = alternatives[0]
-        return rng.choice(
-            (
-                (),
-                (one,) * (ALTERNATIVES_MAX + 1),
-                (one,) * ALTERNATIVES_MAX,
-                (*alternatives, one),
-                None,
-                (1,),
-            )
-        )
+        one, most = alternatives[0], ALTERNATIVES_MAX
+        many = ((one,) * (most + 1), (one,) * most, (*alternatives, one))
+        return rng.choice(((), *many, None, (1,)))
     place = rng.randrange(len(alternatives))
-    return (
-        *alternatives[:place],
-        spoiled_alternative(rng, alternatives[place]),
-        *alternatives[place + 1 :],
-    )
+    spoiled = spoiled_alternative(rng, alternatives[place])
+    return (*alternatives[:place], spoiled, *alternatives[place + 1 :])
 
 
 def spoiled_alternative(rng: Random, alternative: Alternative) -> Alternative:
     name = rng.choice(("scope", "bid", "limit", "both"))
     if name == "both":
-        return Alternative(alternative.scope, alternative.limit + 1, alternative.limit)
-    wrong = (
-        rng.choice((UNKNOWN_NODE, "", 7, None))
-        if name == "scope"
-        else rng.choice((PRICE_MAX, *WRONG_PRICES, None))
-    )
-    return msgspec.structs.replace(alternative, **{name: wrong})
+        return replace(alternative, bid=alternative.limit + 1)
+    wrong = (UNKNOWN_NODE, "", 7, None) if name == "scope" else (*PRICES, None)
+    return replace(alternative, **{name: rng.choice(wrong)})

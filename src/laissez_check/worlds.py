@@ -6,6 +6,7 @@ by part (`-` and `.` sort before `/`), and numbers sort as text (`g10` before `g
 
 from __future__ import annotations
 
+from itertools import accumulate
 from random import Random
 
 import msgspec
@@ -17,7 +18,7 @@ TENANTS = ("ann", "bob", "cid", "dee", "eve", "fay", "gus", "hal")
 
 
 class World(msgspec.Struct, frozen=True):
-    """Where a history takes place, and who is asked about afterwards."""
+    """The leaves and the tenants of a history."""
 
     leaves: tuple[str, ...]
     tenants: tuple[str, ...]
@@ -25,13 +26,12 @@ class World(msgspec.Struct, frozen=True):
 
     def nodes(self) -> tuple[str, ...]:
         """Every node, each once, in the order of the leaves."""
-        found: dict[str, None] = {}
-        for leaf in self.leaves:
-            parts = leaf.split("/")
-            found.update(
-                dict.fromkeys("/".join(parts[: length + 1]) for length in range(len(parts)))
-            )
-        return tuple(found)
+        return tuple(dict.fromkeys(node for leaf in self.leaves for node in path_to(leaf)))
+
+
+def path_to(leaf: str) -> list[str]:
+    """The nodes from the root to the leaf."""
+    return list(accumulate(leaf.split("/"), "{}/{}".format))
 
 
 def draw_world(rng: Random) -> World:
@@ -55,7 +55,7 @@ def draw_tree(rng: Random, root: str) -> list[str]:
 
 
 def draw_branch(rng: Random, node: str, depth_left: int) -> list[str]:
-    """A node whose children are leaves or branches as it falls, so that leaves lie at different
+    """A node whose children are leaves or branches at random, so that leaves lie at different
     depths."""
     if depth_left == 0 or rng.random() < 0.25:
         return [node]

@@ -8,8 +8,7 @@ import pytest
 
 import laissez
 from laissez_check.campaign import run
-from laissez_check.compare import Options
-from laissez_check.protocol import real_market
+from laissez_check.compare import Options, real_market
 from laissez_check.small_worlds import check_small_worlds
 
 COMPILED = laissez.market_form() == "compiled"

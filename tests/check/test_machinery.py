@@ -360,7 +360,7 @@ def test_a_history_depends_on_its_seed_alone() -> None:
     assert draw_history(5) != draw_history(6)
     source = str(SOURCES)
     code = (
-        "import hashlib; from laissez_check import draw_history;"
+        "import hashlib; from laissez_check.histories import draw_history;"
         " print(hashlib.sha256(repr(draw_history(5)).encode()).hexdigest())"
     )
     printed = {

@@ -22,7 +22,7 @@ CHECK = """
 import sys
 from laissez_check.campaign import run
 from laissez_check.compare import Options
-from laissez_check.protocol import real_market
+from laissez_check.compare import real_market
 
 first, histories = map(int, sys.argv[1:])
 options = Options(snapshot_every=9, invariants=True)

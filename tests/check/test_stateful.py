@@ -25,9 +25,8 @@ from laissez.market import (
     SetLimit,
     TakeOffline,
 )
-from laissez_check.compare import MatchUp, Options
-from laissez_check.histories import History, Step
-from laissez_check.protocol import real_market
+from laissez_check.compare import MatchUp, Options, real_market
+from laissez_check.histories import Step
 from laissez_check.worlds import World
 
 FORESTS = (
@@ -61,14 +60,11 @@ class MarketAndOracle(RuleBasedStateMachine):
     def open_market(self, forest: tuple[str, ...], most: int) -> None:
         self.world = World(forest, TENANTS, most)
         self.nodes = tuple(self.world.nodes())
-        self.match_up = MatchUp(
-            History(0, self.world, ()), real_market, Options(snapshot_every=5, invariants=True)
-        )
-        self.steps = 0
+        options = Options(snapshot_every=5, invariants=True)
+        self.match_up = MatchUp(self.world, real_market, options)
 
     def play(self, command: Command, pause: int) -> None:
-        self.match_up.play(self.steps, Step(self.match_up.oracle.now + pause, command))
-        self.steps += 1
+        self.match_up.play(Step(self.match_up.oracle.now + pause, command))
 
     def order(self, which: int) -> tuple[str, int]:
         orders = self.match_up.oracle.orders()
