@@ -1,4 +1,8 @@
-"""`laissez check`: one command for every promise, each with a seed that repeats what it found."""
+"""`laissez check`: one command for every promise, each with a seed that repeats its findings.
+
+The checks of the service are imported by their commands, since they need far more than those of the
+market.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ import typer
 from laissez import market_form
 from laissez.cli.output import Format, FormatOption
 from laissez.cli.progress import progress
-from laissez_check.campaign import run
+from laissez_check import campaign
 from laissez_check.compare import Options, real_market
 from laissez_check.integration import count_all
 from laissez_check.shrink import report
@@ -30,6 +34,11 @@ app = typer.Typer(
 
 MANY = 1_000_000_000  # more than anybody waits for
 
+
+def how_many(help: str, least: int = 1, most: int = MANY) -> Any:
+    return typer.Option(min=least, max=most, help=help)
+
+
 SeedOption: TypeAlias = Annotated[
     int, typer.Option("--seed", min=0, help="The first seed; the others follow it.")
 ]
@@ -40,20 +49,12 @@ JobsOption: TypeAlias = Annotated[
 
 @app.command()
 def market(
-    histories: Annotated[
-        int, typer.Option(min=1, max=MANY, help="How many random histories.")
-    ] = 1000,
+    histories: Annotated[int, how_many("How many random histories.")] = 1000,
     seed: SeedOption = 0,
-    commands: Annotated[
-        int, typer.Option(min=1, max=1_000_000, help="Commands per history.")
-    ] = 100,
+    commands: Annotated[int, how_many("Commands per history.", most=1_000_000)] = 100,
     jobs: JobsOption = 0,
     snapshot_every: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            help="Go on in a restored copy of the market every so many commands; 0 means never.",
-        ),
+        int, how_many("Restore a copy and go on in it every so many commands; 0 means never.", 0)
     ] = 9,
     shrink: Annotated[
         bool, typer.Option(help="Make a failing history small before it is shown.")
@@ -62,25 +63,14 @@ def market(
 ) -> None:
     """Play random histories in the market and in the oracle, comparing everything after every
     command."""
-    options = Options(snapshot_every=snapshot_every, invariants=True)
     started = time.monotonic()
+    options = Options(snapshot_every=snapshot_every, invariants=True)
+    seeds, jobs = _seeds_and_jobs(seed, histories, jobs)
     with counting("histories", histories) as tell:
-        outcome = run(
-            range(seed, seed + histories),
-            commands,
-            _processes(jobs, histories),
-            options,
-            real_market,
-            tell,
-            shrink,
-        )
+        outcome = campaign.run(seeds, commands, jobs, options, real_market, tell, shrink)
     counted = {"histories": outcome.histories, "commands": outcome.histories * commands}
-    conclude(
-        output,
-        counted,
-        time.monotonic() - started,
-        outcome.failure.report if outcome.failure else None,
-    )
+    failure = outcome.failure.report if outcome.failure else None
+    conclude(output, started, counted, failure)
 
 
 @app.command()
@@ -91,63 +81,52 @@ def integration(output: FormatOption = Format.TABLE) -> None:
         typer.echo(json.dumps([{**count._asdict(), "holds": count.holds} for count in counts]))
     else:
         typer.echo(f"{'':<18}  {'pricing':>9}  {'profiling':>9}")
-        for count in counts:
-            ours = (
-                f"{count.pricing:>3} of {count.paper_pricing:>2}",
-                f"{count.profiling:>3} of {count.paper_profiling:>2}",
-            )
-            typer.echo(
-                f"{count.system:<18}  {ours[0]:>9} "
-                f" {ours[1]:>9}{'' if count.holds else '  too many'}"
-            )
+        for one in counts:
+            pricing = f"{one.pricing:>3} of {one.paper_pricing:>2}"
+            profiling = f"{one.profiling:>3} of {one.paper_profiling:>2}"
+            verdict = "" if one.holds else "  too many"
+            typer.echo(f"{one.system:<18}  {pricing:>9}  {profiling:>9}{verdict}")
     if not all(count.holds for count in counts):
         raise typer.Exit(1)
 
 
 @app.command()
 def small_worlds(
-    depth: Annotated[
-        int, typer.Option(min=1, max=6, help="The most commands in a sequence.")
-    ] = DEPTH,
+    depth: Annotated[int, how_many("The most commands in a sequence.", most=6)] = DEPTH,
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Play every sequence of a few commands in worlds of two leaves, comparing everything."""
     started = time.monotonic()
     with counting("sequences", None) as tell:
-        finding = check_small_worlds(real_market, depth, tell)
+        found = check_small_worlds(real_market, depth, tell)
     again = f"laissez check small-worlds --depth {depth}"
-    failure = (
-        report(finding.history, finding.difference, again)
-        if finding.history and finding.difference
-        else None
-    )
-    conclude(output, {"sequences": finding.sequences}, time.monotonic() - started, failure)
+    failure = None
+    if found.history and found.difference:
+        failure = report(found.history, found.difference, again)
+    conclude(output, started, {"sequences": found.sequences}, failure)
 
 
 @app.command()
 def crashes(
-    kills: Annotated[
-        int, typer.Option(min=1, max=MANY, help="How often the server is killed.")
-    ] = 500,
+    kills: Annotated[int, how_many("How often the server is killed.")] = 500,
     seed: Annotated[
-        int, typer.Option(min=0, help="The first seed; every data folder has one of its own.")
+        int, how_many("The first seed; every data folder has one of its own.", least=0)
     ] = 0,
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Kill a real server under load at any moment, start it again, and compare all that anyone was
     told with what it kept."""
-    # with all that speaks HTTP, which the other checks do without
     from laissez_check.crashes.run import run as run_crashes
 
     started = time.monotonic()
     with counting("kills", kills) as tell:
         outcome = run_crashes(kills, seed, tell=tell)
-    conclude(output, outcome.counted, time.monotonic() - started, outcome.failure)
+    conclude(output, started, outcome.counted, outcome.failure)
 
 
 @app.command()
 def worlds(
-    seeds: Annotated[int, typer.Option(min=1, max=MANY, help="How many worlds.")] = 1000,
+    seeds: Annotated[int, how_many("How many worlds.")] = 1000,
     seed: SeedOption = 0,
     jobs: JobsOption = 0,
     bug: Annotated[
@@ -157,7 +136,6 @@ def worlds(
 ) -> None:
     """Run the service and its clients on a disk, a network and a clock that fail as the seed says,
     and hold it to its promises."""
-    # with all that speaks HTTP, which the other checks do without
     from laissez_check.simulated.bugs import BUGS
     from laissez_check.simulated.campaign import run as run_worlds
 
@@ -171,26 +149,18 @@ def worlds(
         again = [sys.executable, "-m", "laissez.cli", *sys.argv[1:]]
         os.execv(sys.executable, again)  # noqa: S606 (it is this very program)
     started = time.monotonic()
+    chosen, jobs = _seeds_and_jobs(seed, seeds, jobs)
     with counting("worlds", seeds) as tell:
-        outcome = run_worlds(range(seed, seed + seeds), _processes(jobs, seeds), bug, tell)
-    conclude(
-        output,
-        outcome.counted,
-        time.monotonic() - started,
-        outcome.failure,
-        {"faults": outcome.faults},
-    )
+        outcome = run_worlds(chosen, jobs, bug, tell)
+    conclude(output, started, outcome.counted, outcome.failure, faults=outcome.faults)
 
 
 @app.command()
 def wire(
     cases: Annotated[
-        int,
-        typer.Option(
-            min=0, max=MANY, help="About how many requests schemathesis makes; 0 does without it."
-        ),
+        int, how_many("About how many requests schemathesis makes; 0 does without it.", least=0)
     ] = 2000,
-    seed: Annotated[int, typer.Option(min=0, help="Of what is drawn at random.")] = 0,
+    seed: Annotated[int, how_many("The seed of random requests.", least=0)] = 0,
     only: Annotated[str, typer.Option(help="Only the bad inputs whose name has this in it.")] = "",
     output: FormatOption = Format.TABLE,
 ) -> None:
@@ -201,7 +171,6 @@ def wire(
             "schemathesis is not installed: pip install 'laissezcloud-proof[check]', or --cases 0"
             " for the bad inputs alone"
         )
-    # with all that speaks HTTP, which the other checks do without
     from laissez_check.wire import run as run_wire
 
     inputs = run_wire.chosen(only)
@@ -218,81 +187,65 @@ def wire(
             made, more = run_wire.schema_cases(cases, seed, tell=tell)
             found += more
     failure = run_wire.report(found, cases, seed, only) if found else None
-    conclude(
-        output, {"bad inputs": len(inputs), "cases": made}, time.monotonic() - started, failure
-    )
+    conclude(output, started, {"bad inputs": len(inputs), "cases": made}, failure)
 
 
 @app.command()
 def damage(
-    cases: Annotated[
-        int, typer.Option(min=1, max=MANY, help="How many data folders are damaged.")
-    ] = 1000,
+    cases: Annotated[int, how_many("How many data folders are damaged.")] = 1000,
     seed: SeedOption = 0,
     jobs: JobsOption = 0,
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Damage a data folder, or let the disk fail under it: it is recovered with all that was
     acknowledged, or refused, saying where."""
-    # with all of the service, which the other checks do without
     from laissez_check.damage.run import run as run_damage
     from laissez_check.disk.sqlite_shim import CannotWatch
 
     started = time.monotonic()
+    seeds, jobs = _seeds_and_jobs(seed, cases, jobs)
     with counting("cases", cases) as tell:
         try:
-            outcome = run_damage(range(seed, seed + cases), _processes(jobs, cases), tell=tell)
+            outcome = run_damage(seeds, jobs, tell=tell)
         except CannotWatch as error:
             raise typer.BadParameter(str(error)) from None
-    kinds = {
-        kind: {"recovered": outcome.recovered.get(kind, 0), "refused": outcome.refused.get(kind, 0)}
-        for kind in outcome.kinds()
-    }
-    if output is Format.TABLE:
-        for kind, came in kinds.items():
-            typer.echo(f"{kind:<28}{came['recovered']:>8} recovered{came['refused']:>8} refused")
     counted = {
         "cases": outcome.cases,
         "recovered": sum(outcome.recovered.values()),
         "refused": sum(outcome.refused.values()),
     }
-    conclude(
-        output,
-        counted,
-        time.monotonic() - started,
-        outcome.failure,
-        {"kinds": kinds} if output is Format.JSON else {},
-    )
+    kinds = {
+        kind: {"recovered": outcome.recovered.get(kind, 0), "refused": outcome.refused.get(kind, 0)}
+        for kind in sorted(outcome.recovered.keys() | outcome.refused.keys())
+    }
+    if output is Format.TABLE:
+        for kind, ends in kinds.items():
+            typer.echo(f"{kind:<28}{ends['recovered']:>8} recovered{ends['refused']:>8} refused")
+    conclude(output, started, counted, outcome.failure, kinds=kinds)
 
 
 @app.command()
 def access(
     pairs: Annotated[
-        int,
-        typer.Option(
-            min=0, max=MANY, help="How many pairs of worlds that look the same to a tenant."
-        ),
+        int, how_many("How many pairs of worlds that look the same to a tenant.", least=0)
     ] = 100,
     seed: SeedOption = 0,
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Try every operation as everybody on a real server; and see that what a tenant may not see
     changes no byte of what it is told."""
-    # with all that speaks HTTP, which the other checks do without
     from laissez_check.access import interference
-    from laissez_check.access import run as access
+    from laissez_check.access import run as run_access
 
     started = time.monotonic()
     with counting("operations", None) as tell:
-        tried = access.run(tell=tell)
+        tried = run_access.run(tell=tell)
     with counting("pairs", pairs) as tell:
         found = interference.run(pairs, seed, tell=tell)
-    counted = {**tried.counted, **found.counted}
-    failure = "\n".join(filter(None, (tried.failure, found.failure))) or None
     if output is Format.TABLE:
         typer.echo(tried.table())
-    answers = {"tried": tried.answers} if output is Format.JSON else {}
-    conclude(output, counted, time.monotonic() - started, failure, answers)
+    failure = "\n".join(filter(None, (tried.failure, found.failure))) or None
+    conclude(output, started, {**tried.counted, **found.counted}, failure, tried=tried.answers)
 
 
 @contextmanager
@@ -303,40 +256,29 @@ def counting(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
         try:
             yield lambda done: bar.update(task, completed=done)
         except KeyboardInterrupt:
-            typer.echo(
-                f"stopped after {int(bar.tasks[task].completed)} {what}: nothing found so far",
-                err=True,
-            )
+            done = int(bar.tasks[task].completed)
+            typer.echo(f"stopped after {done} {what}: nothing found so far", err=True)
             raise typer.Exit(130) from None
 
 
-def _processes(jobs: int, work: int) -> int:
-    """One per core unless told otherwise, and none without work."""
-    return min(jobs or os.cpu_count() or 1, work)
+def _seeds_and_jobs(seed: int, count: int, jobs: int) -> tuple[range, int]:
+    """One job per core unless told otherwise, and none without work."""
+    return range(seed, seed + count), min(jobs or os.cpu_count() or 1, count)
 
 
 def conclude(
-    output: Format,
-    counted: dict[str, int],
-    seconds: float,
-    failure: str | None,
-    more: dict[str, Any] = {},  # noqa: B006  never changed
+    output: Format, started: float, counted: dict[str, int], failure: str | None, **details: object
 ) -> None:
-    """Print the outcome, and leave with 1 if something failed. `more` is for machines."""
+    """Print the outcome, and leave with 1 if something failed. Details are for machines."""
+    seconds = time.monotonic() - started
     if output is Format.JSON:
-        summary: dict[str, Any] = {
-            **{name.replace(" ", "_"): count for name, count in counted.items()},
-            "seconds": round(seconds, 3),
-            "failure": failure,
-            **more,
-        }
-        print(json.dumps(summary))
+        counts = {name.replace(" ", "_"): count for name, count in counted.items()}
+        ends = {"seconds": round(seconds, 3), "failure": failure}
+        print(json.dumps({**counts, **ends, **details}))
     elif failure is not None:
         print(failure)
     else:
-        print(
-            ", ".join(f"{count} {name}" for name, count in counted.items())
-            + f", {seconds:.1f} seconds: nothing found"
-        )
+        counts_shown = ", ".join(f"{count} {name}" for name, count in counted.items())
+        print(f"{counts_shown}, {seconds:.1f} seconds: nothing found")
     if failure is not None:
         raise typer.Exit(1)

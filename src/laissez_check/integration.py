@@ -17,7 +17,23 @@ import tokenize
 from pathlib import Path
 from typing import Final, NamedTuple
 
-SILENT: Final = frozenset(
+# The system, its code for pricing and for profiling (a module, or `module:Class`), and how many
+# lines of each the paper needed.
+SYSTEMS: Final = (
+    ("Dynamo inference", "tenants.dynamo.pricing", "tenants.dynamo.profiling", 17, 55),
+    ("Sailor training", "tenants.sailor.pricing", "tenants.sailor.profiling", 23, 34),
+    ("Parabricks batch", "tenants.parabricks.pricing", "tenants.parabricks.profiling", 12, 17),
+    ("Power InfraMap", "operators.power:Power", "operators.power:PowerTelemetry", 8, 5),
+)
+# The function that makes a pressure of the headroom, and its parameter. Code that all maps share
+# turns any pressure into a price.
+HEADROOM_TO_PRICE: Final = (
+    "operators.power:Power.comfortable",
+    "operators.power:Power.pressure_at",
+)
+# "three lines of code map power headroom to a proportional price adjustment"
+PAPER_HEADROOM_TO_PRICE: Final = 3
+NOT_CODE: Final = frozenset(
     {
         tokenize.COMMENT,
         tokenize.NL,
@@ -27,62 +43,6 @@ SILENT: Final = frozenset(
         tokenize.ENCODING,
     }
 )
-
-
-class Part(NamedTuple):
-    """Where a piece of integration code is: a module, one class of it, or one function or field of
-    a class (`Class.name`)."""
-
-    module: str
-    name: str | None = None
-
-
-class Integration(NamedTuple):
-    """One system, and how many lines the paper needed for it."""
-
-    system: str
-    pricing: Part
-    profiling: Part
-    paper_pricing: int
-    paper_profiling: int
-
-
-INTEGRATIONS: Final = (
-    Integration(
-        "Dynamo inference",
-        Part("laissez.tenants.dynamo.pricing"),
-        Part("laissez.tenants.dynamo.profiling"),
-        17,
-        55,
-    ),
-    Integration(
-        "Sailor training",
-        Part("laissez.tenants.sailor.pricing"),
-        Part("laissez.tenants.sailor.profiling"),
-        23,
-        34,
-    ),
-    Integration(
-        "Parabricks batch",
-        Part("laissez.tenants.parabricks.pricing"),
-        Part("laissez.tenants.parabricks.profiling"),
-        12,
-        17,
-    ),
-    Integration(
-        "Power InfraMap",
-        Part("laissez.operators.power", "Power"),
-        Part("laissez.operators.power", "PowerTelemetry"),
-        8,
-        5,
-    ),
-)
-HEADROOM_TO_PRICE: Final = (
-    Part("laissez.operators.power", "Power.comfortable"),
-    Part("laissez.operators.power", "Power.pressure_at"),
-)
-# "three lines of code map power headroom to a proportional price adjustment"
-PAPER_HEADROOM_TO_PRICE: Final = 3
 
 
 class Count(NamedTuple):
@@ -101,51 +61,42 @@ class Count(NamedTuple):
 
 def count_all() -> list[Count]:
     return [
-        Count(
-            one.system,
-            lines_of(one.pricing),
-            lines_of(one.profiling),
-            one.paper_pricing,
-            one.paper_profiling,
-        )
-        for one in INTEGRATIONS
+        Count(system, lines_of(pricing), lines_of(profiling), *paper)
+        for system, pricing, profiling, *paper in SYSTEMS
     ]
 
 
 def headroom_to_price() -> int:
-    """The function that makes a pressure of the headroom, and its parameter. What all maps share
-    turns any pressure into a price."""
     return sum(map(lines_of, HEADROOM_TO_PRICE))
 
 
-def lines_of(part: Part) -> int:
+def lines_of(part: str) -> int:
     """The lines of code of a module or a part of it, which is found but not run."""
-    found = importlib.util.find_spec(part.module)
+    module, _, name = part.partition(":")
+    found = importlib.util.find_spec(f"laissez.{module}")
     if found is None or found.origin is None:
-        raise ModuleNotFoundError(part.module)
-    return count_lines(Path(found.origin).read_text(), part.name)
+        raise ModuleNotFoundError(module)
+    return count_lines(Path(found.origin).read_text(), name)
 
 
-def count_lines(source: str, name: str | None = None) -> int:
-    tree = ast.parse(source)
-    scope: ast.Module | ast.stmt = tree
-    for each in name.split(".") if name else ():
-        scope = next(node for node in getattr(scope, "body", []) if each == _name(node))
-    inside = (
-        set(range(1, source.count("\n") + 2)) if isinstance(scope, ast.Module) else _span(scope)
-    )
-    return len((inside & _logical_lines(source)) - _docstrings_and_imports(scope))
+def count_lines(source: str, name: str = "") -> int:
+    """Of a module, of a class in it, or of a function or field of a class (`Class.name`)."""
+    scope: ast.Module | ast.stmt = ast.parse(source)
+    for part in name.split(".") if name else ():
+        scope = next(node for node in getattr(scope, "body", []) if part == _name(node))
+    inside = _logical_lines(source)
+    if not isinstance(scope, ast.Module):
+        inside &= _span(scope)
+    return len(inside - _docstrings_and_imports(scope))
 
 
 def _name(node: ast.stmt) -> str | None:
-    """What a statement defines; None if nothing that is counted by itself."""
+    """The name that a statement defines; None if it is nothing that is counted by itself."""
     if isinstance(node, ast.ClassDef | ast.FunctionDef):
         return node.name
-    return (
-        node.target.id
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
-        else None
-    )
+    if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+        return node.target.id
+    return None
 
 
 def _logical_lines(source: str) -> set[int]:
@@ -155,7 +106,7 @@ def _logical_lines(source: str) -> set[int]:
         if token.type == tokenize.NEWLINE:
             first.add(begin)
             begin = 0
-        elif token.type not in SILENT:
+        elif token.type not in NOT_CODE:
             begin = begin or token.start[0]
     return first
 
@@ -165,11 +116,8 @@ def _docstrings_and_imports(scope: ast.AST) -> set[int]:
     for node in ast.walk(scope):
         if isinstance(node, ast.Import | ast.ImportFrom):
             lines |= _span(node)
-        if (
-            isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
-            and ast.get_docstring(node, clean=False) is not None
-        ):
-            lines |= _span(node.body[0])
+        elif isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+            lines |= _span(node.body[0]) if ast.get_docstring(node, clean=False) else set()
     return lines
 
 

@@ -19,11 +19,12 @@ from laissez_check.finding import Finding
 READY_WITHIN_S = 30.0
 ANSWERS_WITHIN_S = 5.0
 ENDS_WITHIN_S = 20.0
-# what is left of a killed server, a copy that writes a snapshot, may hold port and folder
+# A killed server's copy that still writes a snapshot may hold port and folder.
 TAKEN = ("cannot listen", "is in use by process")
 LOG_LINES_SHOWN = 12
+READY = b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 
-# The books are closed all the time, and there is no bound that the load would run into.
+# The books are closed all the time, and the load meets no limit.
 SETTINGS = {
     "LAISSEZ_BOOKS__CLOSE_AFTER_COMMANDS": "50",
     "LAISSEZ_LIMITS__COMMANDS_PER_SECOND": "1000000",
@@ -48,17 +49,8 @@ levels = ["type", "zone", "rack", "gpu"]
 a = { r1 = ["g[0-2]"], r2 = ["g[0-1]"] }
 b = { r3 = ["g[0-1]"] }
 """
-LEAVES = (
-    "cpu/c0",
-    "cpu/c1",
-    "gpu/a/r1/g0",
-    "gpu/a/r1/g1",
-    "gpu/a/r1/g2",
-    "gpu/a/r2/g0",
-    "gpu/a/r2/g1",
-    "gpu/b/r3/g0",
-    "gpu/b/r3/g1",
-)
+GPUS = ("a/r1/g0", "a/r1/g1", "a/r1/g2", "a/r2/g0", "a/r2/g1", "b/r3/g0", "b/r3/g1")
+LEAVES = ("cpu/c0", "cpu/c1", *(f"gpu/{gpu}" for gpu in GPUS))
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -98,29 +90,21 @@ class Server:
 
     async def start(self) -> None:
         """Start the process; it is not ready yet."""
-        environment = {
+        inherited = {
             name: value
             for name, value in os.environ.items()
             if not name.startswith("LAISSEZ_") or name == "LAISSEZ_MARKET"
         }
-        arguments = (
-            "serve",
-            "--data",
-            str(self.data),
-            "--topology",
-            str(self._topology),
-            "--port",
-            str(self.port),
-        )
+        folders = ("--data", str(self.data), "--topology", str(self._topology))
         with self._log.open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable,
                 *self._entry.command,
-                *arguments,
+                *("serve", *folders, "--port", str(self.port)),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env={**environment, **SETTINGS, **self._entry.variables},
+                env={**inherited, **SETTINGS, **self._entry.variables},
             )
 
     async def start_and_wait(self) -> None:
@@ -131,10 +115,7 @@ class Server:
             while not await self._is_ready():
                 if self.process.returncode is not None:
                     if not any(words in self.log_end().rpartition("\n")[2] for words in TAKEN):
-                        raise Finding(
-                            "the server did not start: it ended with status"
-                            f" {self.process.returncode}\n{self.log_end()}"
-                        )
+                        raise self._ended("the server did not start: it ended")
                     await self.start()
                 await asyncio.sleep(0.01)
 
@@ -144,9 +125,7 @@ class Server:
         try:
             async with asyncio.timeout(ANSWERS_WITHIN_S):
                 reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
-                writer.write(
-                    b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
-                )
+                writer.write(READY)
                 answer = await reader.read()
         except (OSError, TimeoutError):
             return False
@@ -155,18 +134,13 @@ class Server:
 
     def check_alive(self) -> None:
         if self.process.returncode is not None:
-            raise Finding(
-                "the server ended by itself with status"
-                f" {self.process.returncode}\n{self.log_end()}"
-            )
+            raise self._ended("the server ended by itself")
 
     def children(self) -> list[int]:
         """Copies of the server that write snapshots."""
         pid = self.process.pid
         try:
-            return [
-                int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-            ]
+            return [*map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())]
         except OSError:
             return []
 
@@ -185,9 +159,12 @@ class Server:
         """A planned stop."""
         self.process.send_signal(signal.SIGTERM)
         async with asyncio.timeout(ENDS_WITHIN_S):
-            status = await self.process.wait()
-        if status != 0:
-            raise Finding(f"a planned stop ended with status {status}\n{self.log_end()}")
+            await self.process.wait()
+        if self.process.returncode != 0:
+            raise self._ended("a planned stop ended")
+
+    def _ended(self, what: str) -> Finding:
+        return Finding(f"{what} with status {self.process.returncode}\n{self.log_end()}")
 
     def log_lines(self) -> list[str]:
         return self._log.read_text(errors="replace").splitlines()
