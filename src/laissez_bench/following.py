@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from laissez_bench.world import Server
-from laissez_check.part_audit import PartAudit
+from laissez_check.event_audit import PartAudit
 
 HOSTS = 16  # of 8 leaves: at 3,000 commands per second, auditing them takes a tenth of a core
 AGAIN_S = 0.2

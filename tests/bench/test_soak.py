@@ -21,7 +21,7 @@ from laissez_bench.soak import (
     judge,
 )
 from laissez_bench.statistics import Counted, Times
-from laissez_check.part_audit import PartAudit
+from laissez_check.event_audit import PartAudit
 
 pytestmark = pytest.mark.once
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import typer
 
@@ -54,8 +54,8 @@ def bills(
 def _narrowed(
     report: BillReport, tenant: str | None, since: str | None, until: str | None
 ) -> BillReport:
-    """What is told of it. Everything is worked out whatever is asked for: a bill depends on all
-    that others did. So what is no tenant's, such as that bills were not compared, concerns
+    """Only the tenant and the period asked for. Everything is worked out anyway: a bill depends on
+    all that others did. A finding of no tenant, such as that bills were not compared, concerns
     everybody."""
     findings = [
         one
@@ -69,13 +69,7 @@ def _narrowed(
         raise CannotAudit(
             f"--tenant: expected a tenant that was ever told anything, found {tenant!r}"
         )
-    return BillReport(
-        **{
-            **{name: getattr(report, name) for name in BillReport.__dataclass_fields__},
-            "findings": findings,
-            "sums": sums,
-        }
-    )
+    return replace(report, findings=findings, sums=sums)
 
 
 def _show(report: BillReport) -> None:

@@ -1,5 +1,5 @@
-"""Bills as the service has them against bills as `audit` works them out: every statement, every
-running bill, and all of them together."""
+"""The service's bills against those of `audit`: every statement, every running bill, and all of
+them together."""
 
 from __future__ import annotations
 
@@ -13,20 +13,13 @@ from laissez.journal import Diverged, JournalDamaged, Reader
 from laissez.server import billing
 from laissez.server.billing import Owed
 from laissez.server.data_folder import exchange_after
-from laissez_check.bills.audit import (
-    Account,
-    Auditor,
-    Finding,
-    Line,
-    fees_until,
-    named,
-    printed,
-    when,
-)
+from laissez_check.bills.amounts import dollars, when
+from laissez_check.bills.audit import Account, Auditor, Charges, Finding, differences, named, summed
 from laissez_check.bills.journal import Rows
 
 STEP = 1_000  # entries between two signs of progress
 NOTHING_WORKED_OUT = "the journal is damaged, so no bill was worked out"
+NOT_COMPARED = "the journal cannot be replayed, so running bills were not compared"
 
 
 @dataclass(frozen=True)
@@ -69,13 +62,10 @@ def audit_bills(
             auditor, at = _worked_out(folder, last, on_progress)
             exchange = exchange_after(reader, last, lambda done, of: on_progress(of + done, of * 2))
         except (Diverged, JournalDamaged) as error:
-            what = (
-                "the journal cannot be replayed, so running bills were not compared"
-                if auditor.entries
-                else NOTHING_WORKED_OUT
-            )
+            what = NOT_COMPARED if auditor.entries else NOTHING_WORKED_OUT
             auditor.findings.append(Finding(what, last, found=str(error)))
         except Exception:
+            # The auditor's own reader does not look for damage, and stumbles over it.
             if (damage := _damage(reader, last)) is None:
                 raise
             auditor.findings.append(Finding(NOTHING_WORKED_OUT, last, found=damage))
@@ -100,8 +90,7 @@ def _worked_out(
 
 
 def _damage(reader: Reader, last: int) -> str | None:
-    """Where the journal is not what was written. `Rows` does not look for that, and stumbles over
-    what it finds."""
+    """Where the journal is not what was written."""
     try:
         deque(reader.groups(1, last), maxlen=0)
     except JournalDamaged as error:
@@ -120,21 +109,15 @@ class Comparison:
         self._findings = list(auditor.findings)
 
     def report(self) -> BillReport:
-        auditor = self._auditor
-        exchange = self._exchange
-        owed = (
-            {}
-            if exchange is None
-            else {
-                name: billing.running(exchange, account, self._at)
-                for name, account in exchange.accounts.items()
-            }
-        )
+        auditor, exchange = self._auditor, self._exchange
+        owed: dict[str, Owed] = {}
+        if exchange is not None:
+            for name, billed in exchange.accounts.items():
+                owed[name] = billing.running(exchange, billed, self._at)
         until = max((one.until for one in owed.values()), default=auditor.prices.now)
         auditor.pass_time(until)
-        sums = {
-            name: self._total(account, until) for name, account in sorted(auditor.accounts.items())
-        }
+        accounts = sorted(auditor.accounts.items())
+        sums = {name: self._total(account, until) for name, account in accounts}
         for name, one in owed.items():
             self._compare(name, one, auditor.accounts.get(name, Account()), sums.get(name, 0))
         if exchange is not None:
@@ -148,20 +131,19 @@ class Comparison:
             auditor.statements,
             auditor.lines,
             self._running_lines,
-            printed(sum(sums.values())),
+            dollars(sum(sums.values())),
             auditor.unknown,
-            [Sum(name, charge, printed(charge)) for name, charge in sums.items()],
+            [Sum(name, charge, dollars(charge)) for name, charge in sums.items()],
             self._findings,
         )
 
-    def _lines(self, account: Account, until: int) -> dict[Line, int]:
-        lines: dict[Line, int] = {}
+    def _lines(self, account: Account, until: int) -> Charges:
+        lines: Charges = {}
         for lease in account.leases.values():
             end = until if lease.end is None else lease.end
-            lines["lease", lease.number, lease.leaf, lease.start, end] = (
-                self._auditor.prices.settle(lease)
-            )
-        for (kind, order, scope, start, end), charge in fees_until(account, until).items():
+            line = ("lease", lease.number, lease.leaf, lease.start, end)
+            lines[line] = self._auditor.prices.settle(lease)
+        for (kind, order, scope, start, end), charge in account.fees_until(until).items():
             line = (kind, order, scope, start, min(end, until))
             lines[line] = lines.get(line, 0) + charge
         return lines
@@ -170,81 +152,32 @@ class Comparison:
         return account.carried + sum(self._lines(account, until).values())
 
     def _compare(self, tenant: str, owed: Owed, account: Account, total: int) -> None:
-        expected = self._lines(account, owed.until)
+        def find(what: str, line: str, expected: object, found: object) -> None:
+            if expected != found:
+                since, until = when(owed.since), when(owed.until)
+                details = (tenant, line, since, until, str(expected), str(found))
+                self._findings.append(Finding(what, self._auditor.entries, *details))
+
+        self._running_lines += len(owed.lines)
         bill = owed.bill([owed.rendered(line) for line in owed.lines])
-        found: dict[Line, int] = {}
-        carried = 0
         for line, shown in zip(owed.lines, bill.lines, strict=True):
-            self._running_lines += 1
-            if line.kind == "carried":
-                carried += line.charge
-            else:
-                key = (line.kind, line.number, line.scope, line.start, line.end)
-                found[key] = found.get(key, 0) + line.charge
-            if shown.cost != printed(line.charge):
-                self._find(
-                    "a line of a running bill, as printed",
-                    tenant,
-                    f"{line.kind} {line.number}",
-                    owed,
-                    printed(line.charge),
-                    shown.cost,
-                )
-        if carried != account.carried:
-            self._find(
-                "what a running bill carries over",
-                tenant,
-                "carried",
-                owed,
-                str(account.carried),
-                str(carried),
-            )
-        for key in sorted(expected.keys() | found.keys()):
-            if expected.get(key, 0) != found.get(key, 0):
-                self._find(
-                    "a line of a running bill",
-                    tenant,
-                    named(key),
-                    owed,
-                    str(expected.get(key, 0)),
-                    str(found.get(key, 0)),
-                )
-        if bill.total != printed(total):
-            self._find(
-                "the total of a running bill, as printed",
-                tenant,
-                "",
-                owed,
-                printed(total),
-                bill.total,
-            )
+            name = f"{line.kind} {line.number}"
+            find("a line of a running bill, as printed", name, dollars(line.charge), shown.cost)
+        carried = sum(line.charge for line in owed.lines if line.kind == billing.CARRIED)
+        find("what a running bill carries over", "carried", account.carried, carried)
+        found = summed(
+            [line.kind, line.number, line.scope, line.start, line.end, line.charge]
+            for line in owed.lines
+            if line.kind != billing.CARRIED
+        )
+        for key, right, wrong in differences(self._lines(account, owed.until), found):
+            find("a line of a running bill", named(key), right, wrong)
+        find("the total of a running bill, as printed", "", dollars(total), bill.total)
 
     def _compare_revenue(self, exchange: Exchange) -> None:
         """Only at the market's own time is its revenue known; charges go on after it."""
         market = exchange.market
-        owed = sum(market.bill(name).total for name in exchange.accounts)
-        if owed != market.revenue():
-            self._findings.append(
-                Finding(
-                    "charges do not sum to the revenue",
-                    self._auditor.entries,
-                    expected=str(owed),
-                    found=str(market.revenue()),
-                )
-            )
-
-    def _find(
-        self, what: str, tenant: str, line: str, owed: Owed, expected: str, found: str
-    ) -> None:
-        self._findings.append(
-            Finding(
-                what,
-                self._auditor.entries,
-                tenant,
-                line,
-                when(owed.since),
-                when(owed.until),
-                expected,
-                found,
-            )
-        )
+        owed, revenue = sum(market.bill(name).total for name in exchange.accounts), market.revenue()
+        if owed != revenue:
+            what, last = "charges do not sum to the revenue", self._auditor.entries
+            self._findings.append(Finding(what, last, expected=str(owed), found=str(revenue)))

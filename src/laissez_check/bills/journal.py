@@ -14,9 +14,13 @@ from urllib.parse import quote
 
 import msgspec
 
-GROUPS_PER_READ = 64
-# How the request of every entry that closes the books begins: an array of seven, and the number of
-# the command.
+# Some of the groups of a file, and the documents of some entries.
+GROUPS = """SELECT first, entries, count FROM groups WHERE first >= ? AND first <= ?
+    ORDER BY first LIMIT 64"""
+DOCUMENTS = """SELECT seq, name, body FROM documents WHERE seq >= ? AND seq < ?
+    ORDER BY seq, name"""
+# The beginning of a request that closes the books: an array of seven, and the number of the
+# command.
 CLOSING = bytes((0x97, 20))
 BEFORE = 6  # its place in that array
 GENESIS_HEADER = 8 + 2 + 32  # what stands before the market's first state
@@ -64,7 +68,7 @@ class Event(NamedTuple):
 
 
 class Stored(NamedTuple):
-    """One entry as it is stored."""
+    """One entry."""
 
     seq: int
     at: int
@@ -74,7 +78,7 @@ class Stored(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One entry; `first` is the operator's number of its first event."""
+    """One entry, read; `first` is the operator's number of its first event."""
 
     seq: int
     at: int
@@ -99,17 +103,15 @@ class Outcomes:
     def _event(self, at: int, request: bytes, row: list[Any]) -> Event:
         code, n, before, *values = row
         kind, names = EVENTS[code] if code < len(EVENTS) else (f"event {code}", ())
-        tenant = self._holder(values.pop(0)) if n else None
-        fields = {
-            name: self._value(name, value, request)
-            for name, value in zip(names, values, strict=False)
-        }
+        tenant = None
+        if n:
+            holder = values.pop(0)
+            tenant = holder if isinstance(holder, str) else self._holders[holder]
+        stored = zip(names, values, strict=False)
+        fields = {name: self._value(name, value, request) for name, value in stored}
         if kind == "tenant.created":
             self._holders.append(fields["name"])
         return Event(kind, tenant, n, at - before, fields)
-
-    def _holder(self, written: int | str) -> str:
-        return written if isinstance(written, str) else self._holders[written]
 
     def _value(self, name: str, value: Any, request: bytes) -> Any:
         if name in PLACES:
@@ -168,16 +170,12 @@ class Rows:
         return sorted(before for before in found if before is not None)
 
     def rows(self, last: int) -> Iterator[Row]:
-        outcomes = Outcomes(self._genesis())
+        query = "SELECT value FROM meta WHERE key = 'genesis'"
+        (genesis,) = self._opened()[-1].execute(query).fetchone()
+        outcomes = Outcomes(bytes(genesis))
         for entry in self._entries(last):
             first, events = outcomes.read(entry.at, entry.request, entry.outcome)
             yield Row(entry.seq, entry.at, first, events, entry.documents)
-
-    def _genesis(self) -> bytes:
-        (genesis,) = (
-            self._opened()[-1].execute("SELECT value FROM meta WHERE key = 'genesis'").fetchone()
-        )
-        return bytes(genesis)
 
     def _entries(self, last: int) -> Iterator[Stored]:
         following = 1
@@ -194,9 +192,8 @@ class Rows:
         paths = [*sorted(self._folder.glob("archive/*.journal")), self._folder / "journal.db"]
         for path in paths:
             if path not in self._files:
-                self._files[path] = sqlite3.connect(
-                    f"file:{quote(str(path))}?mode=ro", uri=True, isolation_level=None
-                )
+                uri = f"file:{quote(str(path))}?mode=ro"
+                self._files[path] = sqlite3.connect(uri, uri=True, isolation_level=None)
         return [self._files[path] for path in paths]
 
 
@@ -221,17 +218,10 @@ def _piece(
     """Some groups and all of their documents, as of one instant."""
     connection.execute("BEGIN")
     try:
-        groups = connection.execute(
-            "SELECT first, entries, count FROM groups WHERE first >= ? AND first <= ? ORDER BY"
-            f" first LIMIT {GROUPS_PER_READ}",
-            (following, last),
-        ).fetchall()
+        groups = connection.execute(GROUPS, (following, last)).fetchall()
         end = groups[-1][0] + groups[-1][2] if groups else following
         documents: dict[int, list[tuple[str, bytes]]] = {}
-        for seq, name, body in connection.execute(
-            "SELECT seq, name, body FROM documents WHERE seq >= ? AND seq < ? ORDER BY seq, name",
-            (following, end),
-        ):
+        for seq, name, body in connection.execute(DOCUMENTS, (following, end)):
             documents.setdefault(seq, []).append((name, body))
     finally:
         connection.execute("ROLLBACK")

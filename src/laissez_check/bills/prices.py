@@ -1,22 +1,26 @@
-"""What every leaf's owner is charged, kept up to date change by change, from `docs/market.md` alone
-(M4, M5, M17). Shares no code with the market.
+"""The charges of all leases, kept up to date change by change, from `docs/market.md` alone (M4, M5,
+M17). Shares no code with the market.
 
-A bid at a root may re-price ten thousand leaves, so no leaf is visited for it. What rests on the
-way from a root down to a node makes two prices there: one for everybody, and a lower one for the
-tenant whose bid is highest, whom its own bid does not press. A node adds up the first, and for each
-tenant what it saved by the second; a lease is charged what was added up between its start and its
-end at the nearest node above it that adds up. A node need not, and sleeps, as long as what rests
-there is no more than what presses from above on everybody. Only leases under a hold whose price is
-above what they are charged at most are visited whenever it changes.
+A bid at a root may re-price ten thousand leaves, so no leaf is visited for it. The bids and floors
+from a root down to a node make two prices there: one for everybody, and a lower one for the tenant
+whose bid is highest, since its own bid does not press it. A node adds up the first over time, and
+for each tenant what it saved by the second. A lease is charged what the nearest node above it has
+added up between the lease's start and its end.
+
+A node sleeps, and adds up nothing, while no bid or floor of its own exceeds what presses from above
+on everybody. Only held leases whose price is above their cap are visited at every change.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from dataclasses import dataclass, field
 from heapq import heappop, heappush
+from itertools import count
 from typing import NamedTuple
 
-FEW_LEASES = 64  # so many are moved at once to the node above, when theirs falls asleep
+Id = int | str  # a number in the journal, text in events
+FEW_LEASES = 64  # moved at once to the node above, when theirs falls asleep
 
 
 class Pressure(NamedTuple):
@@ -46,47 +50,44 @@ NONE = Pressure(0, "", 0, 0)
 
 
 def together(above: Pressure, here: Pressure) -> Pressure:
-    tenant, first = (
-        (above.tenant, above.first) if above.first >= here.first else (here.tenant, here.first)
-    )
-    return Pressure(
-        max(above.floor, here.floor),
-        tenant,
-        first,
-        max(above.without(tenant), here.without(tenant)),
-    )
+    _, tenant, first, _ = above if above.first >= here.first else here
+    second = max(above.without(tenant), here.without(tenant))
+    return Pressure(max(above.floor, here.floor), tenant, first, second)
 
 
+@dataclass(eq=False, slots=True)
+class Fee:
+    """The charge for a bid that was withdrawn too soon (M18)."""
+
+    order: Id
+    scope: str
+    rate: int
+    start: int
+    until: int
+
+    def charge(self, at: int) -> int:
+        return self.rate * max(0, min(self.until, at) - self.start)
+
+
+@dataclass(eq=False, slots=True)
 class Lease:
-    __slots__ = (
-        "base",
-        "billed",
-        "charge",
-        "end",
-        "held_until",
-        "is_capped",
-        "leaf",
-        "limit",
-        "limit_first",
-        "node",
-        "number",
-        "start",
-        "tenant",
-    )
+    number: Id
+    tenant: str
+    leaf: str
+    start: int
+    limit: int | None
+    held_until: int
+    limit_first: int = field(init=False)
+    end: int | None = None
+    charge: int = 0  # settled so far
+    billed: int = 0  # on statements so far
+    is_capped: bool = False
+    node: Node = field(init=False)
+    base: int = 0  # the sum of its node for its tenant when the rest began
 
-    def __init__(
-        self, number: int, tenant: str, leaf: str, start: int, limit: int, held_until: int
-    ) -> None:
-        self.number, self.tenant, self.leaf, self.start = number, tenant, leaf, start
-        self.limit_first = limit
-        self.limit: int | None = limit
-        self.held_until = held_until
-        self.end: int | None = None
-        self.charge = 0  # settled so far
-        self.billed = 0  # on statements so far
-        self.is_capped = False
-        self.node: Node
-        self.base = 0  # what its node had added up for its tenant when the rest began
+    def __post_init__(self) -> None:
+        assert self.limit is not None
+        self.limit_first = self.limit
 
     @property
     def name(self) -> str:
@@ -94,83 +95,61 @@ class Lease:
 
     @property
     def cap(self) -> int | None:
-        """M17: the most that it is charged while held."""
+        """M17: the most that it is charged while held; None for no bound."""
         return None if self.limit is None else max(self.limit, self.limit_first)
 
-    def most(self, rate: int) -> int:
-        cap = self.cap
-        return rate if cap is None else min(rate, cap)
+    def capped(self, rate: int) -> int:
+        return rate if self.cap is None else min(rate, self.cap)
 
 
+@dataclass(eq=False, slots=True)
 class Node:
-    __slots__ = (
-        "above",
-        "asleep",
-        "below",
-        "bids",
-        "capped",
-        "caps",
-        "floor",
-        "here",
-        "is_open",
-        "leases",
-        "path",
-        "pressure",
-        "saved",
-        "since",
-        "total",
-    )
+    path: str
+    floor: int = 0
+    bids: list[tuple[int, str]] = field(default_factory=list)  # ascending
+    here: Pressure = NONE  # of what rests at the node itself, as far as it is taken into account
+    is_open: bool = False  # adds up prices
+    above: Node | None = None  # the next open one
+    below: set[Node] = field(default_factory=set)  # the next open ones
+    pressure: Pressure = NONE  # from the root down to here
+    since: int = 0  # until when it has added up
+    total: int = 0
+    saved: dict[str, int] = field(default_factory=dict)
+    leases: set[Lease] = field(default_factory=set)  # that are charged its sum
+    # A heap of those of them that are held, by their caps.
+    caps: list[tuple[int, int, Lease]] = field(default_factory=list)
+    # Held leases that are visited because they may be charged less.
+    capped: set[Lease] = field(default_factory=set)
+    # A heap of nodes below that need not add up, the highest bid or floor first.
+    asleep: list[tuple[int, int, Node]] = field(default_factory=list)
 
-    def __init__(self, path: str) -> None:
-        self.path = path
-        self.floor = 0
-        self.bids: list[tuple[int, str]] = []  # ascending
-        self.here = NONE  # what rests at the node itself, as far as it is taken into account
-        self.is_open = False  # adds up prices
-        self.above: Node | None = None  # the next open one
-        self.below: set[Node] = set()  # the next open ones
-        self.pressure = NONE  # from the root down to here
-        self.since = 0  # until when it has added up
-        self.total = 0
-        self.saved: dict[str, int] = {}
-        self.leases: set[Lease] = set()  # that are charged what it adds up
-        # a heap of those of them that are held, by what they are charged at most
-        self.caps: list[tuple[int, int, Lease]] = []
-        # that are held, and visited because they may be charged less
-        self.capped: set[Lease] = set()
-        # a heap of nodes below that need not add up, the highest bid or floor first
-        self.asleep: list[tuple[int, int, Node]] = []
+    def highest_but(self, tenant: str | None) -> int:
+        """The highest bid here of anybody else."""
+        return next((bid for bid, other in reversed(self.bids) if other != tenant), 0)
 
     def resting(self) -> Pressure:
-        if not self.bids:
-            return Pressure(self.floor, "", 0, 0)
-        first, tenant = self.bids[-1]
-        second = next((bid for bid, other in reversed(self.bids) if other != tenant), 0)
-        return Pressure(self.floor, tenant, first, second)
+        first, tenant = self.bids[-1] if self.bids else (0, "")
+        return Pressure(self.floor, tenant, first, self.highest_but(tenant))
 
     def may_sleep(self, on_everybody: int) -> bool:
-        return (
-            self.here.on_most <= on_everybody and not self.capped and len(self.leases) <= FEW_LEASES
-        )
+        is_pressed = self.here.on_most <= on_everybody
+        return is_pressed and not self.capped and len(self.leases) <= FEW_LEASES
 
     def add_up(self, to: int) -> None:
         passed, pressure = to - self.since, self.pressure
         if not passed:
             return
-        on_most, on_its_own = pressure.on_most, pressure.on_everybody
-        self.total += on_most * passed
-        if on_its_own < on_most:
-            self.saved[pressure.tenant] = (
-                self.saved.get(pressure.tenant, 0) + (on_most - on_its_own) * passed
-            )
+        tenant, saves = pressure.tenant, pressure.on_most - pressure.on_everybody
+        self.total += pressure.on_most * passed
+        if saves > 0:
+            self.saved[tenant] = self.saved.get(tenant, 0) + saves * passed
         for lease in self.capped:
-            lease.charge += lease.most(pressure.rate(lease.tenant)) * passed
+            lease.charge += lease.capped(pressure.rate(lease.tenant)) * passed
         self.since = to
 
     def added_up(self, tenant: str, to: int) -> int:
-        return (
-            self.total - self.saved.get(tenant, 0) + self.pressure.rate(tenant) * (to - self.since)
-        )
+        since = self.pressure.rate(tenant) * (to - self.since)
+        return self.total - self.saved.get(tenant, 0) + since
 
 
 def path_of(leaf: str) -> list[str]:
@@ -185,14 +164,13 @@ def path_of(leaf: str) -> list[str]:
 class Prices:
     def __init__(self) -> None:
         self.now = 0
-        self._all = Node("")  # above all roots
-        self._all.is_open = True
+        self._all = Node("", is_open=True)  # above all roots
         self._nodes: dict[str, Node] = {}
-        # not taken into account until time passes: what comes and goes in an instant charges nobody
+        # Not taken into account until time passes: a change undone at once charges nobody.
         self._changed: dict[Node, None] = {}
         self._leases_below: dict[str, set[Lease]] = {}
         self._holds: list[tuple[int, int, Lease]] = []
-        self._put = 0  # into heaps, so that no two entries are alike
+        self._count = count()  # of entries of heaps, so that no two are alike
 
     # -- what rests
 
@@ -211,18 +189,17 @@ class Prices:
     def set_floor(self, path: str, price: int) -> None:
         self._changing(path).floor = price
 
-    def rate(self, leaf: str, owner: str) -> int:
+    def floor(self, leaf: str) -> int:
+        """M4, literally."""
+        return max([node.floor for node in self._nodes_above(leaf)], default=0)
+
+    def rate(self, leaf: str, owner: str | None) -> int:
         """M5, literally."""
-        rate = 0
-        for path in path_of(leaf):
-            node = self._nodes.get(path)
-            if node is not None:
-                rate = max(
-                    rate,
-                    node.floor,
-                    next((bid for bid, tenant in reversed(node.bids) if tenant != owner), 0),
-                )
-        return rate
+        nodes = self._nodes_above(leaf)
+        return max([max(node.floor, node.highest_but(owner)) for node in nodes], default=0)
+
+    def _nodes_above(self, leaf: str) -> list[Node]:
+        return [self._nodes[path] for path in path_of(leaf) if path in self._nodes]
 
     # -- leases
 
@@ -250,6 +227,15 @@ class Prices:
             lease.charge += reached - lease.base
             lease.base = reached
         return lease.charge
+
+    def charge_at(self, lease: Lease, at: int) -> int:
+        """Its whole charge until then, if nothing changes before (M14, M17)."""
+        charge = self.settle(lease)
+        if lease.end is not None or at <= self.now:
+            return charge
+        rate = self.rate(lease.leaf, lease.tenant)
+        held_until = min(at, max(self.now, lease.held_until))
+        return charge + lease.capped(rate) * (held_until - self.now) + rate * (at - held_until)
 
     def set_limit(self, lease: Lease, limit: int | None) -> None:
         self.settle(lease)
@@ -296,8 +282,7 @@ class Prices:
 
     def _put_asleep(self, node: Node, above: Node) -> None:
         if node.here.on_most:
-            self._put += 1
-            heappush(above.asleep, (-node.here.on_most, self._put, node))
+            heappush(above.asleep, (-node.here.on_most, next(self._count), node))
 
     def _press(self, node: Node, above: Pressure) -> None:
         pressure = together(above, node.here)
@@ -306,7 +291,9 @@ class Prices:
         node.add_up(self.now)
         node.pressure = pressure
         while node.caps and node.caps[0][0] < pressure.on_most:
-            self._visit(*heappop(node.caps), node)
+            cap, _, lease = heappop(node.caps)
+            if lease.node is node and lease.cap == cap:  # else it is watched elsewhere by now
+                self._visit(lease)
         on_everybody = pressure.on_everybody
         waiting = list(node.below)
         while waiting:
@@ -325,42 +312,32 @@ class Prices:
 
     def _watch_cap(self, lease: Lease) -> None:
         """A held lease is charged like any other until its price is above its cap."""
-        cap = lease.cap
-        if lease.held_until > self.now and cap is not None:
-            self._put += 1
-            if cap < lease.node.pressure.on_most:
-                self._visit(cap, 0, lease, lease.node)
-            else:
-                heappush(lease.node.caps, (cap, self._put, lease))
+        if lease.held_until <= self.now or lease.cap is None:
+            return
+        if lease.cap < lease.node.pressure.on_most:
+            self._visit(lease)
+        else:
+            heappush(lease.node.caps, (lease.cap, next(self._count), lease))
 
-    def _visit(self, cap: int, _: int, lease: Lease, node: Node) -> None:
-        """From now on it is visited whenever its price changes, until its hold ends. What the heap
-        says of it may be over."""
-        if (
-            lease.node is not node
-            or lease.is_capped
-            or lease.end is not None
-            or lease.held_until <= self.now
-            or lease.cap != cap
-        ):
+    def _visit(self, lease: Lease) -> None:
+        """From now on it is visited whenever its price changes, until its hold ends."""
+        if lease.is_capped or lease.end is not None or lease.held_until <= self.now:
             return
         self.settle(lease)
-        node.leases.discard(lease)
+        lease.node.leases.discard(lease)
         leaf = self._node(lease.leaf)
         self._wake(leaf)
         leaf.add_up(self.now)
         leaf.capped.add(lease)
         lease.node, lease.is_capped = leaf, True
-        self._put += 1
-        heappush(self._holds, (lease.held_until, self._put, lease))
+        heappush(self._holds, (lease.held_until, next(self._count), lease))
 
     # -- which nodes add up
 
     def _node(self, path: str) -> Node:
-        found = self._nodes.get(path)
-        if found is None:
-            found = self._nodes[path] = Node(path)
-        return found
+        if path not in self._nodes:
+            self._nodes[path] = Node(path)
+        return self._nodes[path]
 
     def _changing(self, path: str) -> Node:
         node = self._node(path)
@@ -368,10 +345,11 @@ class Prices:
         return node
 
     def _nearest(self, path: list[str]) -> Node:
-        return next(
-            (node for one in path if (node := self._nodes.get(one)) is not None and node.is_open),
-            self._all,
-        )
+        for one in path:
+            node = self._nodes.get(one)
+            if node is not None and node.is_open:
+                return node
+        return self._all
 
     def _open(self, node: Node) -> None:
         if node.is_open:

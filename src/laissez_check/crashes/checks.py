@@ -14,10 +14,10 @@ from operator import attrgetter
 from typing import Any, Protocol
 
 from laissez.exchange.commands import OPERATOR
+from laissez_check.bills.amounts import dollars, instant, micro
 from laissez_check.crashes.journal import Truth, compare
 from laissez_check.crashes.ledger import Json, Ledger, Quoted
 from laissez_check.event_audit import Auditor
-from laissez_check.event_rules import dollars, instant, micro
 from laissez_check.finding import Finding
 from laissez_check.started_server import LEAVES
 
@@ -217,25 +217,6 @@ class Inspector:
                 f" {expected}"
             )
         for one in resources:
-            leaf = one["leaf"]
-            lease = auditor.leases.get(leaf)
-            limit = None if lease is None or lease.limit is None else lease.limit
-            told = (
-                one["online"],
-                one["owner"],
-                micro(one["rate"]),
-                micro(one["floor"]),
-                one["limit"] and micro(one["limit"]),
-            )
-            made = (
-                leaf in auditor.online,
-                lease and lease.tenant,
-                auditor.rate(leaf),
-                auditor.floor(leaf),
-                limit,
-            )
-            if told != made:
-                raise Finding(
-                    f"{leaf} is shown as {told} (online, owner, rate, floor, limit); the events"
-                    f" make it {made}"
-                )
+            difference = auditor.compare(one)
+            if difference is not None:
+                raise Finding(difference)

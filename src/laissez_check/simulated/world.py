@@ -21,11 +21,11 @@ from laissez.exchange.commands import OPERATOR
 from laissez.journal import Reader
 from laissez.journal.recovery import replay
 from laissez.server.data_folder import Replaying
+from laissez_check.bills.amounts import instant
 from laissez_check.crashes.checks import Inspector
 from laissez_check.crashes.journal import Truth, compare
 from laissez_check.crashes.ledger import Json, Ledger
 from laissez_check.disk.faulty import FaultyDisk
-from laissez_check.event_rules import instant
 from laissez_check.finding import Finding
 from laissez_check.scratch import scratch
 from laissez_check.simulated.acts import Acts
