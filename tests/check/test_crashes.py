@@ -13,12 +13,11 @@ import pytest
 from typer.testing import CliRunner
 
 from laissez_check import cli
+from laissez_check.crashes import clients
 from laissez_check.crashes import run as crashes
-from laissez_check.crashes import sessions
-from laissez_check.crashes.clients import Lost
-from laissez_check.crashes.faulty_server import entry_of
+from laissez_check.crashes.clients import Lost, Session
 from laissez_check.crashes.ledger import Ledger
-from laissez_check.crashes.sessions import Ours
+from laissez_check.crashes.served import FAULTS, entry_of
 from laissez_check.started_server import Entry
 
 pytestmark = pytest.mark.once
@@ -40,7 +39,7 @@ def test_twenty_kills_lose_nothing_that_anyone_was_told() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("fault", ["early", "forgetful", "behind"])
+@pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_put_in_on_purpose_is_found(fault: str) -> None:
     """`early`: acknowledged before it is stored; `forgetful`: a restart forgets ids; `behind`: a
     restart forgets the latest commands."""
@@ -65,15 +64,15 @@ def test_answers_may_be_late_only_where_the_server_was_killed_again(
 
     async def story() -> list[str]:
         ledger, down = Ledger(("bob",)), asyncio.Event()
-        ours = Ours(ledger, "bob", "http://127.0.0.1:9", "secret", down)
-        monkeypatch.setattr(ours._session, "drain", asyncio.Event().wait)
+        session = Session(ledger, "bob", "http://127.0.0.1:9", "secret", down, "json")
+        monkeypatch.setattr(session._session, "drain", asyncio.Event().wait)
         if is_killed:
             asyncio.get_running_loop().call_soon(down.set)
         with suppress(Lost):
-            await ours.drain()
+            await session.drain()
         return ledger.broken
 
-    monkeypatch.setattr(sessions, "ANSWER_WITHIN_S", 0.2)
+    monkeypatch.setattr(clients, "ANSWER_WITHIN_S", 0.2)
     assert bool(asyncio.run(story())) is not is_killed
 
 

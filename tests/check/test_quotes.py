@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from laissez_check.bills.amounts import instant
-from laissez_check.crashes.checks import Inspector
+from laissez_check.crashes.inspector import Inspector
 from laissez_check.crashes.journal import Truth
 from laissez_check.crashes.ledger import Ledger, Quoted
 from laissez_check.finding import Finding

@@ -1,5 +1,5 @@
-"""The journal as the judge of a crash test: what it holds has happened, once; what it does not hold
-has never been.
+"""The journal as the judge of what clients were told: its entries have happened, once, and nothing
+else has.
 
 It is read with the journal's own reader, beside the server, and each part of it once.
 """
@@ -22,25 +22,29 @@ from laissez_check.crashes.ledger import Asked, Json, Ledger, Part, Shown
 from laissez_check.finding import Finding
 
 ENDS_ORDER = ("order.cancelled", "lease.started")
+# By kind of list: the field that names an item, the field that is shown of it, the events that
+# tell it and those that end it.
+LISTS = {
+    "orders": ("order", "alternatives", ("order.placed", "order.amended"), ENDS_ORDER),
+    "leases": ("lease", "limit", ("lease.started", "lease.limit_set"), ("lease.ended",)),
+}
 
 
 class Truth:
-    """What the journal holds so far."""
+    """The contents of the journal so far."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.last = 0
         self._link = b""
         self._codec: Codec | None = None  # knows the names up to the last entry
-        # every holder's events, the first at 0
+        # Every holder's events, the first at 0.
         self.streams: dict[str, list[Json]] = {OPERATOR: []}
-        # of each event of the operator, when its command was applied
+        # Of each event of the operator, when its command was applied.
         self.entered_at: list[int] = []
         self.parts: dict[tuple[str, str], Part] = {}  # by who asked and under which id
-        # by holder and order: all its versions
-        self.orders_placed: dict[tuple[str, str], list[Json]] = {}
-        self.leases_started: set[tuple[str, str]] = set()
-        # orders that are open and are to go with the session that placed them
+        self.ids: set[tuple[str, str, str]] = set()  # holder, orders or leases, id
+        # Orders that are open and are to go with the session that placed them.
         self.going: set[tuple[str, str]] = set()
 
     def read_on(self) -> None:
@@ -56,30 +60,25 @@ class Truth:
 
     def _add(self, codec: Codec, entry: Entry) -> None:
         request = codec.unpack_request(entry.request)
-        codec.learn(entry.request, entry.outcome)  # the outcome may tell of what it brings
+        codec.learn(entry.request, entry.outcome)  # of names that the outcome itself brings
         applied = codec.unpack_outcome(entry.at, request, entry.outcome)
         self._tell(entry.at, applied)
+        who, id, refusal = request.who, request.id, applied.refusal
+        events = _numbered(applied, who) if id or request.of_session else []
         if request.of_session:
-            self.going |= {(request.who, order) for order in self._left_open(request.who, applied)}
-        if request.id:
-            if (request.who, request.id) in self.parts:
-                raise Finding(f"the request {request.id} of {request.who} was carried out twice")
-            refusal = applied.refusal
-            refused = (
-                None
-                if refusal is None
-                else (code_of(refusal.reason), explain(refusal, request.who))
-            )
-            # What a refused request tells of is what happened before it; that is not part of its
-            # answer.
-            self.parts[request.who, request.id] = Part(
-                refused, () if refused else tuple(_numbered(applied, request.who))
-            )
+            self.going |= {(who, order) for order in _left_open(events)}
+        if not id:
+            return
+        if (who, id) in self.parts:
+            raise Finding(f"the request {id} of {who} was carried out twice")
+        if refusal is None:
+            self.parts[who, id] = Part(None, tuple(events))
+        else:
+            # The events of a refused request happened before it; they are not part of its answer.
+            self.parts[who, id] = Part((code_of(refusal.reason), explain(refusal, who)), ())
 
     def _tell(self, at: int, applied: Applied) -> None:
-        tenants = {tenant_of(event) for event in applied.events}
-        holders = {OPERATOR, *(tenant for tenant in tenants if tenant is not None)}
-        for holder in holders:
+        for holder in {OPERATOR, *filter(None, map(tenant_of, applied.events))}:
             stream = self.streams.setdefault(holder, [])
             for numbered in _numbered(applied, holder):
                 if numbered["n"] != len(stream) + 1:
@@ -93,24 +92,19 @@ class Truth:
                 else:
                     self._index(holder, numbered["event"])
 
-    def _left_open(self, holder: str, applied: Applied) -> set[str]:
-        """What was placed and has not won."""
-        events = [one["event"] for one in _numbered(applied, holder)]
-        placed, over = (
-            {one["order"] for one in events if one["type"] in kinds}
-            for kinds in (("order.placed",), ENDS_ORDER)
-        )
-        return placed - over
-
     def _index(self, holder: str, event: Json) -> None:
         if event["type"] in ENDS_ORDER:
             self.going.discard((holder, event["order"]))
-        if event["type"] in ("order.placed", "order.amended"):
-            self.orders_placed.setdefault((holder, event["order"]), []).append(
-                event["alternatives"]
-            )
-        elif event["type"] == "lease.started":
-            self.leases_started.add((holder, event["lease"]))
+        for kind, (name, _, told, _) in LISTS.items():
+            if event["type"] in told:
+                self.ids.add((holder, kind, event[name]))
+
+
+def _left_open(events: list[Json]) -> set[str]:
+    """The orders that these events place and that have not won."""
+    told = [one["event"] for one in events]
+    ended = {event["order"] for event in told if event["type"] in ENDS_ORDER}
+    return {event["order"] for event in told if event["type"] == "order.placed"} - ended
 
 
 def _numbered(applied: Applied, holder: str) -> list[Json]:
@@ -126,20 +120,16 @@ def compare(truth: Truth, ledger: Ledger) -> None:
             _compare_answer(truth, asked)
             asked.is_checked = True
     for holder, n in ledger.unchecked:
-        stream = truth.streams.get(holder, [])
-        if n > len(stream) or stream[n - 1] != ledger.seen[holder][n]:
+        told, stored = ledger.seen[holder][n], truth.streams.get(holder, [])[n - 1 : n]
+        if stored != [told]:
             raise Finding(
-                f"{holder} was told event {n} as {ledger.seen[holder][n]}; the journal holds"
-                f" {stream[n - 1 : n] or 'no such event'}"
+                f"{holder} was told event {n} as {told}; the journal holds"
+                f" {stored or 'no such event'}"
             )
     for shown in ledger.shown:
         _compare_list(truth, shown)
-    for holder, kind, id in ledger.shown_ids:
-        known = truth.orders_placed if kind == "orders" else truth.leases_started
-        if (holder, id) not in known:
-            raise Finding(
-                f"{holder} was shown {id} among its {kind}; the journal knows nothing of it"
-            )
+    for holder, kind, id in ledger.shown_ids - truth.ids:
+        raise Finding(f"{holder} was shown {id} among its {kind}; the journal knows nothing of it")
     ledger.unchecked.clear()
     ledger.shown.clear()
     ledger.shown_ids.clear()
@@ -149,7 +139,7 @@ def _compare_answer(truth: Truth, asked: Asked) -> None:
     assert asked.answer is not None
     found = [truth.parts.get((asked.holder, id)) for id in asked.ids]
     if asked.kind in ("run", "stop"):
-        _compare_instances(asked, asked.answer.status, found)
+        _compare_instances(asked, found)
         return
     for id, told, stored in zip(asked.ids, asked.answer.parts, found, strict=True):
         if stored is None:
@@ -158,33 +148,30 @@ def _compare_answer(truth: Truth, asked: Asked) -> None:
             raise Finding(f"{asked} was answered with {told}; the journal holds {stored}")
 
 
-def _compare_instances(asked: Asked, status: int, found: list[Part | None]) -> None:
+def _compare_instances(asked: Asked, found: list[Part | None]) -> None:
     assert asked.answer is not None
     stored = [part for part in found if part is not None]
     body = msgspec.json.decode(asked.answer.body)
-    if status >= 400:
+    differs = Finding(f"{asked} was answered with {body}; the journal holds {stored}")
+    if asked.answer.status >= 400:
         # Turned away before the market was asked, and then unknown to the journal, or by the
         # market.
-        if stored and any(part.refused is None for part in stored):
-            raise Finding(f"{asked} was refused with {body}; the journal holds {stored}")
+        if any(part.refused is None for part in stored):
+            raise differs
         return
     if len(stored) < len(found):
-        raise Finding(
-            f"{asked} was answered, and {len(found) - len(stored)} of its {len(found)} commands are"
-            " not in the journal"
-        )
+        missing = f"{len(found) - len(stored)} of its {len(found)} commands"
+        raise Finding(f"{asked} was answered, and {missing} are not in the journal")
     events = [one["event"] for part in stored for one in part.events]
-    placed = {event["order"] for event in events if event["type"] == "order.placed"}
-    ended = {
-        event.get("order", event.get("lease"))
-        for event in events
-        if event["type"] in ("order.cancelled", "lease.ended")
-    }
     if asked.kind == "stop":
-        if not ended & {body["lease"], body["id"].replace("ins_", "ord_")}:
-            raise Finding(f"{asked} was answered with {body}; the journal holds {stored}")
-    elif {one["id"].replace("ins_", "ord_") for one in body["instances"]} != placed:
-        raise Finding(f"{asked} was answered with {body}; the journal holds {stored}")
+        over = [one for one in events if one["type"] in ("order.cancelled", "lease.ended")]
+        stopped = {body["lease"], body["id"].replace("ins_", "ord_")}
+        if not any(event.get("order", event.get("lease")) in stopped for event in over):
+            raise differs
+        return
+    placed = {event["order"] for event in events if event["type"] == "order.placed"}
+    if {one["id"].replace("ins_", "ord_") for one in body["instances"]} != placed:
+        raise differs
 
 
 def _compare_list(truth: Truth, shown: Shown) -> None:
@@ -196,24 +183,17 @@ def _compare_list(truth: Truth, shown: Shown) -> None:
             f"{shown.holder} was shown {shown.kind} up to event {shown.n}; the journal holds"
             f" {len(stream)}"
         )
+    name, value, told, ended = LISTS[shown.kind]
     left: dict[str, Any] = {}
     for one in stream[: shown.n]:
         event = one["event"]
-        kind = event["type"]
-        if shown.kind == "orders" and kind in ("order.placed", "order.amended"):
-            left[event["order"]] = event["alternatives"]
-        elif shown.kind == "orders" and kind in ("order.cancelled", "lease.started"):
-            left.pop(event["order"], None)
-        elif shown.kind == "leases" and kind in ("lease.started", "lease.limit_set"):
-            left[event["lease"]] = event["limit"]
-        elif shown.kind == "leases" and kind == "lease.ended":
-            left.pop(event["lease"], None)
-    told = {
-        item["id"]: item["alternatives"] if shown.kind == "orders" else item["limit"]
-        for item in shown.items
-    }
-    if told != left:
+        if event["type"] in told:
+            left[event[name]] = event[value]
+        elif event["type"] in ended:
+            left.pop(event[name], None)
+    listed = {item["id"]: item[value] for item in shown.items}
+    if listed != left:
         raise Finding(
-            f"{shown.holder} was shown the {shown.kind} {told} up to event {shown.n}; the journal"
+            f"{shown.holder} was shown the {shown.kind} {listed} up to event {shown.n}; the journal"
             f" leaves {left}"
         )

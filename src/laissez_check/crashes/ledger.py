@@ -1,5 +1,4 @@
-"""What the clients of a crash test have asked, were answered and were shown: all of it must still
-be true after any crash.
+"""All that clients have asked, were answered and were shown: it must still be true after any crash.
 
 Answers are kept as they came. A request without an answer stays open until it is sent again, under
 the same id, and answered then.
@@ -7,6 +6,7 @@ the same id, and answered then.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 import msgspec
@@ -16,7 +16,7 @@ from laissez_check.finding import Finding
 
 Json: TypeAlias = dict[str, Any]
 
-# nothing was done: to be sent again
+# Nothing was done: to be sent again.
 PASSING = frozenset({"overloaded", "stopping", "rate_limited", "too_many_sessions"})
 NEVER = frozenset(
     {
@@ -31,7 +31,7 @@ NEVER = frozenset(
 
 
 class Part(msgspec.Struct, frozen=True):
-    """What came of one command: code and detail of a refusal, or events."""
+    """The outcome of one command: code and detail of a refusal, or events."""
 
     refused: tuple[str, str] | None
     events: tuple[Json, ...]
@@ -66,14 +66,8 @@ class Asked(msgspec.Struct, eq=False):
     @property
     def ids(self) -> list[str]:
         """The ids under which the journal keeps its commands."""
-        count = (
-            len(self.command["commands"])
-            if self.kind == "batch"
-            else self.command["count"]
-            if self.kind == "run"
-            else 1
-        )
-        return [self.id, *(f"{self.id}{PART}{index}" for index in range(1, count))]
+        counts = {"batch": len(self.command.get("commands", ())), "run": self.command.get("count")}
+        return [self.id, *(f"{self.id}{PART}{n}" for n in range(1, counts.get(self.kind) or 1))]
 
     def __str__(self) -> str:
         return f"{self.holder}'s request {self.id} ({msgspec.json.encode(self.command).decode()})"
@@ -97,7 +91,8 @@ class Quoted(msgspec.Struct, frozen=True):
 
 
 class Holdings:
-    """What a tenant has, as far as its clients know; in whatever order they heard of it."""
+    """A tenant's orders and leases, as far as its clients know; in whatever order they heard of
+    them."""
 
     def __init__(self) -> None:
         self.orders: dict[str, None] = {}
@@ -119,15 +114,15 @@ class Holdings:
 
 
 class Ledger:
-    def __init__(self, holders: tuple[str, ...]) -> None:
+    def __init__(self, holders: Iterable[str]) -> None:
         self.asked: dict[tuple[str, str], Asked] = {}
-        # events by holder and number
+        # Events by holder and number.
         self.seen: dict[str, dict[int, Json]] = {holder: {} for holder in holders}
-        # those of them that were not compared with the journal yet
+        # Those of them that were not compared with the journal yet.
         self.unchecked: list[tuple[str, int]] = []
-        self.holdings = {holder: Holdings() for holder in holders}
+        self.holdings = {holder: Holdings() for holder in self.seen}
         self.shown: list[Shown] = []
-        # holder, orders or leases, id: from lists that do not say up to when they go
+        # Holder, orders or leases, id: from lists that do not say up to when they go.
         self.shown_ids: set[tuple[str, str, str]] = set()
         self.quoted: list[Quoted] = []
         self.answers = 0
@@ -138,12 +133,11 @@ class Ledger:
         self.asked[asked.holder, asked.id] = asked
         return asked
 
+    def of(self, holder: str) -> list[Asked]:
+        return [asked for asked in self.asked.values() if asked.holder == holder]
+
     def unanswered(self, holder: str) -> list[Asked]:
-        return [
-            asked
-            for asked in self.asked.values()
-            if asked.holder == holder and asked.answer is None
-        ]
+        return [asked for asked in self.of(holder) if asked.answer is None]
 
     def answered(self, asked: Asked, answer: Answer, where: str) -> None:
         """Note an answer; the second and every later one must be the first."""
@@ -159,17 +153,12 @@ class Ledger:
             return
         self.repeats += 1
         if asked.kind in ("run", "stop") and first.status >= 400 and answer.status >= 400:
-            # turned away before the market was asked: nothing to remember, and why may have changed
+            # Turned away before the market was asked: nothing to remember, and why may have
+            # changed.
             return
-        if (
-            first.body
-            and answer.body
-            and (first.status, first.body) != (answer.status, answer.body)
-        ):
-            self.breaks(
-                f"{asked} was answered first with {first.status} {first.body!r}, and sent again"
-                f" with {answer.status} {answer.body!r}"
-            )
+        before, now = (first.status, first.body), (answer.status, answer.body)
+        if first.body and answer.body and before != now:
+            self.breaks(f"{asked} was answered first with {before}, and sent again with {now}")
         if first.parts != answer.parts:
             self.breaks(
                 f"{asked} was answered first with {first.parts}, and sent again ({where}) with"
@@ -196,3 +185,20 @@ class Ledger:
         """Stop if anything was found."""
         if self.broken:
             raise Finding(self.broken[0])
+
+
+class Dense:
+    """Watches that a stream of events leaves nothing out and tells nothing twice."""
+
+    def __init__(self, ledger: Ledger, holder: str, where: str) -> None:
+        self._ledger = ledger
+        self._holder = holder
+        self._where = where
+        self.last = 0
+
+    def told(self, numbered: Json) -> None:
+        n = numbered["n"]
+        if n != self.last + 1:
+            self._ledger.breaks(f"{self._where} of {self._holder} told event {n} after {self.last}")
+        self.last = max(self.last, n)
+        self._ledger.saw(self._holder, numbered, self._where)

@@ -4,8 +4,9 @@
 A life is one data folder: a server over it, clients that speak to it without pause, and a number of
 kills. After each kill everything that was not answered is sent again under the same id, with a
 sample of what was, and everything that anyone was ever told is compared with the journal. The seed
-fixes what is asked and when it is killed; what the operating system does in between is its own, so
-a failure may need a few runs.
+fixes the requests and the times of the kills; what the operating system does in between is its own,
+so a failure may need a few runs. Simulated worlds try far more: this is about real processes, files
+and sockets.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -23,19 +25,20 @@ from pathlib import Path
 import msgspec
 
 from laissez.exchange.commands import OPERATOR
-from laissez_check.crashes.busy_server import ENTRY
-from laissez_check.crashes.checks import Inspector
-from laissez_check.crashes.clients import Lost, Rest, Stream
+from laissez_check.crashes.clients import Encoding, Lost, Rest, Session
+from laissez_check.crashes.inspector import Inspector
 from laissez_check.crashes.journal import Truth, compare
 from laissez_check.crashes.ledger import Ledger
 from laissez_check.crashes.load import Load
-from laissez_check.crashes.sessions import HandWritten, Ours
+from laissez_check.crashes.served import entry_of
 from laissez_check.finding import Finding
 from laissez_check.started_server import LEAVES, Entry, Server, unused_port
 
-# then a new folder: every start checks the whole journal, which would take longer and longer
+# Then a new folder: every start checks the whole journal, which would take longer and longer.
 KILLS_PER_LIFE = 25
 TENANTS = ("ann", "bob", "cat", "dan")
+# Of those with a session beside REST.
+ENCODINGS: dict[str, Encoding] = {"bob": "json", "dan": "msgpack"}
 SNAPSHOT_AWAITED_S = 1.5
 KILL_TAKES_S = 120.0  # at most, with all that comes before and after it
 STARTUP_S = 0.6  # about how long a start takes: kills before it is over hit recovery
@@ -52,7 +55,7 @@ MOMENTS = {
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """How far it came, in numbers, and what was found."""
+    """How far it came, in numbers, and the finding."""
 
     counted: dict[str, int]
     failure: str | None
@@ -61,29 +64,29 @@ class Outcome(msgspec.Struct, frozen=True):
 def run(
     kills: int,
     seed: int,
-    entry: Entry = ENTRY,
+    entry: Entry | None = None,
     tell: Callable[[int], None] = lambda kills: None,
 ) -> Outcome:
-    """So many kills, in lives of `KILLS_PER_LIFE` with seeds that follow one another. Stops at the
+    """Kill so often, in lives of `KILLS_PER_LIFE` with seeds that follow one another. Stops at the
     first finding and keeps its folder."""
-    counted: dict[str, int] = {"kills": 0, "answers": 0, "repeats": 0, "bills": 0, "entries": 0}
+    counted: Counter[str] = Counter()
     while counted["kills"] < kills:
-        here = min(KILLS_PER_LIFE, kills - counted["kills"])
+        before, here = counted["kills"], min(KILLS_PER_LIFE, kills - counted["kills"])
         folder = Path(tempfile.mkdtemp(prefix="laissez-crashes-"))
-        life = Life(folder, seed, entry)
+        life = Life(folder, seed, entry or entry_of())
         try:
-            asyncio.run(life.live(here, lambda done, before=counted["kills"]: tell(before + done)))  # type: ignore[misc]
+            asyncio.run(life.live(here, lambda done, before=before: tell(before + done)))  # type: ignore[misc]
         except Finding as finding:
-            again = f"laissez check crashes --kills {here} --seed {seed}"
+            counted.update(life.counted())
             return Outcome(
-                life.add_to(counted),
-                f"{finding}\n\nafter kill {life.kills} ({life.moment}); the data is in"
-                f" {folder}\nagain: {again}",
+                counted,
+                f"{finding}\n\nafter kill {life.kills} ({life.moment}); the data is in {folder}\n"
+                f"again: laissez check crashes --kills {here} --seed {seed}",
             )
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
-        counted = life.add_to(counted)
+        counted.update(life.counted())
         shutil.rmtree(folder)
         seed += 1
     return Outcome(counted, None)
@@ -92,28 +95,25 @@ def run(
 class Life:
     def __init__(self, folder: Path, seed: int, entry: Entry) -> None:
         self._draw = random.Random(seed)
-        self._folder = folder
         self._server = Server(folder, unused_port(self._draw), entry)
         self._ledger = Ledger((OPERATOR, *TENANTS))
         self._truth = Truth(self._server.data)
         self._down = asyncio.Event()
-        self._inspector: Inspector | None = None
         self._rest: dict[str, Rest] = {}
-        self._sessions: dict[str, HandWritten | Ours] = {}
-        self._following: asyncio.Task[None] | None = None
+        self._sessions: dict[str, Session] = {}
+        self._inspector = Inspector(self._ledger, self._truth, self._rest)
+        self._load = Load(self._draw, self._ledger, self._rest, self._sessions, self._down)
         self.kills = 0
         self.moment = "start"
 
-    def add_to(self, counted: dict[str, int]) -> dict[str, int]:
-        bills = 0 if self._inspector is None else self._inspector.bills
-        here = {
+    def counted(self) -> dict[str, int]:
+        return {
             "kills": self.kills,
             "answers": self._ledger.answers,
             "repeats": self._ledger.repeats,
-            "bills": bills,
+            "bills": self._inspector.bills,
             "entries": self._truth.last,
         }
-        return {name: count + here[name] for name, count in counted.items()}
 
     async def live(self, kills: int, tell: Callable[[int], None]) -> None:
         try:
@@ -126,15 +126,16 @@ class Life:
             await self._end()
         except (Lost, TimeoutError) as error:
             self._ledger.check()
-            what = (
-                "the connection was lost while the server was alive"
-                if isinstance(error, Lost)
-                else "nothing moves any more"
-            )
+            what = "nothing moves any more"
+            if isinstance(error, Lost):
+                what = "the connection was lost while the server was alive"
             raise Finding(f"{what}: {error.__cause__!r}\n{self._server.log_end()}") from error
         finally:
             await self._server.kill(with_children=True)
-            await self._close()
+            for session in self._sessions.values():
+                await session.close()
+            for rest in self._rest.values():
+                await rest.close()
 
     # -- the beginning
 
@@ -146,34 +147,22 @@ class Life:
             await self._server.kill(with_children=True)
             self.kills += 1
         await self._server.start_and_wait()
-        operator = Rest(
-            self._ledger,
-            OPERATOR,
-            self._server.url,
-            (self._server.data / "keys" / "operator.key").read_text().strip(),
-        )
-        self._rest[OPERATOR] = operator
-        keys = {OPERATOR: operator.key}
+        key = (self._server.data / "keys" / "operator.key").read_text().strip()
+        operator = self._add(OPERATOR, key)
         for tenant in TENANTS:
             await operator.request("POST", "/v1/tenants", json={"name": tenant})
             issued = await operator.request("POST", f"/v1/tenants/{tenant}/keys", json={})
-            keys[tenant] = issued.json()["secret"]
-            self._rest[tenant] = Rest(self._ledger, tenant, self._server.url, keys[tenant])
-        self._inspector = Inspector(self._ledger, self._truth, self._rest)
-        self._stream = Stream(self._ledger, self._rest["ann"])
-        url = self._server.url
-        self._sessions = {
-            OPERATOR: HandWritten(self._ledger, OPERATOR, url, keys[OPERATOR], "msgpack"),
-            "ann": HandWritten(self._ledger, "ann", url, keys["ann"], "msgpack"),
-            "bob": Ours(self._ledger, "bob", url, keys["bob"], self._down),
-            "cat": HandWritten(self._ledger, "cat", url, keys["cat"], "json"),
-            "dan": HandWritten(
-                self._ledger, "dan", url, keys["dan"], "msgpack", goes_with_orders=True
-            ),
-        }
-        await self._sessions["bob"].open()
-        self._load = Load(self._draw, self._ledger, self._rest, self._sessions, self._down)
-        await self._connect()
+            self._add(tenant, issued.json()["secret"])
+        for session in self._sessions.values():
+            await session.open()
+
+    def _add(self, holder: str, key: str) -> Rest:
+        ledger, url = self._ledger, self._server.url
+        self._rest[holder] = Rest(ledger, holder, url, key)
+        if holder in ENCODINGS:
+            session = Session(ledger, holder, url, key, self._down, ENCODINGS[holder])
+            self._sessions[holder] = session
+        return self._rest[holder]
 
     # -- one kill
 
@@ -181,7 +170,8 @@ class Life:
         """The server is ready at the beginning and at the end of it."""
         self.moment = self._draw.choices(list(MOMENTS), list(MOMENTS.values()))[0]
         if self.moment in ("working", "long at work", "snapshot"):
-            await self._load.work_until(self._time_of_kill())
+            self._load.begin()
+            await self._time_of_kill()
             if self._draw.random() < 0.08:
                 await self._stop()
         await self._kill()
@@ -191,54 +181,48 @@ class Life:
             await self._kill()
         await self._come_back()
         if self.moment == "repeating":
-            await self._load.work_until(self._after(0.05))
-            await self._kill()
-            await self._server.start_and_wait()
-            await self._interrupted_repeats()
-            await self._come_back()
-        assert self._inspector is not None
+            await self._interrupt_repeats()
         await self._inspector.inspect()
 
-    async def _interrupted_repeats(self) -> None:
-        """Repeat, and kill in the middle of that."""
-        self._down.clear()
-        await self._connect()
-        await self._load.work_until(self._after(self._draw.uniform(0, 0.05)), self._load.repeat)
+    async def _interrupt_repeats(self) -> None:
+        """Leave requests open, and kill once more in the middle of repeating them."""
+        self._load.begin()
+        await asyncio.sleep(0.05)
         await self._kill()
+        await self._server.start_and_wait()
+        self._down.clear()
+        self._load.begin_repeating()
+        await asyncio.sleep(self._draw.uniform(0, 0.05))
+        await self._kill()
+        await self._come_back()
 
     async def _come_back(self) -> None:
         if self._server.process.returncode is not None:
             await self._server.start_and_wait()
         self._down.clear()
-        await self._connect()
         await self._load.repeat()
         await self._load.provoke_conflicts()
         self._server.check_alive()
         self._ledger.check()
 
     async def _time_of_kill(self) -> None:
-        if self.moment != "snapshot":
-            await asyncio.sleep(
-                self._draw.uniform(1.0, 2.2)
-                if self.moment == "long at work"
-                else self._draw.uniform(0.02, 0.6)
-            )
-            return
-        with suppress(TimeoutError):
-            async with asyncio.timeout(SNAPSHOT_AWAITED_S):
-                while not self._server.children():
-                    await asyncio.sleep(0.001)
-                await asyncio.sleep(self._draw.choice((0, 0, 0.001, 0.003)))
-
-    async def _after(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
+        if self.moment == "working":
+            await asyncio.sleep(self._draw.uniform(0.02, 0.6))
+        if self.moment == "long at work":
+            await asyncio.sleep(self._draw.uniform(1.0, 2.2))
+        if self.moment == "snapshot":
+            with suppress(TimeoutError):
+                async with asyncio.timeout(SNAPSHOT_AWAITED_S):
+                    while not self._server.children():
+                        await asyncio.sleep(0.001)
+                    await asyncio.sleep(self._draw.choice((0, 0, 0.001, 0.003)))
 
     async def _kill(self) -> None:
         if self._server.process.returncode is None:
             self.kills += 1
         await self._server.kill(with_children=self._draw.random() < 0.5)
         await self._gone()
-        # by what lies on the disk before the next start touches it; else the start comes first
+        # Half the time by what lies on the disk before the next start touches it.
         if self._draw.random() < 0.5:
             self._truth.read_on()
             compare(self._truth, self._ledger)
@@ -247,24 +231,17 @@ class Life:
         await self._server.stop()
         await self._gone()
         await self._server.start_and_wait()
+        self._down.clear()
 
     async def _gone(self) -> None:
         self._down.set()
-        await self._load.rest()
-        await self._close_sessions()
-
-    async def _connect(self) -> None:
-        for session in self._sessions.values():
-            if isinstance(session, HandWritten):
-                await session.open()
-        self._following = asyncio.create_task(self._stream.follow())
+        await self._load.ended()
 
     # -- the end
 
     async def _end(self) -> None:
         """Take every leaf offline, so that nothing is charged any more; then all sums must be
         exact, also after one more start."""
-        assert self._inspector is not None
         self.moment = "end"
         operator = self._rest[OPERATOR]
         for leaf in LEAVES:
@@ -278,25 +255,7 @@ class Life:
                 raise Finding(f"a bill was {bill} before the last start and is {again} after it")
         await self._inspector.inspect(at_rest=True)
         await self._server.stop()
-        verified = subprocess.run(  # noqa: ASYNC221  nothing else is under way
-            [sys.executable, "-m", "laissez.cli", "journal", "verify", str(self._server.data)],
-            capture_output=True,
-            text=True,
-        )
+        verify = [sys.executable, "-m", "laissez.cli", "journal", "verify", str(self._server.data)]
+        verified = subprocess.run(verify, capture_output=True, text=True)  # noqa: ASYNC221  nothing else is under way
         if verified.returncode != 0:
             raise Finding(f"the journal is not well: {verified.stdout}{verified.stderr}")
-
-    async def _close_sessions(self) -> None:
-        if self._following is not None:
-            self._following.cancel()
-            await asyncio.wait([self._following])
-        for session in self._sessions.values():
-            if isinstance(session, HandWritten):
-                await session.close()
-
-    async def _close(self) -> None:
-        await self._close_sessions()
-        for session in self._sessions.values():
-            await session.close()
-        for rest in self._rest.values():
-            await rest.close()

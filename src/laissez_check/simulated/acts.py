@@ -13,8 +13,7 @@ from laissez.client.errors import ApiError, HistoryGone, LaissezError, Unauthent
 from laissez.exchange.commands import OPERATOR
 from laissez.wire.decoding import ACTIONS
 from laissez.wire.ids import KEY
-from laissez_check.crashes.clients import Dense
-from laissez_check.crashes.ledger import Asked, Json, Ledger
+from laissez_check.crashes.ledger import Asked, Dense, Json, Ledger
 from laissez_check.crashes.requests import OF_REST, Drawer, another, another_of_operator
 from laissez_check.finding import Finding
 from laissez_check.simulated.clients import Holder, Notes

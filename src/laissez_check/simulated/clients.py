@@ -21,8 +21,7 @@ from laissez.client.errors import (
 from laissez.client.request import Request
 from laissez.client.sse import EventOrNotice
 from laissez.wire.requests import CancelOrder, OperatorCommand, TenantCommand
-from laissez_check.crashes.clients import Dense
-from laissez_check.crashes.ledger import PASSING, Answer, Asked, Json, Ledger, Part
+from laissez_check.crashes.ledger import PASSING, Answer, Asked, Dense, Json, Ledger, Part
 from laissez_check.crashes.requests import as_rest, never_placed
 from laissez_check.simulated.answers import Watched, plain, read, tells_of_bug
 from laissez_check.simulated.machine import PORT

@@ -22,7 +22,7 @@ from laissez.journal import Reader
 from laissez.journal.recovery import replay
 from laissez.server.data_folder import Replaying
 from laissez_check.bills.amounts import instant
-from laissez_check.crashes.checks import Inspector
+from laissez_check.crashes.inspector import Inspector
 from laissez_check.crashes.journal import Truth, compare
 from laissez_check.crashes.ledger import Json, Ledger
 from laissez_check.disk.faulty import FaultyDisk

@@ -1,7 +1,8 @@
-"""A server with a fault on purpose, to see that the crash test finds it: `LAISSEZ_FAULT=early
-python -m laissez_check.crashes.faulty_server serve`.
+"""The server of a crash test: it takes a snapshot every few commands, as no setting allows, so that
+kills meet them. It has a fault on purpose if `LAISSEZ_FAULT` names one, to see it found.
 
 A check that never fails proves nothing. Each fault is one that a real mistake could make.
+`python -m laissez_check.crashes.served serve`.
 """
 
 from __future__ import annotations
@@ -17,12 +18,19 @@ from laissez.journal import Document, GroupCommit, Journal, recovery
 from laissez.journal import Entry as Stored
 from laissez.journal.format import SEQ_MAX
 from laissez.server import data_folder
-from laissez_check.crashes.busy_server import take_snapshots_by_commands
+from laissez.server.retention import Snapshotter
 from laissez_check.simulated.service_bugs import ids_forgotten_at_start
 from laissez_check.started_server import Entry
 
+COMMANDS = 150  # between two snapshots
 VARIABLE = "LAISSEZ_FAULT"
 STORING_TAKES_S = 0.02
+
+
+def take_snapshots_by_commands() -> None:
+    Snapshotter._is_due = (  # type: ignore[method-assign]
+        lambda self: self._gateway.position - self._last >= COMMANDS
+    )
 
 
 def early() -> None:
@@ -66,13 +74,15 @@ def behind() -> None:
 FAULTS: dict[str, Callable[[], None]] = {"early": early, "forgetful": forgetful, "behind": behind}
 
 
-def entry_of(fault: str) -> Entry:
-    """The server with that fault."""
-    return Entry(("-m", "laissez_check.crashes.faulty_server"), {VARIABLE: fault})
+def entry_of(fault: str = "") -> Entry:
+    """How to start it, with a fault or without."""
+    return Entry(("-m", "laissez_check.crashes.served"), {VARIABLE: fault})
 
 
 if __name__ == "__main__":
-    FAULTS[os.environ[VARIABLE]]()
+    fault = os.environ[VARIABLE]
+    if fault:
+        FAULTS[fault]()
     take_snapshots_by_commands()
     sys.argv[0] = "laissez"
     runpy.run_module("laissez.cli", run_name="__main__")
