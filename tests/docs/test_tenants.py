@@ -34,8 +34,8 @@ from laissez.tenants.pricing import AHEAD
 from laissez.tenants.sailor import Planner, builtin_profile
 from laissez.tenants.sailor.builtin import COMPACT
 from laissez.tenants.settings import AdapterSettings
-from laissez.tenants.templates import deadline, places, slo
-from laissez.tenants.templates.offers import TEMPLATES, Offer
+from laissez.tenants.templates import deadline, resources, slo
+from laissez.tenants.templates.specs import TEMPLATES, TemplateSpec
 from laissez.tenants.templates.task import PROBE_OF, Hooks, Task, TaskFile, read_task
 from laissez_check.integration import count_lines
 from support.doc_shell import Example, Shell, examples, matches
@@ -164,23 +164,22 @@ def test_every_task_can_be_run_and_there_is_one_for_each_template(tmp_path: Path
 
 def test_every_field_of_a_task_is_in_the_table() -> None:
     written = [name for row in rows("Every field of a task") for name in named(row[0])]
-    resources = [f"resources.{name}" for name in ("accelerators", "zone", "scopes")]
     below = [
-        *resources,
+        *(f"resources.{name}" for name in ("accelerators", "zone", "scopes")),
         *(f"hooks.{name.removesuffix('_s')}" for name in Hooks.__struct_fields__),
         *(f"probes.{name}" for name in PROBE_OF),
     ]
     assert sorted(["name", "num_nodes", "market", *below]) == sorted(written)
     assert set(TaskFile.__struct_fields__) == {name.partition(".")[0] for name in written}
-    assert set(places.IGNORED) >= {"cpus", "memory"}
+    assert set(resources.IGNORED) >= {"cpus", "memory"}
 
 
 def test_every_field_of_the_market_is_in_the_table_with_its_templates() -> None:
     table = {name: row for row in rows("Every field of a task", 1) for name in named(row[0])}
-    common = {"template", *Offer.__struct_fields__}
+    common = {"template", *TemplateSpec.__struct_fields__}
     assert common == {name for name, row in table.items() if row[1] == "all"}
-    for template, offer in TEMPLATES.items():
-        fields = set(offer.__struct_fields__) - common
+    for template, spec in TEMPLATES.items():
+        fields = set(spec.__struct_fields__) - common
         assert fields == {name for name, row in table.items() if template in named(row[1])}
 
 

@@ -21,8 +21,8 @@ from laissez.tenants.templates import (
     TemplateError,
 )
 from laissez.tenants.templates.deadline import MARGIN
+from laissez.tenants.templates.fields import Interval
 from laissez.tenants.templates.task import Hooks, Probes, parse_task, read_task
-from laissez.tenants.templates.values import Interval
 
 pytestmark = pytest.mark.once
 

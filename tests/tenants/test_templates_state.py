@@ -19,7 +19,7 @@ from laissez.tenants.templates import (
     Template,
     TemplateError,
 )
-from laissez.tenants.templates.template import begun
+from laissez.tenants.templates.template import started
 
 pytestmark = pytest.mark.once
 
@@ -65,7 +65,7 @@ def written(app: Template) -> dict[str, object]:
 @pytest.mark.parametrize("name", MAKERS)
 def test_a_state_says_whose_it_is_and_when_it_began(name: str) -> None:
     state = written(MAKERS[name](7))
-    assert (name, 7) == (state["template"], begun(state))
+    assert (name, 7) == (state["template"], started(state))
     fresh = MAKERS[name]()
     fresh.restore(state)
     assert 7 == fresh.start and state == fresh.state()
@@ -148,4 +148,4 @@ def test_a_state_that_is_not_its_own_is_refused_and_changes_nothing(
 @pytest.mark.parametrize("state", [{}, {"start": "now"}, {"start": True}])
 def test_a_state_without_its_start_is_refused(state: dict[str, object]) -> None:
     with pytest.raises(TemplateError, match="its start in microseconds"):
-        begun(state)
+        started(state)

@@ -16,6 +16,7 @@ from typing import Annotated, Final
 from msgspec import Meta
 
 from laissez.config import ConfigError
+from laissez.tenants.hold_times import HoldTimes
 from laissez.tenants.inputs import Checked, NotNegative
 from laissez.units import HOUR_S, HOUR_US, SECOND_US
 
@@ -84,3 +85,8 @@ class Deadline(Checked, frozen=True, gc=False):
     def left_s(self, now: int) -> float:
         """Seconds until the deadline, at least a minute."""
         return max(LEFT_US_MIN, self.due - now) / SECOND_US
+
+    def expected_hold_s(self, hold_times: HoldTimes, cold_s: float, now: int) -> float:
+        """How long a node is likely to be kept: not beyond the deadline. Late work is still worth a
+        restart."""
+        return min(hold_times.expected_s(cold_s), max(self.left_s(now), 2 * cold_s))

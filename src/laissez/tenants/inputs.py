@@ -38,7 +38,9 @@ class Checked(msgspec.Struct, frozen=True):
 def checked(name: str, found: T, kind: Any, error: type[ValueError]) -> T:
     """`found`, if it is a `kind`, such as `Positive`."""
     reader = Reader("")
-    value: T = reader.value((name,), kind, found)
+    # a task's durations are a subclass of float, which msgspec does not take
+    plain = float(found) if isinstance(found, float) else found
+    value: T = reader.value((name,), kind, plain)
     reader.check(error)
     return value
 

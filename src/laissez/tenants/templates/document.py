@@ -1,7 +1,7 @@
-"""A task's YAML as plain data for the configuration loader, with the lines of its fields.
+"""Reads a task's YAML into plain data for the configuration loader, and finds the lines of fields.
 
-Scalars stay as they were written until a field says what they should be: `6.50` is the text "6.50"
-and not a binary fraction. A name that appears twice is refused.
+Scalars stay text until the type of a field converts them: `6.50` is "6.50" and not a binary
+fraction. Duplicate keys are refused.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Final
 import yaml
 
 from laissez.config import Place, Reader, Scalar
-from laissez.tenants.templates.errors import TaskError
+from laissez.tenants.templates.template import TaskError
 
 SIZE_MAX: Final = 100_000  # characters; no task written by hand comes near
 TAG: Final = "tag:yaml.org,2002:"
@@ -23,7 +23,7 @@ _DECIMAL: Final = re.compile(r"-?[0-9]{1,15}\.[0-9]{1,15}")
 
 
 def parse(text: str, file: str) -> tuple[Reader, object]:
-    """The document as plain data, and a reader for it."""
+    """A reader that knows the lines of the document, and its plain data."""
     if len(text) > SIZE_MAX:
         raise TaskError(f"{file}: expected at most {SIZE_MAX} characters, found {len(text)}")
     try:
@@ -40,8 +40,8 @@ def parse(text: str, file: str) -> tuple[Reader, object]:
 
 
 def _data(node: Any, file: str, known: dict[int, object]) -> object:
-    """`known` holds the nodes already seen: an alias gives the same object again, so a short text
-    cannot claim much memory."""
+    """`known` holds the nodes already read: an alias gives the same object again, so that a short
+    text cannot claim much memory."""
     place = f"{file}:{node.start_mark.line + 1}"
     if id(node) in known:
         return known[id(node)]
@@ -66,7 +66,7 @@ def _data(node: Any, file: str, known: dict[int, object]) -> object:
 
 
 def _scalar(node: Any) -> Scalar:
-    """Numbers in other forms, times and bytes are read only by fields that take text."""
+    """Numbers in other forms, times and bytes have no plain value: only text fields take them."""
     scalar, kind = Scalar(node.value), node.tag.removeprefix(TAG)
     scalar.plain = math.nan
     if kind == "str":
@@ -83,7 +83,7 @@ def _scalar(node: Any) -> Scalar:
 
 
 def _line(node: Any, place: Place) -> int:
-    """The line of a field, or of what it is missing from."""
+    """The line of a field, or of the table that lacks it."""
     for step in place:
         if isinstance(node, yaml.MappingNode):
             below = [value for key, value in node.value if key.value == step]

@@ -1,6 +1,6 @@
-"""A task as a YAML file in the manner of SkyPilot: what to run on (`resources`, `num_nodes`), on
-which terms (`market`), and which commands tell the job about its nodes (`hooks`) and us about the
-job (`probes`).
+"""A task as a YAML file in the manner of SkyPilot: the nodes to run on (`resources`, `num_nodes`),
+the terms (`market`), the commands that tell the job about its nodes (`hooks`), and the commands
+that tell the adapter about the job (`probes`).
 
     name: finetune
     resources:
@@ -22,10 +22,10 @@ job (`probes`).
     probes:
       progress: ./progress.sh
 
-`places` describes `resources`, `offers` describes `market`. A field of SkyPilot's that would change
-what is run is refused with what to do instead; nothing is quietly left out. `setup` and `run` are
-such fields: a node of ours starts when it is won and may be lost at any time, so what to do then is
-said by the hooks. Whatever else is not known is refused too, for it may be a misspelling.
+`resources.py` describes `resources` and `specs.py` describes `market`. A field of SkyPilot's that
+would change what runs is refused with a remedy; nothing is quietly left out. `setup` and `run` are
+such fields: a node starts when it is won and may be lost at any time, so the hooks say what to do
+then. Unknown fields are refused too, because they may be misspelt.
 """
 
 from __future__ import annotations
@@ -42,11 +42,10 @@ from laissez.config import ConfigError, Place, Reader, unknown
 from laissez.tenants.hooks import Wish
 from laissez.tenants.settings import AdapterSettings
 from laissez.tenants.templates.document import parse
-from laissez.tenants.templates.errors import TaskError
-from laissez.tenants.templates.offers import TEMPLATES, Offer
-from laissez.tenants.templates.places import Resources
-from laissez.tenants.templates.template import Template, begun
-from laissez.tenants.templates.values import NAME_PATTERN, Command, Interval, Name, Nodes
+from laissez.tenants.templates.fields import NAME_PATTERN, Command, Interval, Name, Nodes
+from laissez.tenants.templates.resources import Resources
+from laissez.tenants.templates.specs import TEMPLATES, TemplateSpec
+from laissez.tenants.templates.template import TaskError, Template, started
 
 _START: Final = "do it in `hooks.on_lease_start`"
 PROBE_OF: Final = {"progress": "deadline", "needed": "slo"}
@@ -60,8 +59,8 @@ _WITHOUT_PROBE: Final = {
 
 
 class Hooks(msgspec.Struct, frozen=True, rename={"timeout_s": "timeout"}):
-    """Commands to run when a node comes, when its price nears its limit, and when it goes; each is
-    ended after `timeout_s`."""
+    """Commands to run when a node comes, when its price nears its limit, and when it goes. Each is
+    killed after `timeout_s`."""
 
     on_lease_start: Command | None = None
     on_limit_near: Command | None = None
@@ -70,8 +69,8 @@ class Hooks(msgspec.Struct, frozen=True, rename={"timeout_s": "timeout"}):
 
 
 class Probes(msgspec.Struct, frozen=True):
-    """Commands that print one number: how much of the work is done (0 to 1), or how many replicas
-    are needed."""
+    """Commands that print one number: the share of the work that is done, or the number of
+    replicas needed."""
 
     progress: Command | None = None
     needed: Command | None = None
@@ -101,29 +100,29 @@ class TaskFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Task(msgspec.Struct, frozen=True):
-    """A task that has been read; `make` gives its application."""
+    """A task as read from its file. `make` builds its application."""
 
     name: str
     scopes: Wish
     nodes: int
     template: str
-    offer: Offer
+    spec: TemplateSpec
     hooks: Hooks
     probes: Probes
     warnings: tuple[str, ...]
-    told: Callable[[Place, str], str]
+    located: Callable[[Place, str], str]  # a mistake with its file, line and field
 
     @property
     def settings(self) -> AdapterSettings:
-        return self.offer.settings
+        return self.spec.settings
 
     def make(self, now: int, state: Mapping[str, object] | None = None) -> Template:
-        """The application, begun now, or gone on with from a `state` it gave before."""
+        """The application, started now or continued from a `state` that it gave before."""
         try:
-            app = self.offer.build(self.scopes, self.nodes, now if state is None else begun(state))
+            app = self.spec.build(self.scopes, self.nodes, now if state is None else started(state))
         except ConfigError as error:
             field, _, what = str(error).partition(": ")
-            raise TaskError(self.told(("market", field), what)) from None
+            raise TaskError(self.located(("market", field), what)) from None
         if state is not None:
             app.restore(state)
         return app
@@ -139,13 +138,13 @@ def read_task(path: Path) -> Task:
 
 
 def parse_task(text: str, file: str = "task.yaml", stem: str = "task") -> Task:
-    """The task in a text; `stem` is its name if it gives none."""
+    """The task in a text; `stem` names it if the text does not."""
     reader, data = parse(text, file)
     document = reader.table((), TaskFile, data)
     reader.check(TaskError)
     assert document is not None
     scopes = document.resources.places()
-    template, offer = _offer(reader, document, scopes)
+    template, spec = _spec(reader, document, scopes)
     if document.name is None and not re.match(NAME_PATTERN, stem):
         reader.wrong(
             ("name",),
@@ -159,7 +158,7 @@ def parse_task(text: str, file: str = "task.yaml", stem: str = "task") -> Task:
                 " it out",
             )
     reader.check(TaskError)
-    assert offer is not None
+    assert spec is not None
     warnings = document.resources.warnings()
     if template in _WITHOUT_PROBE and not _given(document.probes):
         warnings.append(_WITHOUT_PROBE[template])
@@ -168,11 +167,11 @@ def parse_task(text: str, file: str = "task.yaml", stem: str = "task") -> Task:
         scopes=scopes,
         nodes=document.num_nodes,
         template=template,
-        offer=offer,
+        spec=spec,
         hooks=document.hooks,
         probes=document.probes,
         warnings=tuple(warnings),
-        told=reader.told,
+        located=reader.told,
     )
 
 
@@ -180,14 +179,14 @@ def _given(probes: Probes) -> list[str]:
     return [name for name in PROBE_OF if getattr(probes, name) is not None]
 
 
-def _offer(reader: Reader, document: TaskFile, scopes: Wish) -> tuple[str, Offer | None]:
+def _spec(reader: Reader, document: TaskFile, scopes: Wish) -> tuple[str, TemplateSpec | None]:
     market = dict(document.market)
     template = market.pop("template", None)
     if not isinstance(template, str) or template not in TEMPLATES:
         reader.wrong(("market", "template"), unknown(template, TEMPLATES))
         return "", None
-    offer = reader.table(("market",), TEMPLATES[template], market)
-    if offer is not None:
-        for line in offer.impossible(scopes, document.num_nodes):
-            reader.wrong_inside(("market",), type(offer), line)
-    return template, offer
+    spec = reader.table(("market",), TEMPLATES[template], market)
+    if spec is not None:
+        for line in spec.mistakes(scopes, document.num_nodes):
+            reader.wrong_inside(("market",), type(spec), line)
+    return template, spec

@@ -1,103 +1,105 @@
-"""What all templates share: where they may run, how many nodes at most, and a state small enough to
-be written down at every step.
+"""What all templates share: where they may run, the most nodes at once, and a state small enough to
+be written to disk at every step.
 
-The state holds only what was learned since the start. All that was asked for comes from the task
-again, so a task that is changed while its runner is down takes effect when it is back.
+The state holds only what was learned since the start. Everything that was asked for comes from the
+task again, so a change to a task takes effect when its runner is restarted.
 """
 
 from __future__ import annotations
 
-import math
-from abc import abstractmethod
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import ClassVar
 
 import msgspec
 
 from laissez.tenants.hooks import Application, Leaves, Wish
-from laissez.tenants.templates.errors import TemplateError
 
 
-class State(
-    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="template"
-):
-    """What a template has learned; `start` is when its task began."""
+class TemplateError(ValueError):
+    """A template cannot work with what it was given. The message says what was expected."""
+
+
+class TaskError(TemplateError):
+    """A task cannot be run. The message names the file, the line and the field."""
+
+
+class State(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, tag_field="template"):
+    """What a template has learned since its task began at `start`."""
 
     start: int
 
 
-_State = TypeVar("_State", bound=State)
-
-
 class Template(Application):
-    """Runs on up to `nodes_max` nodes, each in any one of `scopes`, from `start` on."""
+    """Runs on up to `nodes_max` nodes, each in any one of `scopes`."""
 
-    def __init__(self, scopes: Wish, nodes_max: int, start: int = 0) -> None:
+    probe: ClassVar[str] = ""  # the name of the probe it listens to
+
+    learned: State
+
+    def __init__(self, scopes: Wish, nodes_max: int) -> None:
         if not scopes or not all(scopes):
             raise TemplateError(
                 f"expected at least one scope, none of them empty, found {list(scopes)}"
             )
         if nodes_max < 1:
             raise TemplateError(f"expected one node or more, found {nodes_max}")
-        self.scopes, self.nodes_max, self.start = scopes, nodes_max, start
+        self.scopes, self.nodes_max = scopes, nodes_max
         self._below = tuple(f"{scope}/" for scope in scopes)
 
-    @abstractmethod
-    def state(self) -> dict[str, object]:
-        """What to write down so that `restore` can go on from here."""
+    @property
+    def start(self) -> int:
+        return self.learned.start
 
-    @abstractmethod
+    def state(self) -> dict[str, object]:
+        """The state to write down, from which `restore` can go on."""
+        written: dict[str, object] = msgspec.to_builtins(self.learned)
+        return written
+
     def restore(self, state: Mapping[str, object]) -> None:
-        """Go on from what `state` gave. Raises `TemplateError`, and changes nothing, if it is not a
-        state of this template."""
+        """Go on from a `state`. Raises `TemplateError`, and changes nothing, if it is not a state
+        of this template."""
+        try:
+            learned = msgspec.convert(dict(state), type(self.learned))
+        except (msgspec.ValidationError, TypeError) as error:
+            raise TemplateError(f"expected a state as this template wrote it: {error}") from error
+        self.adopt(learned)
+
+    def adopt(self, learned: State) -> None:
+        """Go on from what was learned, unless it contradicts the task."""
+        self.learned = learned
 
     def probed(self, probe: str, number: float, now: int) -> None:
-        """What a probe of the task printed. Raises `TemplateError` if it makes no sense."""
-        raise TemplateError(f"expected no probe, found {probe}")
+        """Told the number that a probe of the task printed. Raises `TemplateError` if it makes no
+        sense."""
+        if probe != self.probe:
+            known = f"the probe {self.probe}" if self.probe else "no probe"
+            raise TemplateError(f"expected {known}, found {probe}")
+        self.told(number, now)
+
+    def told(self, number: float, now: int) -> None:
+        """Learn from the number of the template's own probe."""
+        raise NotImplementedError
 
     def checkpointed(self, now: int) -> None:
-        """All that is done is saved."""
+        """Told that all work done is saved."""
         return
 
     def is_done(self, now: int) -> bool:
-        """Whether nothing will ever be wanted again."""
+        """Whether the template will never want a node again."""
         return False
 
     def is_usable(self, node: str) -> bool:
-        """Whether it is, or lies below, one of the scopes."""
+        """Whether a node is one of the scopes or lies below one."""
         return node.startswith(self._below) or node in self.scopes
 
     def usable(self, held: Leaves) -> int:
-        """How many of `held` are where this runs."""
+        """How many of `held` are usable."""
         return sum(map(self.is_usable, held))
 
 
-def read_state(state: Mapping[str, object], form: type[_State]) -> _State:
-    try:
-        return msgspec.convert(dict(state), form)
-    except (msgspec.ValidationError, TypeError) as error:
-        raise TemplateError(f"expected a state as this template wrote it: {error}") from error
-
-
-def begun(state: Mapping[str, object]) -> int:
+def started(state: Mapping[str, object]) -> int:
     """When the task of a state began."""
     start = state.get("start")
     if type(start) is not int:
         raise TemplateError(f"expected a state with its start in microseconds, found {start!r}")
     return start
-
-
-def checked(name: str, number: float, above: float = 0.0, most: float = math.inf) -> float:
-    """`number`, if it is above one bound, not beyond the other, and finite."""
-    if not above < number <= most or math.isinf(number):
-        raise TemplateError(
-            f"expected {name} above"
-            f" {above:g}{'' if math.isinf(most) else f' and at most {most:g}'}, found {number}"
-        )
-    return number
-
-
-def checked_duration(name: str, seconds: float) -> float:
-    if not 0 <= seconds < math.inf:
-        raise TemplateError(f"expected {name} from 0 seconds on, found {seconds}")
-    return seconds

@@ -8,11 +8,10 @@ or, for other places, `scopes` alone:
     scopes: [h100/zone-a/rack1, a100]
 
 Names of accelerators are those of the resource types in small letters. As in SkyPilot, several mean
-that any one will do; all are alike here, so the order says nothing. A node is one leaf of the
-cluster, and nothing in the market sells several leaves as one, so no more than one accelerator per
-node can be asked for: ask for more nodes. What else SkyPilot knows is either refused, because the
-task would not be run as written, or, where the hardware is what it is and the task runs all the
-same, ignored with a warning.
+that any one will do; their order means nothing. A node is one leaf of the cluster, and the market
+sells leaves one by one, so a task asks for more nodes instead of several accelerators per node.
+SkyPilot's other fields are refused if the task would not run as written, and ignored with a warning
+if it runs all the same.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 
-from laissez.config import ConfigError, shown
+from laissez.config import ConfigError, Scalar, shown
 from laissez.market.commands import ALTERNATIVES_MAX
 from laissez.tenants.hooks import Wish
-from laissez.tenants.templates.values import Name, text
+from laissez.tenants.templates.fields import Name
 
-DEPTH_MAX: Final = 16  # names in a path; the market's own bound
+DEPTH_MAX: Final = 16  # names in a path, as in the market
 IGNORED: Final = ("cpus", "memory", "disk_size", "disk_tier", "network_tier", "labels")
 _SCOPES: Final = "say under `scopes` where it may run"
 _ACCELERATOR: Final = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]{0,63})(?::([0-9.]+))?")
@@ -37,7 +36,7 @@ _SCOPE: Final = re.compile(rf"{_NAME}(?:/{_NAME}){{0,{DEPTH_MAX - 1}}}")
 
 
 class Accelerators(tuple[str, ...]):
-    """The resource types of accelerators, of each of which one is asked for."""
+    """The resource types of accelerators, one accelerator of each."""
 
     __slots__ = ()
     expected: ClassVar = "an accelerator such as H100, or several: {H100: 1, A100: 1}"
@@ -46,16 +45,13 @@ class Accelerators(tuple[str, ...]):
     def of(cls, found: object) -> Accelerators:
         if isinstance(found, Mapping):
             return cls(_kind(name, count) for name, count in found.items())
-        several = found if isinstance(found, list) else [found]
-        return cls(_kind(*cls._written(one)) for one in several)
-
-    @classmethod
-    def _written(cls, found: object) -> tuple[str, object]:
-        """The name and the count in one text."""
-        match = _ACCELERATOR.fullmatch(text(found))
-        if match is None:
-            raise ConfigError(f"expected {cls.expected}, found {shown(found)}")
-        return match[1], match[2] or "1"
+        kinds = []
+        for one in found if isinstance(found, list) else [found]:
+            match = _ACCELERATOR.fullmatch(_text(one))
+            if match is None:
+                raise ConfigError(f"expected {cls.expected}, found {shown(one)}")
+            kinds.append(_kind(match[1], match[2] or "1"))
+        return cls(kinds)
 
 
 class Scopes(tuple[str, ...]):
@@ -67,12 +63,12 @@ class Scopes(tuple[str, ...]):
     def of(cls, found: object) -> Scopes:
         several = found if isinstance(found, list) else [found]
         for one in several:
-            if not _SCOPE.fullmatch(text(one)):
+            if not _SCOPE.fullmatch(_text(one)):
                 raise ConfigError(
                     f"expected a scope such as h100/zone-a: up to {DEPTH_MAX} names of letters,"
                     f" digits, '.', '_' or '-', with slashes between, found {shown(one)}"
                 )
-        return cls(map(text, several))
+        return cls(map(_text, several))
 
 
 class Resources(msgspec.Struct, frozen=True, kw_only=True):
@@ -130,6 +126,12 @@ class Resources(msgspec.Struct, frozen=True, kw_only=True):
             for name in IGNORED
             if getattr(self, name) is not None
         ]
+
+
+def _text(found: object) -> str:
+    """The text of a YAML scalar; empty if YAML reads something else."""
+    plain = found.plain if isinstance(found, Scalar) else None
+    return plain if isinstance(plain, str) else ""
 
 
 def _kind(name: str, count: object) -> str:

@@ -1,7 +1,7 @@
-"""`market`: which template a task uses, and its numbers.
+"""The `market` section of a task: the template that it uses, and the template's numbers.
 
 Every template takes `template`, `budget` (dollars in all) and `max_price` (dollars per hour for a
-node, above which nothing is bid or kept). What else each takes is what its class here has.
+node; nothing is bid or kept above it). The class of each template adds its own fields.
 """
 
 from __future__ import annotations
@@ -18,12 +18,8 @@ from laissez.tenants.hooks import Wish
 from laissez.tenants.paths import tree_of
 from laissez.tenants.settings import AdapterSettings
 from laissez.tenants.templates import slo
-from laissez.tenants.templates.deadline import COLD_START_S, MARGIN, DeadlineJob, worth
-from laissez.tenants.templates.on_demand import OnDemand
-from laissez.tenants.templates.slo import SloService
-from laissez.tenants.templates.spot import Spot
-from laissez.tenants.templates.template import Template
-from laissez.tenants.templates.values import (
+from laissez.tenants.templates.deadline import COLD_START_S, MARGIN, DeadlineJob
+from laissez.tenants.templates.fields import (
     Factor,
     Hours,
     Interval,
@@ -32,11 +28,14 @@ from laissez.tenants.templates.values import (
     Replicas,
     Seconds,
 )
+from laissez.tenants.templates.fixed import OnDemand, Spot
+from laissez.tenants.templates.slo import SloService
+from laissez.tenants.templates.template import Template
 from laissez.units import MICRO_PER_DOLLAR, SECOND_US, TimeError, format_price, format_time
 
 
-class Offer(msgspec.Struct, frozen=True, kw_only=True):
-    """What the market section asks for."""
+class TemplateSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """The fields that all templates share."""
 
     moves_max: ClassVar[int] = 1  # nodes exchanged for better ones at a time
 
@@ -48,19 +47,19 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
         price_max = PRICE_MAX if self.max_price is None else int(self.max_price)
         return AdapterSettings(price_max=price_max, budget=self.budget, moves_max=self.moves_max)
 
-    def impossible(self, scopes: Wish, nodes: int) -> Iterator[str]:
-        """Invalid combinations of valid fields: "field: expected ..., found ..."."""
+    def mistakes(self, scopes: Wish, nodes: int) -> Iterator[str]:
+        """Invalid combinations of valid fields, as "field: expected ..., found ..."."""
         yield from ()
 
     def build(self, scopes: Wish, nodes: int, start: int) -> Template:
-        """The application of a task that starts then. Raises `ConfigError` if it cannot."""
+        """The application of a task that starts at `start`, or a `ConfigError`."""
         raise NotImplementedError
 
 
-class OnDemandOffer(Offer, frozen=True, kw_only=True):
+class OnDemandSpec(TemplateSpec, frozen=True, kw_only=True):
     """Asks and keeps at `max_price`."""
 
-    # a fixed footprint says nothing about restarts, so it is left where it is
+    # a fixed number of nodes says nothing about restarts, so nodes are left where they are
     moves_max: ClassVar[int] = 0
 
     max_price: Price
@@ -69,9 +68,9 @@ class OnDemandOffer(Offer, frozen=True, kw_only=True):
         return OnDemand(scopes, nodes, self.max_price / MICRO_PER_DOLLAR, start)
 
 
-class SpotOffer(Offer, frozen=True, kw_only=True):
-    """`limit`, or `share_of_on_demand` with `on_demand_price`; `give_up_below_limit` is the margin
-    of `Spot`."""
+class SpotSpec(TemplateSpec, frozen=True, kw_only=True):
+    """Takes `limit`, or `share_of_on_demand` with `on_demand_price`; `give_up_below_limit` is the
+    margin of `Spot`."""
 
     moves_max: ClassVar[int] = 0
 
@@ -80,8 +79,8 @@ class SpotOffer(Offer, frozen=True, kw_only=True):
     on_demand_price: Price | None = None
     give_up_below_limit: Annotated[float, Meta(ge=0, lt=1)] = 0.0
 
-    def impossible(self, scopes: Wish, nodes: int) -> Iterator[str]:
-        yield from _alone(self, "limit", "share_of_on_demand", "on_demand_price")
+    def mistakes(self, scopes: Wish, nodes: int) -> Iterator[str]:
+        yield from _exclusive(self, "limit", "share_of_on_demand", "on_demand_price")
         if self.limit is None and self.share_of_on_demand is None:
             yield (
                 "limit: expected a price in dollars per hour, or share_of_on_demand and"
@@ -105,13 +104,11 @@ class SpotOffer(Offer, frozen=True, kw_only=True):
             return Spot(scopes, nodes, self.limit / MICRO_PER_DOLLAR, margin, start)
         assert self.on_demand_price is not None and self.share_of_on_demand is not None
         on_demand = self.on_demand_price / MICRO_PER_DOLLAR
-        return Spot.below_on_demand(
-            scopes, nodes, on_demand, self.share_of_on_demand, margin, start
-        )
+        return Spot(scopes, nodes, on_demand * self.share_of_on_demand, margin, start)
 
 
 class Due(int):
-    """A deadline: a time in microseconds since 1970, or less than 0: so long after the start."""
+    """A deadline: a time in microseconds since 1970 or, if negative, a duration after the start."""
 
     expected: ClassVar = (
         "a time with its zone such as 2026-11-20T18:00:00Z, or a duration with its unit such as 6h"
@@ -132,9 +129,9 @@ class Due(int):
         return start - self if self < 0 else int(self)
 
 
-class DeadlineOffer(Offer, frozen=True, kw_only=True):
-    """`speeds` of the types may be left out if there is only one; `value`, or `on_demand_price` and
-    perhaps `margin`. `num_nodes` is the most it uses."""
+class DeadlineSpec(TemplateSpec, frozen=True, kw_only=True):
+    """Takes `value`, or `on_demand_price` and perhaps `margin`; `speeds` are needed for several
+    types. `num_nodes` is the most nodes at once."""
 
     work_hours: Hours
     deadline: Due
@@ -146,8 +143,8 @@ class DeadlineOffer(Offer, frozen=True, kw_only=True):
     cold_start: Seconds = Seconds(COLD_START_S)
     finish_late: bool = True
 
-    def impossible(self, scopes: Wish, nodes: int) -> Iterator[str]:
-        yield from _alone(self, "value", "on_demand_price", "margin")
+    def mistakes(self, scopes: Wish, nodes: int) -> Iterator[str]:
+        yield from _exclusive(self, "value", "on_demand_price", "margin")
         if self.value is None and self.on_demand_price is None:
             yield (
                 "on_demand_price: expected the on-demand price of a node of speed 1 in dollars per"
@@ -192,11 +189,11 @@ class DeadlineOffer(Offer, frozen=True, kw_only=True):
         if self.value is not None:
             return self.value / MICRO_PER_DOLLAR
         margin = MARGIN if self.margin is None else self.margin
-        return worth((self.on_demand_price or 0) / MICRO_PER_DOLLAR, self.work_hours, margin)
+        return (self.on_demand_price or 0) / MICRO_PER_DOLLAR * self.work_hours * margin
 
 
-class SloOffer(Offer, frozen=True, kw_only=True):
-    """`num_nodes` are needed until the probe says otherwise."""
+class SloSpec(TemplateSpec, frozen=True, kw_only=True):
+    """Needs `num_nodes` until the probe says otherwise."""
 
     penalty_per_hour: Money
     replicas_min: Replicas | None = None
@@ -204,7 +201,7 @@ class SloOffer(Offer, frozen=True, kw_only=True):
     spare_replicas: Replicas = 0
     cold_start: Seconds = Seconds(slo.COLD_START_S)
 
-    def impossible(self, scopes: Wish, nodes: int) -> Iterator[str]:
+    def mistakes(self, scopes: Wish, nodes: int) -> Iterator[str]:
         most = nodes if self.replicas_max is None else self.replicas_max
         for field, low, high in (
             ("replicas_min", 0, nodes),
@@ -228,11 +225,11 @@ class SloOffer(Offer, frozen=True, kw_only=True):
         )
 
 
-TEMPLATES: Final[Mapping[str, type[Offer]]] = {
-    "on_demand": OnDemandOffer,
-    "spot": SpotOffer,
-    "deadline": DeadlineOffer,
-    "slo": SloOffer,
+TEMPLATES: Final[Mapping[str, type[TemplateSpec]]] = {
+    "on_demand": OnDemandSpec,
+    "spot": SpotSpec,
+    "deadline": DeadlineSpec,
+    "slo": SloSpec,
 }
 
 
@@ -240,10 +237,10 @@ def _kinds(scopes: Wish) -> tuple[str, ...]:
     return tuple(dict.fromkeys(map(tree_of, scopes)))
 
 
-def _alone(offer: Offer, kept: str, *others: str) -> Iterator[str]:
-    """Fields that say the same thing in another way must not stand beside it."""
+def _exclusive(spec: TemplateSpec, kept: str, *others: str) -> Iterator[str]:
+    """Refuse fields that say the same as `kept` in another way."""
     for other in others:
-        if getattr(offer, kept) is not None and getattr(offer, other) is not None:
+        if getattr(spec, kept) is not None and getattr(spec, other) is not None:
             yield (
                 f"{other}: cannot stand beside market.{kept}, which says it all; keep one of the"
                 " two"

@@ -1,4 +1,4 @@
-"""The kinds of values in a task. Money and durations are whole numbers inside."""
+"""The types of a task's fields. Money and durations are whole numbers inside."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Final, TypeAlias
 from msgspec import Meta
 
 from laissez import config
-from laissez.config import ConfigError, Scalar
+from laissez.config import ConfigError
 from laissez.market.commands import DURATION_MAX_US, ORDERS_PER_TENANT_MAX
 from laissez.tenants.settings import PRICE_MIN
 from laissez.units import SECOND_US, format_price, parse_amount, parse_duration
@@ -33,12 +33,6 @@ Command: TypeAlias = Annotated[
         description="a command such as ./start.sh, without NUL characters",
     ),
 ]
-
-
-def text(found: object) -> str:
-    """What YAML takes for text; nothing if it is something else."""
-    plain = found.plain if isinstance(found, Scalar) else None
-    return plain if isinstance(plain, str) else ""
 
 
 class Price(config.Price):
