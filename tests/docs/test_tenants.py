@@ -32,7 +32,7 @@ from laissez.tenants.parabricks.runtime import (
 )
 from laissez.tenants.pricing import AHEAD
 from laissez.tenants.sailor import Planner, builtin_profile
-from laissez.tenants.sailor.builtin import COMPACT
+from laissez.tenants.sailor.builtin import MODELS
 from laissez.tenants.settings import AdapterSettings
 from laissez.tenants.templates import deadline, resources, slo
 from laissez.tenants.templates.specs import TEMPLATES, TemplateSpec
@@ -260,7 +260,7 @@ def test_the_built_in_profiles_are_those_that_there_are() -> None:
         assert re.search(
             rf"{re.escape(model)} on (?:\d or )?{gpus}\b|{re.escape(model)} on {gpus} or", PAGE
         ), (model, gpus)
-    assert all(f'"{model}"' in PAGE for model in COMPACT)
+    assert all(f'"{model}"' in PAGE for model in MODELS)
 
 
 def test_what_placement_is_worth_is_as_the_page_says() -> None:

@@ -16,7 +16,7 @@ from laissez.sim.workloads.jobs import TrainingSpec
 from laissez.sim.workloads.population import draw
 from laissez.sim.workloads.spec import Planners
 from laissez.sim.worlds.jobs import TrainingWorld
-from laissez.tenants.sailor import Site
+from laissez.tenants.sailor import HostLayout
 from laissez_experiments.lab.cloud_run import CloudRun
 from laissez_experiments.lab.experiment import Results
 from laissez_experiments.lab.findings import TOO_FEW, Claim
@@ -135,9 +135,9 @@ def test_the_scenario_says_whether_jobs_bid_by_place(is_aware: bool) -> None:
     scenario = bidding(QUICK, by_place=is_aware)
     spec = draw(scenario, 0, planners).specs[0]
     assert isinstance(spec, TrainingSpec)
-    world = spec.make(scenario, Site(), planners)
+    world = spec.make(scenario, HostLayout(), planners)
     assert isinstance(world, TrainingWorld)
-    assert world.app.shadow.topology_aware is is_aware
+    assert world.app.what_if.topology_aware is is_aware
 
 
 def test_bidding_by_place_or_not_is_a_variation_of_one_setting() -> None:
@@ -156,9 +156,9 @@ def test_bidding_by_place_or_not_is_a_variation_of_one_setting() -> None:
 def test_one_job_alone_bids_by_place_among_others_that_do_not() -> None:
     nobody = Setting(bidding(QUICK, by_place=False), 0)
     specs = first_aware(nobody).population.specs
-    worlds = [spec.make(nobody.scenario, Site(), nobody.planners) for spec in specs]
+    worlds = [spec.make(nobody.scenario, HostLayout(), nobody.planners) for spec in specs]
     assert [
-        world.app.shadow.topology_aware for world in worlds if isinstance(world, TrainingWorld)
+        world.app.what_if.topology_aware for world in worlds if isinstance(world, TrainingWorld)
     ] == [True] + [False] * (len(specs) - 1)
     assert [msgspec.structs.asdict(spec) for spec in specs] == [
         msgspec.structs.asdict(spec) for spec in nobody.population.specs

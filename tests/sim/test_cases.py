@@ -291,7 +291,7 @@ def test_worlds_run_the_tenants_own_applications_under_the_tenants_own_adapter()
                 ((h100,), (("h100", (1,)),)),
                 ((a100, h100), (("a100", (1,)), ("h100", (1,)))),
             ):
-                assert fresh.speed(sizes) == world.app.shadow.speed(held) > 0
+                assert fresh.speed(sizes) == world.app.what_if.speed(held) > 0
         elif isinstance(world, BatchWorld):
             assert RUN_TIMES == world.app.batch.run_times
             assert RUN_TIMES["a100"].per_hour(1) == world.app.batch.speed((a100,))
@@ -331,7 +331,7 @@ def test_a_training_job_alone_is_as_fast_as_its_plan(cloud: str) -> None:
             and before < world.performance() < 1
         ):
             share = (
-                world.app.job.share_per_hour(world.app.shadow.speed(tuple(sorted(held))))
+                world.app.job.share_per_hour(world.app.what_if.speed(tuple(sorted(held))))
                 * (world.at - since)
                 / HOUR_US
             )

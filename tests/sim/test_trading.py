@@ -14,7 +14,7 @@ from laissez.sim.setting import Setting
 from laissez.sim.tenant import Adaptive, Fixed
 from laissez.sim.workloads.population import draw, node_hours, on_demand, shares_of, who_adapts
 from laissez.sim.workloads.spec import Spec
-from laissez.tenants.sailor import Site
+from laissez.tenants.sailor import HostLayout
 from laissez.units import HOUR_US
 from support.sim_world import PLANNERS, accounts, leaf, passes, tiny
 
@@ -171,7 +171,9 @@ def test_nobody_of_that_name(setting: Setting) -> None:
 def test_a_wrong_belief_leaves_true_cold_starts_as_they_are(kind: str) -> None:
     right, wrong = tiny(3), tiny(3, believed_overhead=3.0)
     spec = next(one for one in draw(right, SEED, PLANNERS).specs if one.kind == kind)
-    believing, mistaken = (spec.make(scenario, Site(6, 8), PLANNERS) for scenario in (right, wrong))
+    believing, mistaken = (
+        spec.make(scenario, HostLayout(6, 8), PLANNERS) for scenario in (right, wrong)
+    )
     for world in (believing, mistaken):
         world.gain(leaf(1), spec.start)
         world.gain(leaf(2), spec.start)

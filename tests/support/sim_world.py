@@ -35,7 +35,7 @@ from laissez.tenants import (
     TenantView,
 )
 from laissez.tenants.parabricks import Batch, Parabricks
-from laissez.tenants.sailor import Job, Sailor, Shadow, Site
+from laissez.tenants.sailor import HostLayout, Job, Sailor, WhatIf
 from laissez.units import MICRO_PER_DOLLAR, SECOND_US
 from support.tenant_world import Plain
 
@@ -158,7 +158,7 @@ def training(
         samples_per_epoch=samples,
         checkpoint_s=checkpoint_s,
     )
-    return TrainingWorld(Sailor(job, Shadow(PLANNER, ("a100",), Site(6, 8)), restart_s))
+    return TrainingWorld(Sailor(job, WhatIf(PLANNER, ("a100",), HostLayout(6, 8)), restart_s))
 
 
 def passes(world: World, until_s: float, step_s: float = 10.0) -> None:

@@ -14,7 +14,7 @@ from laissez.tenants import AdapterSettings, Application, Deadline, EconAdapter
 from laissez.tenants.dynamo import Dynamo, Observation, Serving, Sla, built_in
 from laissez.tenants.parabricks import Batch, Parabricks
 from laissez.tenants.paths import is_below, tree_of
-from laissez.tenants.sailor import Job, Planner, Sailor, Shadow, Site, builtin_profile
+from laissez.tenants.sailor import HostLayout, Job, Planner, Sailor, WhatIf, builtin_profile
 from laissez.tenants.templates import DeadlineJob, OnDemand, SloService, Spot
 from support.tenant_world import HOUR, MINUTE, World
 
@@ -54,7 +54,11 @@ def training(now: int) -> Sailor:
     )
     return Sailor(
         job,
-        Shadow(Planner(builtin_profile("GPT-Neo-2.7")), TREES, Site(leaf_words=5, gpus_per_host=4)),
+        WhatIf(
+            Planner(builtin_profile("GPT-Neo-2.7")),
+            TREES,
+            HostLayout(leaf_words=5, gpus_per_host=4),
+        ),
         nodes_max=12,
     )
 

@@ -26,7 +26,7 @@ from laissez.tenants.dynamo.credits import Credits, in_proportion, service_credi
 from laissez.tenants.dynamo.predictors import Constant
 from laissez.tenants.parabricks import Batch, Parabricks
 from laissez.tenants.paths import is_below, tree_of
-from laissez.tenants.sailor import Job, Planner, Sailor, Shadow, Site, builtin_profile
+from laissez.tenants.sailor import HostLayout, Job, Planner, Sailor, WhatIf, builtin_profile
 from laissez.tenants.templates import DeadlineJob
 from support.tenant_world import HOUR, World
 
@@ -69,7 +69,9 @@ def training(
     job = Job(deadline, epochs=20, samples_per_epoch=per_s * 1800, checkpoint_s=1800.0)
     job.progressed(done, 0)
     return Sailor(
-        job, Shadow(PLANNERS[model], TREES, Site(leaf_words=5, gpus_per_host=gpus)), nodes_max=16
+        job,
+        WhatIf(PLANNERS[model], TREES, HostLayout(leaf_words=5, gpus_per_host=gpus)),
+        nodes_max=16,
     )
 
 

@@ -18,7 +18,7 @@ from laissez.config import File, mistakes_in, shown
 from laissez.market.commands import PRICE_MAX
 from laissez.tenants.dynamo import built_in
 from laissez.tenants.parabricks.runtime import RUN_TIMES
-from laissez.tenants.sailor.builtin import COMPACT
+from laissez.tenants.sailor.builtin import MODELS
 from laissez.units import HOUR_S, MICRO_PER_DOLLAR
 
 # the bound of fields without a bound of their own, such as GPUs or hours
@@ -172,8 +172,8 @@ class TrainingTable(JobTable, frozen=True, kw_only=True):
     def conflicts(self) -> Iterator[str]:
         yield from super().conflicts()
         for model in self.models:
-            if model not in COMPACT:
-                yield f"models: expected models of {', '.join(COMPACT)}, found {shown(model)}"
+            if model not in MODELS:
+                yield f"models: expected models of {', '.join(MODELS)}, found {shown(model)}"
 
 
 class BatchTable(JobTable, frozen=True, kw_only=True):
@@ -315,7 +315,7 @@ class Scenario(Table, frozen=True, kw_only=True):
             case "inference":
                 return frozenset(built_in(INFERENCE_MODEL, 1))
             case "training":
-                profiles = (COMPACT[model].work_ms for model in self.training.models)
+                profiles = (MODELS[model].work_ms for model in self.training.models)
                 return frozenset.intersection(*map(frozenset, profiles))
             case _:
                 return frozenset(RUN_TIMES)

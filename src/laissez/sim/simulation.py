@@ -22,7 +22,7 @@ from laissez.sim.scenario import Scenario, ScenarioError
 from laissez.sim.tenant import Adaptive, Incumbent, Tenant, trader
 from laissez.sim.workloads.population import Population
 from laissez.sim.workloads.spec import Planners, Spec
-from laissez.tenants.sailor import Site
+from laissez.tenants.sailor import HostLayout
 from laissez.units import HOUR_US, SECOND_US
 
 CLOUDS: Final[Mapping[str, Callable[[Cluster, Kernel, Random], Cloud]]] = {
@@ -86,7 +86,7 @@ class Simulation:
 
     def _tenant(self, spec: Spec) -> Tenant:
         cluster, scenario = self.population.cluster, self.scenario
-        site = Site(cluster.leaf_words, cluster.gpus_per_host)
+        site = HostLayout(cluster.leaf_words, cluster.gpus_per_host)
         world = spec.make(scenario, site, self.planners)
         adapter = trader(spec.name, spec.trading, world, spec.scopes, scenario.tenants.moves_max)
         is_service = spec.kind == "inference"

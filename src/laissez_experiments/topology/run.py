@@ -20,7 +20,7 @@ from laissez.sim.workloads.jobs import TrainingSpec
 from laissez.sim.workloads.spec import Planners
 from laissez.sim.worlds.jobs import TrainingWorld
 from laissez.tenants.paths import parent_of
-from laissez.tenants.sailor import Site
+from laissez.tenants.sailor import HostLayout
 from laissez_experiments.lab.cell import Cell
 
 
@@ -146,7 +146,7 @@ def _planners(global_batch: int | None) -> Planners:
 class AwareSpec(TrainingSpec, frozen=True, kw_only=True):
     """A job that bids by place, whatever the others do."""
 
-    def make(self, scenario: Scenario, site: Site, planners: Planners) -> TrainingWorld:
+    def make(self, scenario: Scenario, site: HostLayout, planners: Planners) -> TrainingWorld:
         return TrainingSpec.make(self, bidding(scenario, by_place=True), site, planners)
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from laissez.tenants.sailor.builtin import builtin_profile
-from laissez.tenants.sailor.errors import SailorError
+from laissez.tenants.sailor.hosts import Hosts, HostSizes, host_sizes
 from laissez.tenants.sailor.iteration import (
     Group,
     Plan,
@@ -20,9 +20,8 @@ from laissez.tenants.sailor.iteration import (
     samples_per_second,
     split_layers,
 )
-from laissez.tenants.sailor.model import Profile
-from laissez.tenants.sailor.placing import Hosts
-from laissez.tenants.sailor.planner import HostSizes, Planner, host_sizes
+from laissez.tenants.sailor.model import Profile, SailorError
+from laissez.tenants.sailor.planner import Planner
 
 pytestmark = pytest.mark.once
 
@@ -158,10 +157,10 @@ def test_the_same_gpus_give_the_same_plan_whoever_asks_and_in_whatever_order() -
 
 
 def test_a_planner_forgets_what_it_cannot_keep() -> None:
-    planner = Planner(SMALL, remembered_max=2)
+    planner = Planner(SMALL, cached_max=2)
     speeds = [planner.speed((("a100", (count,)),)) for count in (1, 2, 3, 1)]
     assert speeds[0] == speeds[3]
-    assert 2 == len(planner._remembered)
+    assert 2 == len(planner._cache)
 
 
 def test_gpus_without_a_profile_and_too_little_memory_give_no_plan() -> None:

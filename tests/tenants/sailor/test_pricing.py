@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from laissez.tenants.deadline import Deadline
 from laissez.tenants.pricing import grow_price, keep_price
-from laissez.tenants.sailor import Job, Planner, Sailor, Shadow, Site, builtin_profile
-from laissez.tenants.sailor.errors import JobError, SailorError
+from laissez.tenants.sailor import HostLayout, Job, Planner, Sailor, WhatIf, builtin_profile
+from laissez.tenants.sailor.model import SailorError
 from laissez.units import HOUR_US
 
 pytestmark = pytest.mark.once
@@ -42,7 +42,7 @@ def make(
         checkpoint_s=1800.0,
     )
     return Sailor(
-        job, Shadow(planner, SCOPES, topology_aware=aware), cold_start_s=83.0, nodes_max=nodes_max
+        job, WhatIf(planner, SCOPES, topology_aware=aware), cold_start_s=83.0, nodes_max=nodes_max
     )
 
 
@@ -93,7 +93,7 @@ def test_a_job_asks_for_all_that_it_can_use_and_no_more() -> None:
 def test_a_nearly_done_job_asks_for_no_more_than_can_work_for_two_restarts() -> None:
     app = make()
     # the share of the work that a node does in that time
-    one = 2 * 83.0 * app.shadow.speed_per_node() / app.job.samples
+    one = 2 * 83.0 * app.what_if.speed_per_node() / app.job.samples
     for left, wished in ((2.5, 3), (1.5, 2), (0.9, 1)):
         app.job.progressed(1.0 - left * one, 0)
         assert wished == len(app.wishes((), 0))
@@ -108,7 +108,7 @@ def test_a_job_that_may_not_be_late_asks_for_nothing_that_starts_after_its_deadl
         samples_per_epoch=1000.0,
         checkpoint_s=1800.0,
     )
-    app = Sailor(job, make().shadow, cold_start_s=100.0)
+    app = Sailor(job, make().what_if, cold_start_s=100.0)
     assert app.wishes(HELD, HOUR_US - 101 * 1_000_000)
     assert () == app.wishes(HELD, HOUR_US - 100 * 1_000_000) == app.wishes(HELD, HOUR_US)
 
@@ -116,7 +116,7 @@ def test_a_job_that_may_not_be_late_asks_for_nothing_that_starts_after_its_deadl
 def test_one_gpu_that_helps_only_with_others_is_worth_its_part_of_the_bundle() -> None:
     """GPT-Neo does not fit on one A100: the first one adds nothing by itself."""
     app = make(NEO)
-    assert 0 == app.shadow.speed(("a100",))
+    assert 0 == app.what_if.speed(("a100",))
     assert app.marginal_utility("a100", (), 0) > 0
 
 
@@ -132,7 +132,7 @@ def test_losing_a_node_that_halves_the_plan_costs_half_the_speed() -> None:
 def spare_node(app: Sailor) -> tuple[str, tuple[str, ...]]:
     """Leaves of which the best plan uses all but one."""
     held = (*HELD, f"{OTHER}/gpu1")
-    assert (f"{OTHER}/gpu1",) == app.shadow.unused(held)
+    assert (f"{OTHER}/gpu1",) == app.what_if.unused(held)
     return held[-1], held
 
 
@@ -179,10 +179,12 @@ def test_a_node_that_waits_for_others_in_other_hosts_is_kept_for_what_it_was_bou
     """In hosts of one GPU its bundle can only be elsewhere. It was asked for anywhere; where it
     came to be must not make it worth less."""
     app = make(NEO)
-    app = Sailor(app.job, Shadow(NEO, SCOPES, Site(leaf_words=6, gpus_per_host=1)))
+    app = Sailor(app.job, WhatIf(NEO, SCOPES, HostLayout(leaf_words=6, gpus_per_host=1)))
     held = ("h100/zone-a/row1/rack1/host1/gpu0",)
     bought = "a100/zone-a/row1/rack1/host1/gpu0"
-    assert app.shadow.speed((*held, bought)) == app.shadow.speed(held), "by itself it adds nothing"
+    assert app.what_if.speed((*held, bought)) == app.what_if.speed(held), (
+        "by itself it adds nothing"
+    )
     assert (
         0
         < grow_price(app, "a100", held, 0)
@@ -259,25 +261,25 @@ def test_nodes_are_held_no_longer_than_the_deadline() -> None:
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -1.0])
 def test_numbers_that_make_no_job_are_refused(bad: float) -> None:
     deadline = Deadline(0, HOUR_US, 1.0)
-    with pytest.raises(JobError, match="epochs"):
+    with pytest.raises(SailorError, match="epochs"):
         Job(deadline, epochs=bad, samples_per_epoch=1, checkpoint_s=1)
-    with pytest.raises(JobError, match="from 0 to 1"):
+    with pytest.raises(SailorError, match="from 0 to 1"):
         make().progressed(bad, 0)
-    with pytest.raises(JobError, match="cold_start_s"):
-        Sailor(make().job, make().shadow, cold_start_s=bad)
+    with pytest.raises(SailorError, match="cold_start_s"):
+        Sailor(make().job, make().what_if, cold_start_s=bad)
 
 
 def test_a_site_or_scopes_that_cannot_be_are_refused() -> None:
-    with pytest.raises(JobError, match="nodes_max"):
+    with pytest.raises(SailorError, match="nodes_max"):
         make(nodes_max=0)
     with pytest.raises(SailorError, match="at most 6 words"):
         make().utility_gap((f"{HOST}/gpu1/part1",), 0)
     with pytest.raises(SailorError, match="found v100"):
-        Shadow(PLANNER, ("v100",))
+        WhatIf(PLANNER, ("v100",))
     with pytest.raises(SailorError, match="1 to 16 scopes"):
-        Shadow(PLANNER, ())
-    with pytest.raises(SailorError, match="per host"):
-        Site(gpus_per_host=0)
+        WhatIf(PLANNER, ())
+    with pytest.raises(SailorError, match="gpus_per_host"):
+        HostLayout(gpus_per_host=0)
 
 
 places = st.sampled_from(

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Final
 
 from laissez.tenants import Deadline, Leaves
-from laissez.tenants.sailor import Job, Planner, Sailor, Shadow, Site, builtin_profile
+from laissez.tenants.sailor import HostLayout, Job, Planner, Sailor, WhatIf, builtin_profile
 from laissez.units import HOUR_US
 
 LENGTH_H: Final = 3
@@ -21,17 +21,17 @@ class TrainingWorld:
     checkpoint. Either way it restarts."""
 
     def __init__(self, now: int) -> None:
-        self._shadow = Shadow(
+        self._what_if = WhatIf(
             Planner(builtin_profile("GPT-Neo-2.7")),
             ("h100", "a100"),
-            Site(leaf_words=5, gpus_per_host=8),
+            HostLayout(leaf_words=5, gpus_per_host=8),
         )
         self._begin(now)
 
     def _begin(self, now: int) -> None:
         deadline = Deadline(now, now + LENGTH_H * HOUR_US, VALUE)
         job = Job(deadline, epochs=1, samples_per_epoch=SAMPLES, checkpoint_s=CHECKPOINT_S)
-        self.app = Sailor(job, self._shadow, nodes_max=NODES_MAX)
+        self.app = Sailor(job, self._what_if, nodes_max=NODES_MAX)
         self._at = self._running_from = now
         self._working: Leaves = ()
 
@@ -52,7 +52,7 @@ class TrainingWorld:
         hours = max(0, now - max(self._at, self._running_from)) / HOUR_US
         job = self.app.job
         self.app.progressed(
-            min(1.0, job.done + job.share_per_hour(self._shadow.speed(self._working)) * hours), now
+            min(1.0, job.done + job.share_per_hour(self._what_if.speed(self._working)) * hours), now
         )
         if job.until_checkpoint_s(now) <= 0:
             self.app.checkpointed(now)

@@ -35,7 +35,7 @@ from laissez.tenants.dynamo import Dynamo, Serving, Sla
 from laissez.tenants.dynamo.credits import in_proportion
 from laissez.tenants.dynamo.planner import planned
 from laissez.tenants.dynamo.predictors import Steady
-from laissez.tenants.sailor import Site
+from laissez.tenants.sailor import HostLayout
 from laissez.tenants.traces import Request, load_azure, load_mooncake
 from laissez.units import HOUR_S, HOUR_US, SECOND_US
 
@@ -81,7 +81,7 @@ class InferenceSpec(Spec, frozen=True, kw_only=True):
     def req_per_s(self) -> float:
         return sum(load.requests for load in self.loads) / (len(self.loads) * BIN_S)
 
-    def make(self, scenario: Scenario, site: Site, planners: Planners) -> InferenceWorld:
+    def make(self, scenario: Scenario, site: HostLayout, planners: Planners) -> InferenceWorld:
         table = scenario.inference
         intervals = round(table.hold_plan_seconds / table.plan_seconds)
         serving = Serving(

@@ -12,7 +12,7 @@ from laissez.sim.worlds.jobs import BatchWorld, TrainingWorld
 from laissez.tenants import Deadline
 from laissez.tenants.parabricks import Batch, Parabricks
 from laissez.tenants.parabricks.runtime import RUN_TIMES
-from laissez.tenants.sailor import Job, Sailor, Site
+from laissez.tenants.sailor import HostLayout, Job, Sailor
 from laissez.units import HOUR_S, HOUR_US, SECOND_US
 
 EPOCHS: Final = 20
@@ -38,7 +38,7 @@ class TrainingSpec(JobSpec, frozen=True, kw_only=True):
     samples: float
     restart_s: float
 
-    def make(self, scenario: Scenario, site: Site, planners: Planners) -> TrainingWorld:
+    def make(self, scenario: Scenario, site: HostLayout, planners: Planners) -> TrainingWorld:
         job = Job(
             self._deadline(),
             epochs=EPOCHS,
@@ -46,8 +46,8 @@ class TrainingSpec(JobSpec, frozen=True, kw_only=True):
             checkpoint_s=self.checkpoint_s,
         )
         believed_s = self.restart_s * scenario.tenants.believed_overhead
-        shadow = planners.shadow(self.model, self.scopes, site, scenario.training.topology_aware)
-        return TrainingWorld(Sailor(job, shadow, believed_s, self.nodes_max), self.restart_s)
+        what_if = planners.what_if(self.model, self.scopes, site, scenario.training.topology_aware)
+        return TrainingWorld(Sailor(job, what_if, believed_s, self.nodes_max), self.restart_s)
 
     def need(self, scenario: Scenario, shares: Mapping[str, float], planners: Planners) -> Need:
         seconds = (self.due - self.start) / SECOND_US - COLD_STARTS * self.restart_s
@@ -61,7 +61,7 @@ class BatchSpec(JobSpec, frozen=True, kw_only=True):
     sizes: tuple[float, ...]
     cold_s: float
 
-    def make(self, scenario: Scenario, site: Site, planners: Planners) -> BatchWorld:
+    def make(self, scenario: Scenario, site: HostLayout, planners: Planners) -> BatchWorld:
         batch = Batch(
             self.sizes,
             self.scopes,

@@ -13,7 +13,7 @@ from laissez.sim.tenant import Adaptive, Trading
 from laissez.sim.worlds.inference import Load
 from laissez.sim.worlds.world import World
 from laissez.tenants.dynamo import EngineProfile, built_in
-from laissez.tenants.sailor import Planner, Shadow, Site, builtin_profile
+from laissez.tenants.sailor import HostLayout, Planner, WhatIf, builtin_profile
 
 Need: TypeAlias = list[tuple[int, float]]  # GPUs, each from its time on
 
@@ -32,10 +32,10 @@ class Planners:
             self._planners[model] = Planner(builtin_profile(model, self._global_batch))
         return self._planners[model]
 
-    def shadow(
-        self, model: str, scopes: tuple[str, ...], site: Site, topology_aware: bool
-    ) -> Shadow:
-        return Shadow(self.get(model), scopes, site, topology_aware=topology_aware)
+    def what_if(
+        self, model: str, scopes: tuple[str, ...], site: HostLayout, topology_aware: bool
+    ) -> WhatIf:
+        return WhatIf(self.get(model), scopes, site, topology_aware=topology_aware)
 
 
 class DrawContext(msgspec.Struct, frozen=True):
@@ -62,7 +62,7 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True):
     trading: Trading = Adaptive()
 
     @abstractmethod
-    def make(self, scenario: Scenario, site: Site, planners: Planners) -> World:
+    def make(self, scenario: Scenario, site: HostLayout, planners: Planners) -> World:
         """Its world at the start."""
 
     @abstractmethod

@@ -157,7 +157,7 @@ class TrainingWorld(World):
         self.node_time.surplus += span * (len(self.nodes) - busy)
 
     def _speed(self) -> float:
-        return self.app.shadow.speed(self._working)
+        return self.app.what_if.speed(self._working)
 
     def _gained(self, leaf: str) -> None:
         self.nodes[leaf] = self.at
@@ -185,7 +185,7 @@ class TrainingWorld(World):
         self._changed_at = None
         left_us = self.due - self.at
         productive_us = left_us - round(self.app.restart_s * SECOND_US)
-        faster = self.app.shadow.speed(tuple(sorted(self.nodes)))
+        faster = self.app.what_if.speed(tuple(sorted(self.nodes)))
         if faster * productive_us > self._speed() * left_us and self.app.job.done < 1:
             self._save(self.at)
             self._restart()
@@ -197,7 +197,7 @@ class TrainingWorld(World):
     def _restart(self) -> None:
         """Restart on the nodes that the best plan uses."""
         held = tuple(sorted(self.nodes))
-        spare = set(self.app.shadow.unused(held)) if held else set()
+        spare = set(self.app.what_if.unused(held)) if held else set()
         self._working = tuple(leaf for leaf in held if leaf not in spare)
         self._running_from = self.at + self._restart_us if self._working else self.at
         self._changed_at = None

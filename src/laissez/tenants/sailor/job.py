@@ -1,17 +1,15 @@
-"""How far a training job is: what it has done, what of that is saved, and what is left to do until
-when.
+"""How far a training job is: the work done, the part of it that is saved, and the deadline.
 
-Work is lost back to the last checkpoint. A job that has done nothing since (it waits, or has just
-restarted) has nothing to lose, however long ago that checkpoint was; so what counts is the time
-since the job began to do work that is not saved.
+A lost node throws the job back to its last checkpoint. A job that has done nothing since (it waits,
+or has just restarted) has nothing to lose, however old that checkpoint is. So the time counts since
+the job began to do work that is not saved.
 """
 
 from __future__ import annotations
 
-import math
-
 from laissez.tenants.deadline import Deadline
-from laissez.tenants.sailor.errors import JobError
+from laissez.tenants.inputs import Positive, checked
+from laissez.tenants.sailor.model import SailorError
 from laissez.units import HOUR_S, SECOND_US
 
 
@@ -23,23 +21,25 @@ class Job:
         self, deadline: Deadline, *, epochs: float, samples_per_epoch: float, checkpoint_s: float
     ) -> None:
         self.deadline = deadline
-        self.samples = _above_0("epochs", epochs) * _above_0("samples_per_epoch", samples_per_epoch)
-        self.checkpoint_s = _above_0("checkpoint_s", checkpoint_s)
+        self.samples = checked("epochs", epochs, Positive, SailorError) * checked(
+            "samples_per_epoch", samples_per_epoch, Positive, SailorError
+        )
+        self.checkpoint_s = checked("checkpoint_s", checkpoint_s, Positive, SailorError)
         self.done = 0.0
         self.saved = 0.0
         self._unsaved_from = deadline.start
 
     def progressed(self, done: float, now: int) -> None:
-        """The share of the work that is done, from 0 to 1; it falls when work was lost. To be told
-        again and again, also while nothing is done."""
+        """Told the share of the work that is done, which falls when work is lost. Tell it again and
+        again, even while nothing is done."""
         if not 0 <= done <= 1:
-            raise JobError(f"expected the share of the work done, from 0 to 1, found {done}")
+            raise SailorError(f"expected the share of the work done, from 0 to 1, found {done}")
         if done <= self.saved:
             self._unsaved_from = now
         self.done = done
 
     def checkpointed(self, now: int) -> None:
-        """All that is done is saved."""
+        """Told that all work done is saved."""
         self.saved, self._unsaved_from = self.done, now
 
     def since_checkpoint_s(self, now: int) -> float:
@@ -47,7 +47,7 @@ class Job:
         return max(0, now - self._unsaved_from) / SECOND_US if self.done > self.saved else 0.0
 
     def until_checkpoint_s(self, now: int) -> float:
-        """Seconds until the next checkpoint is due; 0 if it is late."""
+        """Seconds until the next checkpoint is due, 0 if it is late."""
         return max(0.0, self.checkpoint_s - self.since_checkpoint_s(now))
 
     def share_per_hour(self, speed: float) -> float:
@@ -59,11 +59,5 @@ class Job:
         return self.deadline.required(self.done, now, reserve_s)
 
     def value(self, now: int, reserve_s: float) -> float:
-        """Dollars per hour for doing the whole work in an hour, at today's urgency."""
+        """Dollars per hour for doing the whole work in an hour, at the present urgency."""
         return self.deadline.value_of_progress(self.done, now, reserve_s)
-
-
-def _above_0(name: str, number: float) -> float:
-    if not 0 < number < math.inf:
-        raise JobError(f"expected {name} to be a number above 0, found {number}")
-    return number

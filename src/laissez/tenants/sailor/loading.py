@@ -1,9 +1,9 @@
-"""Sailor's own files, read as they are: layer times, layer sizes, networks, GPU memory, training
-settings, measured iterations.
+"""Reads Sailor's own files: layer times, layer sizes, networks, GPU memory, training settings,
+measured iterations.
 
-Every reader names the file and the field when something is not as expected, and takes a file as it
-is or gzipped (`.gz`). Sailor names GPU types `A100-40` or `GH-96`; a cluster has names of its own
-(`a100`), so `load_profile` is told which is which.
+Every reader names the file and the field of a mistake, and takes a file as it is or gzipped
+(`.gz`). Sailor names GPU types `A100-40` or `GH-96`; a cluster has names of its own (`a100`), so
+`load_profile` is told which is which.
 """
 
 from __future__ import annotations
@@ -17,26 +17,24 @@ import msgspec
 from msgspec import Meta
 
 from laissez.config import ConfigError, shown
-from laissez.tenants.inputs import load_csv, load_json
-from laissez.tenants.sailor.errors import ProfileError
+from laissez.tenants.inputs import Count, NotNegative, Positive, load_csv, load_json
 from laissez.tenants.sailor.model import (
     Curve,
     Gpu,
     LayerSize,
     LayerTime,
     Profile,
+    SailorError,
     Sizes,
     Times,
+    shared,
 )
 
 T = TypeVar("T")
 LINK_GPUS: Final = "2"  # the link inside a host is the one between two GPUs
 
-_NotNegative: TypeAlias = Annotated[float, Meta(ge=0, le=1e18)]
-_Positive: TypeAlias = Annotated[float, Meta(gt=0, le=1e18)]
-_Count: TypeAlias = Annotated[int, Meta(ge=1)]
 _Row: TypeAlias = Annotated[
-    tuple[_NotNegative, _NotNegative, _NotNegative],
+    tuple[NotNegative, NotNegative, NotNegative],
     Meta(description="[forward, backward, update] in seconds, each from 0 on"),
 ]
 _Link: TypeAlias = Annotated[
@@ -46,18 +44,18 @@ _Link: TypeAlias = Annotated[
 
 
 class _Size(msgspec.Struct):
-    params_floats: _NotNegative
-    act_output_floats: _NotNegative
-    act_mem_floats: _NotNegative
+    params_floats: NotNegative
+    act_output_floats: NotNegative
+    act_mem_floats: NotNegative
 
 
 class _Memory(msgspec.Struct):
-    mem_per_gpu: _Positive
+    mem_per_gpu: Positive
 
 
 class _Training(msgspec.Struct):
     model: str
-    global_batch_size: _Count
+    global_batch_size: Count
 
 
 class Layers(tuple[int, ...]):
@@ -87,21 +85,21 @@ class Measured(
         "seconds": "real_iter_s",
     },
 ):
-    """One measured iteration and the plan it ran under, every group on a host of its own type."""
+    """One measured iteration and its plan, every group on a host of its own type."""
 
     name: str
     model: str
     gpu: str
-    replicas: _Count
-    tp: _Count
-    microbatch: _Count
-    global_batch: _Count
+    replicas: Count
+    tp: Count
+    microbatch: Count
+    global_batch: Count
     layers: Layers
-    seconds: _Positive
+    seconds: Positive
 
 
 def load_profile(folder: Path, model: str, gpus: Mapping[str, str], global_batch: int) -> Profile:
-    """A model's profile from a folder of Sailor's files; `gpus` gives Sailor's name for each GPU
+    """A model's profile from a folder of Sailor's files. `gpus` gives Sailor's name for each GPU
     type of the cluster."""
     memory = folder / "basic_cluster_config.json"
     network = _existing(folder, "network_coeffs_all_homo.json")
@@ -113,7 +111,7 @@ def load_profile(folder: Path, model: str, gpus: Mapping[str, str], global_batch
         times={ours: load_times(times, model, theirs) for ours, theirs in gpus.items()},
         gpus={
             ours: load_gpu(
-                network, theirs, load_json(memory, _Memory, ProfileError, theirs).mem_per_gpu
+                network, theirs, load_json(memory, _Memory, SailorError, theirs).mem_per_gpu
             )
             for ours, theirs in gpus.items()
         },
@@ -123,9 +121,7 @@ def load_profile(folder: Path, model: str, gpus: Mapping[str, str], global_batch
 def load_times(path: Path, model: str, gpu: str) -> Times:
     """Layer times of one model on one GPU type: `{model: {gpu: {microbatch: {tp: {layer: [fwd_s,
     bwd_s, update_s]}}}}}`."""
-    found = load_json(
-        path, Mapping[str, Mapping[str, Mapping[str, _Row]]], ProfileError, model, gpu
-    )
+    found = load_json(path, Mapping[str, Mapping[str, Mapping[str, _Row]]], SailorError, model, gpu)
     return {
         microbatch: {
             tp: tuple(
@@ -141,11 +137,10 @@ def load_times(path: Path, model: str, gpu: str) -> Times:
 def load_sizes(path: Path, model: str) -> Sizes:
     """Layer sizes of one model: `{model: {tp: {layer: {params_floats, act_output_floats,
     act_mem_floats, ...}}}}`."""
-    found = load_json(path, Mapping[str, Mapping[str, _Size]], ProfileError, model)
+    found = load_json(path, Mapping[str, Mapping[str, _Size]], SailorError, model)
     return {
         tp: tuple(
-            LayerSize(size.params_floats, size.act_output_floats, size.act_mem_floats)
-            for _, size in _numbered(path, rows, least=0)
+            LayerSize(*msgspec.structs.astuple(size)) for _, size in _numbered(path, rows, least=0)
         )
         for tp, rows in _numbered(path, found)
     }
@@ -154,17 +149,17 @@ def load_sizes(path: Path, model: str) -> Sizes:
 def load_gpu(path: Path, gpu: str, memory_bytes: float) -> Gpu:
     """A GPU type's links: `{inter|intra: {gpu: {GPUs of a node used: [[a, b, c], max bytes/s]}}}`,
     each as what one of these GPUs gets."""
-    inter = load_json(path, Mapping[str, _Link], ProfileError, "inter", gpu)
-    intra = load_json(path, _Link, ProfileError, "intra", gpu, LINK_GPUS)
-    far = {count: Curve(*link[0]).scaled(1 / count) for count, link in _numbered(path, inter)}
-    return Gpu(memory_bytes, Curve(*intra[0]), far)
+    inter = load_json(path, Mapping[str, _Link], SailorError, "inter", gpu)
+    intra = load_json(path, _Link, SailorError, "intra", gpu, LINK_GPUS)
+    together = {count: link[0] for count, link in _numbered(path, inter)}
+    return Gpu(memory_bytes, Curve(*intra[0]), shared(together))
 
 
 def load_memory(path: Path) -> dict[str, float]:
     """Bytes per GPU by type, from a cluster's configuration."""
-    found = load_json(path, Mapping[str, Any], ProfileError)
+    found = load_json(path, Mapping[str, Any], SailorError)
     return {
-        name: load_json(path, _Memory, ProfileError, name).mem_per_gpu
+        name: load_json(path, _Memory, SailorError, name).mem_per_gpu
         for name, row in found.items()
         if isinstance(row, dict)
     }
@@ -172,20 +167,20 @@ def load_memory(path: Path) -> dict[str, float]:
 
 def load_training(path: Path) -> tuple[str, int]:
     """The model and the global batch of a training configuration."""
-    found = load_json(path, _Training, ProfileError)
+    found = load_json(path, _Training, SailorError)
     return found.model, found.global_batch_size
 
 
 def load_measured(path: Path) -> list[Measured]:
-    """Measured iterations on nodes of one GPU type; rows of mixed nodes are left out."""
-    return [row for row in load_csv(path, Measured, ProfileError) if "|" not in row.gpu]
+    """Measured iterations on nodes of one GPU type. Rows of mixed nodes are left out."""
+    return [row for row in load_csv(path, Measured, SailorError) if "|" not in row.gpu]
 
 
 def _numbered(path: Path, found: Mapping[str, T], least: int = 1) -> list[tuple[int, T]]:
     """The entries of a table whose keys are whole numbers, in their order."""
     for key in found:
         if not key.isdecimal() or int(key) < least:
-            raise ProfileError(
+            raise SailorError(
                 f"{path}: expected a whole number from {least} on as a key, found {shown(key)}"
             )
     return sorted(((int(key), one) for key, one in found.items()), key=itemgetter(0))

@@ -2,9 +2,9 @@
 best plan over the leaves held.
 
 A change of plan restarts the job from its last checkpoint, so everything stands still while a node
-comes or goes. What the plan does not use changes nothing. No node is worth less than what it would
-be bought for: one that waits for the rest of its bundle is not given up, and none is kept for less
-than another is asked for.
+comes or goes. Nodes that the plan does not use change nothing. No node is worth less than what it
+would be bought for: one that waits for the rest of its bundle is not given up, and none is kept for
+less than another is asked for.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from __future__ import annotations
 from typing import Final
 
 from laissez.tenants.hooks import Leaves, ProgressApplication
+from laissez.tenants.inputs import NotNegative, checked
 from laissez.tenants.paths import tree_of, without
-from laissez.tenants.sailor.errors import JobError
 from laissez.tenants.sailor.job import Job
-from laissez.tenants.sailor.shadow import Shadow
+from laissez.tenants.sailor.model import SailorError
+from laissez.tenants.sailor.what_if import WhatIf
 
 # save, transform and load a 7B model: 1.38 min (Universal Checkpointing, table 3; up to 4.12 min
 # for 1T)
@@ -23,14 +24,10 @@ COLD_START_S: Final = 83.0
 
 
 class SailorProfile(ProgressApplication):
-    """A training job; `shadow` plans for it."""
-
-    def __init__(self, job: Job, shadow: Shadow, cold_start_s: float = COLD_START_S) -> None:
-        if not 0 <= cold_start_s < float("inf"):
-            raise JobError(f"expected cold_start_s to be seconds from 0 on, found {cold_start_s}")
+    def __init__(self, job: Job, what_if: WhatIf, cold_start_s: float = COLD_START_S) -> None:
         self.job = job
-        self.shadow = shadow
-        self.restart_s = cold_start_s
+        self.what_if = what_if
+        self.restart_s = checked("cold_start_s", cold_start_s, NotNegative, SailorError)
 
     def progressed(self, done: float, now: int) -> None:
         self.job.progressed(done, now)
@@ -39,23 +36,22 @@ class SailorProfile(ProgressApplication):
         self.job.checkpointed(now)
 
     def utility_gap(self, held: Leaves, now: int) -> float:
-        return self.job.required(now, 2 * self.restart_s) - self.job.share_per_hour(
-            self.shadow.speed(held)
-        )
+        pace = self.job.share_per_hour(self.what_if.speed(held))
+        return self.job.required(now, 2 * self.restart_s) - pace
 
     def marginal_utility(self, node: str, held: Leaves, now: int) -> float:
         if node not in held:
-            return self.job.share_per_hour(self.shadow.gain(node, held))
+            return self.job.share_per_hour(self.what_if.gain(node, held))
         # it may have been bought as part of a bundle in its host, or of one anywhere
         rest = without(held, node)
-        bought_for = max(self.shadow.gain(node, rest), self.shadow.gain(tree_of(node), rest))
-        return self.job.share_per_hour(max(self.shadow.loss(node, held), bought_for))
+        bought_for = max(self.what_if.gain(node, rest), self.what_if.gain(tree_of(node), rest))
+        return self.job.share_per_hour(max(self.what_if.loss(node, held), bought_for))
 
     def at_stake(self, node: str, held: Leaves, now: int) -> float:
-        return self.job.share_per_hour(self.shadow.speed(held))
+        return self.job.share_per_hour(self.what_if.speed(held))
 
     def is_redundant(self, node: str, held: Leaves, now: int) -> bool:
-        return self.shadow.is_spare(node, held)
+        return self.what_if.is_spare(node, held)
 
     def cold_start_s(self, node: str) -> float:
         return self.restart_s
@@ -67,7 +63,4 @@ class SailorProfile(ProgressApplication):
         return self.job.until_checkpoint_s(now)
 
     def expected_hold_s(self, now: int) -> float:
-        return min(
-            self.hold_times.expected_s(self.restart_s),
-            max(self.job.deadline.left_s(now), 2 * self.restart_s),
-        )
+        return self.job.deadline.expected_hold_s(self.hold_times, self.restart_s, now)

@@ -1,30 +1,29 @@
-"""From a shape, what the planner decided, to a plan, which leaf does what.
+"""From the shape that the planner chose to a plan: which leaf does what.
 
-The largest hosts are used first, so that what a plan does not need is left over in the small ones.
-Along the pipeline they come last: the last stages have the extra layers, and crossing hosts before
-them costs less. Among hosts of one size and leaves of one host the names decide, so the same leaves
-always give the same plan.
+The largest hosts are used first, so that the leaves which a plan does not need are left over in the
+small ones. Along the pipeline the largest come last: the last stages have the extra layers, and
+crossing hosts before them costs less. Names decide among hosts of one size and leaves of one host,
+so the same leaves always give the same plan.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from typing import TypeAlias
 
 import msgspec
 
+from laissez.tenants.sailor.hosts import Hosts
 from laissez.tenants.sailor.iteration import Group, Plan, Stage, split_layers
 from laissez.tenants.sailor.model import Profile
 
-Hosts: TypeAlias = Mapping[tuple[str, str], tuple[str, ...]]  # leaves by GPU type and host
 # the groups of one replica of a segment, in the order of its stages
 Slot: TypeAlias = tuple[Group, ...]
 
 
 class Shape(msgspec.Struct, frozen=True, gc=False):
-    """A plan without names: how many segments are of the slower type, of both and of the faster
-    one; `sides` are these types, each with its tp."""
+    """A plan without names: the number of segments of the slower type, of both and of the faster
+    one. `sides` are these types, each with its tp."""
 
     microbatch: int
     length: int
@@ -39,8 +38,8 @@ class Shape(msgspec.Struct, frozen=True, gc=False):
 
 
 def slots_used(shape: Shape, slower: int) -> tuple[int, int]:
-    """Slots of the slower and of the faster type that a shape takes where there are `slower` of the
-    former: mixed segments take these first."""
+    """The slots of the slower and of the faster type that a shape takes if there are `slower` of
+    the slower type. Mixed segments take these first."""
     slow, mixed, _ = shape.counts
     used = min(slower, (slow + mixed) * shape.replicas)
     return used, sum(shape.counts) * shape.replicas - used
@@ -66,16 +65,15 @@ def place(profile: Profile, shape: Shape, hosts: Hosts) -> Plan:
 
 
 def _left_over(hosts: Hosts, queue: list[Slot]) -> tuple[str, ...]:
-    """What no group has. Scopes that stand for leaves may occur more than once, so they are
-    counted."""
+    """The leaves that are in no group. Scopes that stand for leaves may occur more than once, so
+    they are counted."""
     left = Counter(leaf for leaves in hosts.values() for leaf in leaves)
     left.subtract(leaf for slot in queue for group in slot for leaf in group.leaves)
     return tuple(sorted(left.elements()))
 
 
 def _cut(hosts: Hosts, gpu: str, tp: int, length: int, together: int) -> list[Slot]:
-    """All slots of `length` groups of `tp` GPUs; `together` of them, one after the other in the
-    list, always share a host."""
+    """All slots of `length` groups of `tp` GPUs. Each run of `together` slots shares a host."""
     mine = sorted(
         ((host, sorted(leaves)) for (kind, host), leaves in hosts.items() if kind == gpu),
         key=lambda entry: (-len(entry[1]), entry[0]),

@@ -9,13 +9,12 @@ from hypothesis import strategies as st
 
 from laissez.tenants.cache import Cache
 from laissez.tenants.paths import tree_of
-from laissez.tenants.sailor.layout import Layout, resized
-from laissez.tenants.sailor.planner import host_sizes
-from laissez.tenants.sailor.site import Site
+from laissez.tenants.sailor.hosts import HostLayout, host_sizes, resized
+from laissez.tenants.sailor.what_if import HeldNodes
 
 pytestmark = pytest.mark.once
 
-SITE = Site(leaf_words=4, gpus_per_host=4)
+LAYOUT = HostLayout(leaf_words=4, gpus_per_host=4)
 leaves = st.builds(
     "{}/rack{}/host{}/gpu{}".format,
     st.sampled_from(("h100", "a100")),
@@ -31,12 +30,12 @@ sets = st.lists(st.one_of(leaves, scopes), max_size=12).map(tuple)
 def test_a_layout_counts_what_is_where_and_one_more_makes_one_host_larger(
     held: tuple[str, ...], node: str
 ) -> None:
-    here = Layout(held, SITE)
-    assert host_sizes(SITE.hosts(held)) == here.sizes
-    host = SITE.host_of(node)
+    here = HeldNodes(held, LAYOUT)
+    assert host_sizes(LAYOUT.hosts(held)) == here.sizes
+    host = LAYOUT.host_of(node)
     before = here.hosts.get(host, 0) if host else 0
     more = resized(here.sizes, tree_of(node), before, before + 1)
-    assert host_sizes(SITE.hosts((*held, node))) == more
+    assert host_sizes(LAYOUT.hosts((*held, node))) == more
     assert here.sizes == resized(more, tree_of(node), before + 1, before)
 
 

@@ -1,30 +1,27 @@
-"""What there is to choose from, before anybody says how many GPUs there are: made once per profile,
-and searched for every set of hosts.
+"""The candidates that the planner searches, made once per profile: they do not depend on how many
+GPUs there are.
 
-A course is a microbatch and one GPU type with its tp, or two. Its groups are the ways to cut the
-layers into segments, each with the mixes of the two types over them.
+A candidate is a microbatch and one GPU type with its tp, or two. Its segmentations are the ways to
+cut the layers into segments, each with the mixes of the two types over them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from itertools import combinations, product
-from typing import Final, TypeAlias
+from typing import Final
 
-from laissez.tenants.sailor.mix import Counts, Mix
-from laissez.tenants.sailor.tables import Tables
+from laissez.tenants.sailor.costs import Counts, Mix, Side, Tables
 
 STAGES: Final = range(1, 9)
 
-Side: TypeAlias = tuple[str, int]  # a GPU type and its tp
 
+class Segmentation:
+    """Layers in `segments` of equal length. `slower` and `faster` are the types, each with the GPUs
+    that one replica of a segment takes.
 
-class Group:
-    """Layers in `segments` of some length. `slower` and `faster` are the types, and how many GPUs
-    one replica of a segment takes of each.
-
-    `worst` and `once` are the least of its mixes: none of them takes less than so much per
-    microbatch, and so much once.
+    None of the mixes takes less than `worst` per microbatch and `once` per iteration.
     """
 
     __slots__ = ("batch", "faster", "mixes", "once", "segments", "slower", "worst")
@@ -40,10 +37,9 @@ class Group:
         self.once = min(mix.once for mix in mixes)
 
 
-class Course:
+class Candidate:
     def __init__(self, tables: Tables, microbatch: int, sides: tuple[Side, ...]) -> None:
         self._tables = tables
-        self._groups: list[Group] | None = None
         self.microbatch, self.sides = microbatch, sides
         self.types = frozenset(gpu for gpu, _ in sides)
         self.work = (
@@ -51,19 +47,13 @@ class Course:
         )
         self.wholes = tuple(tables.whole(microbatch, gpu, tp) for gpu, tp in sides)
 
-    @property
-    def groups(self) -> Sequence[Group]:
+    @cached_property
+    def segmentations(self) -> Sequence[Segmentation]:
         """Those that fit into memory."""
-        if self._groups is None:
-            self._groups = [
-                group
-                for stages in STAGES
-                if stages <= self._tables.profile.layers
-                for group in self._cut(stages)
-            ]
-        return self._groups
+        layers = self._tables.profile.layers
+        return [one for stages in STAGES if stages <= layers for one in self._segmented(stages)]
 
-    def _cut(self, stages: int) -> Iterator[Group]:
+    def _segmented(self, stages: int) -> Iterator[Segmentation]:
         tables = [
             table
             for gpu, tp in self.sides
@@ -76,26 +66,26 @@ class Course:
             if stages % length == 0:
                 segments = stages // length
                 counts = [(segments, 0, 0)] if len(tables) == 1 else _counts(segments)
-                yield Group(
+                yield Segmentation(
                     segments,
                     [Mix(self._tables, tables, self.microbatch, length, each) for each in counts],
                 )
 
 
-def singles(tables: Tables) -> list[Course]:
+def singles(tables: Tables) -> list[Candidate]:
     times = tables.profile.times
     return [
-        Course(tables, microbatch, ((gpu, tp),))
+        Candidate(tables, microbatch, ((gpu, tp),))
         for gpu in sorted(times)
         for microbatch, tps in times[gpu].items()
         for tp in tps
     ]
 
 
-def pairs(tables: Tables) -> list[Course]:
+def pairs(tables: Tables) -> list[Candidate]:
     times = tables.profile.times
     return [
-        Course(tables, microbatch, ((a, x), (b, y)))
+        Candidate(tables, microbatch, ((a, x), (b, y)))
         for a, b in combinations(sorted(times), 2)
         for microbatch in sorted(times[a].keys() & times[b].keys())
         for x, y in product(times[a][microbatch], times[b][microbatch])
