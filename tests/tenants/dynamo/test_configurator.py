@@ -11,7 +11,7 @@ import pytest
 
 from laissez.tenants.dynamo import configurator
 from laissez.tenants.dynamo.configurator import ask
-from laissez.tenants.dynamo.errors import ProfileError
+from laissez.tenants.dynamo.profile import DynamoError
 
 pytestmark = pytest.mark.once
 
@@ -63,14 +63,14 @@ def test_the_sweep_is_dynamos() -> None:
 @pytest.mark.usefixtures("stand_in")
 def test_what_aiconfigurator_does_not_know_is_one_kind_of_error() -> None:
     with pytest.raises(
-        ProfileError, match="unknown on 1 x h100_sxm with vllm current, found: no such model"
+        DynamoError, match="unknown on 1 x h100_sxm with vllm current, found: no such model"
     ):
         ask("unknown", "h100_sxm", 1)
 
 
 def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "aiconfigurator_core.sdk", None)
-    with pytest.raises(ProfileError, match=r"laissezcloud\[aiconfigurator\]"):
+    with pytest.raises(DynamoError, match=r"laissezcloud\[aiconfigurator\]"):
         ask("some/model", "h100_sxm", 1)
 
 

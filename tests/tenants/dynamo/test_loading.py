@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 
-from laissez.tenants.dynamo.errors import ProfileError
 from laissez.tenants.dynamo.loading import load_aiconfigurator, load_dynamo
-from laissez.tenants.dynamo.profile import EngineProfile
+from laissez.tenants.dynamo.profile import DynamoError, EngineProfile
 from support.paths import PUBLIC_DATA
 
 pytestmark = pytest.mark.once
@@ -107,7 +106,7 @@ def test_a_bad_aiconfigurator_file_is_refused_with_the_field(
     else:
         whole[part][key] = value
     path = written(tmp_path / "bad.json", whole)
-    with pytest.raises(ProfileError, match=said) as refused:
+    with pytest.raises(DynamoError, match=said) as refused:
         load_aiconfigurator(path)
     assert str(path) in str(refused.value)
 
@@ -133,7 +132,7 @@ def test_bad_dynamo_files_are_refused(
         written(tmp_path / "p.json", PREFILL | prefill),
         written(tmp_path / "d.json", DECODE | decode),
     )
-    with pytest.raises(ProfileError, match=said):
+    with pytest.raises(DynamoError, match=said):
         load_dynamo(*paths)
 
 
@@ -144,7 +143,7 @@ def test_what_is_no_json_object_is_refused(tmp_path: Path) -> None:
         tmp_path / "absent.json",
         written(tmp_path / "list.json", []),
     ):
-        with pytest.raises(ProfileError, match=r"expected (JSON|a file that can be read|a table)"):
+        with pytest.raises(DynamoError, match=r"expected (JSON|a file that can be read|a table)"):
             load_aiconfigurator(path)
 
 

@@ -7,7 +7,6 @@ import math
 import pytest
 
 from laissez.tenants.dynamo.builtin import built_in
-from laissez.tenants.dynamo.errors import SettingError
 from laissez.tenants.dynamo.planner import (
     Capacity,
     Corrections,
@@ -18,7 +17,7 @@ from laissez.tenants.dynamo.planner import (
     planned,
 )
 from laissez.tenants.dynamo.predictors import Constant, Kalman, Steady
-from laissez.tenants.dynamo.profile import EngineProfile
+from laissez.tenants.dynamo.profile import DynamoError, EngineProfile
 
 pytestmark = pytest.mark.once
 
@@ -100,7 +99,7 @@ def test_a_type_that_misses_an_objective_adds_nothing() -> None:
     assert (
         0.0 == planned(MIXED, Sla(ttft_ms=80, itl_ms=15), 100, 1000, 200).capacity["a100"].prefill
     )
-    with pytest.raises(SettingError, match="a100"):
+    with pytest.raises(DynamoError, match="a100"):
         plan.replicas("a100")
 
 
@@ -145,11 +144,11 @@ def test_the_70b_example_can_use_h100_but_not_a100_on_four_gpus() -> None:
 
 @pytest.mark.parametrize("number", [math.nan, math.inf, -1.0, "3"])
 def test_an_observation_or_objective_that_is_no_number_is_refused(number: float) -> None:
-    with pytest.raises(SettingError, match="itl_ms"):
+    with pytest.raises(DynamoError, match="itl_ms"):
         Observation(1, 1, 1, 1, number, 1, 1)
-    with pytest.raises(SettingError, match="ttft_ms"):
+    with pytest.raises(DynamoError, match="ttft_ms"):
         Sla(ttft_ms=number)
-    with pytest.raises(SettingError, match="interval_s"):
+    with pytest.raises(DynamoError, match="interval_s"):
         Observation(1, 1, 1, 1, 1, 1, 0)
 
 

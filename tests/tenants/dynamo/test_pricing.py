@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from laissez.tenants.dynamo import fleet
 from laissez.tenants.dynamo.builtin import built_in
 from laissez.tenants.dynamo.credits import Credits, in_proportion, service_credits
-from laissez.tenants.dynamo.errors import SettingError
 from laissez.tenants.dynamo.planner import Observation, Sla
-from laissez.tenants.dynamo.pools import Pools, Step
+from laissez.tenants.dynamo.pools import Coverage, Pools
 from laissez.tenants.dynamo.predictors import Constant, Steady
 from laissez.tenants.dynamo.pricing import Dynamo
+from laissez.tenants.dynamo.profile import DynamoError
 from laissez.tenants.dynamo.serving import SHORT_MAX, Serving
 from laissez.tenants.paths import without
 from laissez.tenants.pricing import grow_price, keep_price
@@ -74,10 +74,12 @@ def test_what_is_lost_climbs_through_the_service_credits_or_in_proportion() -> N
 
 def test_a_request_needs_both_pools_so_what_is_lost_is_what_the_worse_one_loses() -> None:
     for credits in (service_credits, in_proportion):
-        now = Pools((Step(0.2, 0.3), Step(0.05, 0.1)), (True, True), credits).stand((2, 3))
+        now = Pools((Coverage(0.2, 0.3), Coverage(0.05, 0.1)), (True, True), credits).service_level(
+            (2, 3)
+        )
         served = min(1 - now.prefill_late, 1 - now.decode_late)
         assert 0 < served < 1 and now.lost == pytest.approx(credits(1 - served))
-    only_prefill = Pools((Step(0.5, 0.0),), (True, True), service_credits).stand((3,))
+    only_prefill = Pools((Coverage(0.5, 0.0),), (True, True), service_credits).service_level((3,))
     assert 1.0 == only_prefill.lost == only_prefill.decode_late, "one pool alone serves nobody"
 
 
@@ -92,7 +94,7 @@ def test_a_service_that_is_paid_by_the_request_bids_what_its_requests_earn() -> 
     )
     app = Dynamo(by_request, TREES, 100.0)
     app.observe(traffic(200), ())
-    late = app.serving.standing(leaves(6))
+    late = app.serving.service_level(leaves(6))
     assert app.utility_gap(leaves(6), 0) == pytest.approx(max(late.prefill_late, late.decode_late))
     assert grow_price(app, "h100", leaves(6), 0) < grow_price(
         service(200, min_endpoint=0), "h100", leaves(6), 0
@@ -225,18 +227,18 @@ def test_an_engine_of_four_takes_four_leaves_of_one_host() -> None:
 def test_what_cannot_be_set_up_is_refused() -> None:
     serving = Serving(built_in("llama-3.1-8b", 1), LOOSE)
     for bad in ((), ("h200",), ("h100", "v100/zone-a")):
-        with pytest.raises(SettingError, match="expected scopes in"):
+        with pytest.raises(DynamoError, match="expected scopes in"):
             Dynamo(serving, bad, 100.0)
     for revenue in (math.nan, math.inf, -1.0):
-        with pytest.raises(SettingError, match="revenue_per_hour"):
+        with pytest.raises(DynamoError, match="revenue_per_hour"):
             Dynamo(serving, TREES, revenue)
-    with pytest.raises(SettingError, match="cold_start_s"):
+    with pytest.raises(DynamoError, match="cold_start_s"):
         Dynamo(serving, TREES, 1.0, cold_start_s=math.nan)
-    with pytest.raises(SettingError, match="at least one type"):
+    with pytest.raises(DynamoError, match="at least one type"):
         Serving({}, LOOSE)
-    with pytest.raises(SettingError, match="expected the profile of h200"):
+    with pytest.raises(DynamoError, match="expected the profile of h200"):
         Serving({"h200": built_in("llama-3.1-8b", 1)["h100"]}, LOOSE)
-    with pytest.raises(SettingError, match="headroom"):
+    with pytest.raises(DynamoError, match="headroom"):
         Serving(built_in("llama-3.1-8b", 1), LOOSE, headroom=0.0)
 
 
@@ -247,7 +249,7 @@ def test_an_engine_that_frees_another_for_the_pool_that_is_late_is_worth_what_th
     """Here an A100 can only decode, and prefill is late. With one more of them an H100 that decodes
     can prefill instead."""
     app, held = service(26, TIGHT_TTFT), leaves(h100, a100)
-    assert 0.0 == app.serving.steps["a100"].prefill < app.serving.standing(held).prefill_late
+    assert 0.0 == app.serving.nodes["a100"].prefill < app.serving.service_level(held).prefill_late
     after = app.utility_gap((*held, "a100"), 0)
     assert closes_all == (after <= 0)
     closed = app.utility_gap(held, 0) - max(0.0, after)
@@ -259,7 +261,7 @@ def test_an_engine_that_frees_another_for_the_pool_that_is_late_is_worth_what_th
 
 
 shares = st.floats(0.01, 0.6)
-pools = st.builds(Step, shares, shares)
+pools = st.builds(Coverage, shares, shares)
 
 
 @settings(max_examples=100)
@@ -269,16 +271,17 @@ pools = st.builds(Step, shares, shares)
     credits=st.sampled_from([service_credits, in_proportion]),
 )
 def test_the_shares_of_all_that_are_missing_add_up_to_what_is_lost(
-    counts: tuple[int, int], steps: tuple[Step, Step], credits: Credits
+    counts: tuple[int, int], steps: tuple[Coverage, Coverage], credits: Credits
 ) -> None:
-    now = Pools(steps, (True, True), credits).stand(counts)
+    now = Pools(steps, (True, True), credits).service_level(counts)
     for step in steps:
         missing = now.prefill_late / step.prefill + now.decode_late / step.decode
         assert now.closed_by(step) * max(1.0, missing) == pytest.approx(
             now.lost if missing else 0.0
         )
     prefill, decode = (
-        now.closed_by(only) for only in (Step(steps[0].prefill, 0.0), Step(0.0, steps[0].decode))
+        now.closed_by(only)
+        for only in (Coverage(steps[0].prefill, 0.0), Coverage(0.0, steps[0].decode))
     )
     assert prefill <= now.lost and decode <= now.lost
     # specialists share it by what each pool lacks
@@ -298,7 +301,9 @@ def test_the_shares_of_all_that_are_missing_add_up_to_what_is_lost(
     counts=st.lists(st.integers(0, 6), min_size=3, max_size=3),
     steps=st.lists(pools, min_size=3, max_size=3),
 )
-def test_no_other_split_between_the_pools_serves_more(counts: list[int], steps: list[Step]) -> None:
+def test_no_other_split_between_the_pools_serves_more(
+    counts: list[int], steps: list[Coverage]
+) -> None:
     ranked = sorted(zip(counts, steps, strict=True), key=lambda one: -one[1].advantage)
     nodes = [step for count, step in ranked for _ in range(count)]
     splits = [
@@ -307,7 +312,7 @@ def test_no_other_split_between_the_pools_serves_more(counts: list[int], steps: 
     ]
     served = max(min(split) for split in splits)
     both = Pools(steps, (True, True), in_proportion)
-    assert max(0.0, 1 - served) == pytest.approx(both.stand(counts).lost, abs=1e-8)
+    assert max(0.0, 1 - served) == pytest.approx(both.service_level(counts).lost, abs=1e-8)
     at = sum(both.prefills(counts))
     assert served == pytest.approx(min(splits[at]))
 

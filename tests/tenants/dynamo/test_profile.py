@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from laissez.tenants.dynamo.builtin import BUILT_IN, built_in
-from laissez.tenants.dynamo.errors import ProfileError
-from laissez.tenants.dynamo.profile import CACHED_MAX, EngineProfile
+from laissez.tenants.dynamo.profile import CACHED_MAX, DynamoError, EngineProfile
 
 pytestmark = pytest.mark.once
 
@@ -89,7 +88,7 @@ def test_no_latency_is_given_for_what_is_no_number(number: float) -> None:
         lambda isl: example().itl_ms(isl, 500),
         lambda context: example().itl_ms(1, context),
     ):
-        with pytest.raises(ProfileError, match="from 0 on"):
+        with pytest.raises(DynamoError, match="from 0 on"):
             asked(number)
 
 
@@ -110,7 +109,7 @@ def test_no_latency_is_given_for_what_is_no_number(number: float) -> None:
 def test_a_profile_of_bad_points_is_refused(
     prefill: list[tuple[float, float]], decode: dict[float, list[tuple[float, float]]]
 ) -> None:
-    with pytest.raises(ProfileError, match="h100"):
+    with pytest.raises(DynamoError, match="h100"):
         EngineProfile("h100", 1, KV, prefill, decode)
 
 
@@ -118,7 +117,7 @@ def test_what_is_remembered_is_bounded_and_a_profile_travels_to_other_processes(
     profile = example()
     for context in range(CACHED_MAX + 10):
         profile.decode_tokens_per_s(500 + context / 10, 5.0)
-    assert len(profile._decoded) <= CACHED_MAX
+    assert len(profile._throughputs) <= CACHED_MAX
     assert profile.itl_ms(5, 700) == pickle.loads(pickle.dumps(profile)).itl_ms(5, 700)
 
 
@@ -138,7 +137,7 @@ def test_the_built_in_8b_engine_has_the_published_figures() -> None:
 
 
 def test_an_unknown_built_in_engine_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(ProfileError, match=r"llama-3\.1-8b on 1"):
+    with pytest.raises(DynamoError, match=r"llama-3\.1-8b on 1"):
         built_in("llama-3.1-8b", 3)
 
 

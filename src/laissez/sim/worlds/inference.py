@@ -172,7 +172,7 @@ class InferenceWorld(World):
             serving = self.app.serving
             prefill, decode = (tuple(sorted(counts.items())) for counts in serving.at_work(warm))
             nodes = sum(count * serving.profiles[tree].gpus for tree, count in (*prefill, *decode))
-            needed = round(nodes * (1 - serving.standing(warm).spare))
+            needed = round(nodes * (1 - serving.service_level(warm).spare))
             found = self._engines[key] = (prefill, decode, needed)
         return found
 

@@ -1,9 +1,9 @@
 """LLM inference on NVIDIA Dynamo: a planner that turns predicted load into prefill and decode
 engines, and the hooks that price them.
 
-`profile`, `builtin`, `loading` and `configurator` say how fast an engine is; `predictors` and
-`planner` say how much is needed; `fleet` and `pools` say how far what is held goes; `serving` keeps
-all of it together. `profiling` and `pricing` are the adapter. No traffic is simulated here.
+`profile`, `builtin`, `loading` and `configurator` describe how fast an engine is; `predictors` and
+`planner` compute the need; `fleet` and `pools` compute how far the nodes held go; `serving` ties
+them together. `profiling` and `pricing` are the adapter. No traffic is simulated here.
 """
 
 from laissez.tenants.dynamo.builtin import built_in

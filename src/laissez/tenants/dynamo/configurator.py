@@ -1,10 +1,8 @@
-"""Engine profiles straight from AIConfigurator, for a model, a system and a TP that no file was
-made of yet.
+"""Asks AIConfigurator for the profile of an engine, for which there is no file yet.
 
 An extra: `pip install 'laissezcloud[aiconfigurator]'` brings the package `aiconfigurator-core`,
-which carries NVIDIA's kernel measurements. It is imported only when it is asked. The sweep is
-Dynamo's: prefill one request at a time; decode with 500 output tokens, from one request to as many
-as fit.
+which carries NVIDIA's kernel measurements. It is imported on first use. The sweep is Dynamo's:
+prefill one request at a time; decode with 500 output tokens, from one request to as many as fit.
 """
 
 from __future__ import annotations
@@ -12,8 +10,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any, Final
 
-from laissez.tenants.dynamo.errors import ProfileError
-from laissez.tenants.dynamo.profile import EngineProfile
+from laissez.tenants.dynamo.profile import DynamoError, EngineProfile
 
 EXTRA: Final = "laissezcloud[aiconfigurator]"
 ISL_MIN: Final = 100
@@ -39,10 +36,7 @@ def ask(
     max_kv_tokens: int | None = None,
 ) -> EngineProfile:
     """The engine of `tp` GPUs of `system` (such as `h100_sxm`) for `model` (its name at Hugging
-    Face).
-
-    Without `max_kv_tokens` AIConfigurator's own estimate of the cache is taken.
-    """
+    Face). AIConfigurator estimates `max_kv_tokens` unless it is given."""
     sdk = _sdk()
     try:
         engine = sdk.EngineHandle.compile(
@@ -56,10 +50,10 @@ def ask(
             _prefill(engine, context_max),
             _decode(engine, context_max, max_kv),
         )
-    except ProfileError:
+    except DynamoError:
         raise
     except Exception as error:  # whatever its database lacks, in whichever of its layers
-        raise ProfileError(
+        raise DynamoError(
             f"expected AIConfigurator to know {model} on {tp} x {system} with {backend} {version},"
             f" found: {error}"
         ) from error
@@ -69,7 +63,7 @@ def _sdk() -> Any:
     try:
         return import_module("aiconfigurator_core.sdk")
     except ImportError as error:
-        raise ProfileError(
+        raise DynamoError(
             f"expected the package aiconfigurator-core, found none: install {EXTRA}"
         ) from error
 

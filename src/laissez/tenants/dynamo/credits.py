@@ -1,10 +1,9 @@
-"""What being late costs: the service credits of the agreement with the service's own customers, as
-a share of its revenue.
+"""What late requests cost: service credits to the service's own customers, as a share of revenue.
 
 A tenth is paid back if more than one request in a thousand is late, a quarter if more than one in a
-hundred is (Microsoft's online-services SLA as the LaissezCloud paper states it). Beyond that, what
-is not served in time earns nothing. Between those points the share rises evenly, so that every
-engine on the way to an objective is worth something.
+hundred is (Microsoft's online-services SLA as the LaissezCloud paper states it). Beyond that, late
+requests earn nothing. Between those points the share rises evenly, so that every engine on the way
+to an objective is worth something.
 """
 
 from __future__ import annotations
@@ -31,6 +30,5 @@ def service_credits(late: float) -> float:
 
 
 def in_proportion(late: float) -> float:
-    """Nothing is earned with what is late, and all with what is not: a service that is paid by the
-    request."""
+    """The loss of a service that is paid by the request: late requests earn nothing."""
     return late if late > LATE_MIN else 0.0

@@ -1,5 +1,5 @@
-"""Which of the leaves that are held make up engines. A leaf is one GPU; an engine of several needs
-them all on one host.
+"""Which of the leaves held make up engines. A leaf is one GPU; an engine needs all of its GPUs on
+one host.
 
 At most one engine of each type is under construction at a time: the fullest. Leaves of any other
 unfinished engine are of no use.
@@ -14,8 +14,8 @@ from laissez.tenants.paths import parent_of, tree_of
 
 
 def leaves_by_host(held: Sequence[str], tree: str) -> dict[str, list[str]]:
-    """The leaves of one type by their hosts, in order. An entry that is itself the host of another
-    stands for some leaf of it."""
+    """The leaves of one type by their hosts, in order. An entry that is the host of another entry
+    stands for some leaf of that host."""
     mine = sorted(leaf for leaf in held if tree_of(leaf) == tree)
     hosts = {parent_of(leaf) for leaf in mine}
     grouped: dict[str, list[str]] = {}
@@ -27,25 +27,24 @@ def leaves_by_host(held: Sequence[str], tree: str) -> dict[str, list[str]]:
 def engines(held: Sequence[str], profile: EngineProfile) -> list[tuple[str, ...]]:
     """The whole engines of one type, each as its leaves."""
     size = profile.gpus
-    groups = leaves_by_host(held, profile.gpu).values()
     return [
         tuple(group[at : at + size])
-        for group in groups
+        for group in leaves_by_host(held, profile.gpu).values()
         for at in range(0, len(group) - size + 1, size)
     ]
 
 
 def unfinished(held: Sequence[str], profile: EngineProfile) -> tuple[str, int] | None:
     """The host of the engine under construction, and how many leaves it still needs."""
-    begun = [
-        (-(len(leaves) % profile.gpus), host)
+    started = [
+        (profile.gpus - rest, host)
         for host, leaves in leaves_by_host(held, profile.gpu).items()
-        if len(leaves) % profile.gpus
+        if (rest := len(leaves) % profile.gpus)
     ]
-    if not begun:
+    if not started:
         return None
-    count, host = min(begun)
-    return host, profile.gpus + count
+    missing, host = min(started)
+    return host, missing
 
 
 def useful(held: Sequence[str], profiles: Mapping[str, EngineProfile]) -> tuple[int, ...]:
@@ -57,8 +56,7 @@ def useful(held: Sequence[str], profiles: Mapping[str, EngineProfile]) -> tuple[
             counts[tree] += 1
     for tree, profile in profiles.items():
         if profile.gpus > 1 and counts[tree]:
-            begun = unfinished(held, profile)
-            counts[tree] = len(engines(held, profile)) * profile.gpus + (
-                profile.gpus - begun[1] if begun else 0
-            )
+            started = unfinished(held, profile)
+            counts[tree] = len(engines(held, profile)) * profile.gpus
+            counts[tree] += profile.gpus - started[1] if started else 0
     return tuple(counts.values())

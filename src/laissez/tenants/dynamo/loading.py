@@ -1,8 +1,8 @@
-"""Engine profiles from files: Dynamo's pre-swept results (as JSON) and AIConfigurator's.
+"""Reads engine profiles from files: Dynamo's pre-swept results (as JSON) and AIConfigurator's.
 
 Both carry a throughput per GPU beside the latencies. It is not read: it follows from them, and in
-Dynamo's H100 file it was divided by 8 for every TP. That file also gives all TPs one cache size;
-latencies are not touched by that, because the share in use was computed with the same size.
+Dynamo's H100 file it was divided by 8 for every TP. That file also gives all TPs one cache size.
+This does not affect latencies, because the share in use was computed with the same size.
 """
 
 from __future__ import annotations
@@ -14,15 +14,29 @@ import msgspec
 from msgspec import Meta
 
 from laissez.config import ConfigError
-from laissez.tenants.dynamo.errors import ProfileError
-from laissez.tenants.dynamo.profile import EngineProfile
-from laissez.tenants.inputs import load_json
+from laissez.tenants.dynamo.profile import DynamoError, EngineProfile
+from laissez.tenants.inputs import Count, Positive, load_json
 
-Count: TypeAlias = Annotated[int, Meta(ge=1)]
 Text: TypeAlias = Annotated[str, Meta(min_length=1)]
 OneCount: TypeAlias = Annotated[tuple[Count], Meta(description="[one integer from 1 on]")]
 OneText: TypeAlias = Annotated[tuple[Text], Meta(description="[one text]")]
-Numbers: TypeAlias = tuple[Annotated[float, Meta(gt=0, le=1e18)], ...]
+Numbers: TypeAlias = tuple[Positive, ...]
+
+
+class _Columns(msgspec.Struct):
+    """Tables whose columns must be of one length."""
+
+    def __post_init__(self) -> None:
+        columns = {
+            name: column
+            for name, column in msgspec.structs.asdict(self).items()
+            if isinstance(column, tuple)
+        }
+        lengths = [len(column) for column in columns.values()]
+        if len(set(lengths)) > 1 or not lengths[0]:
+            raise ConfigError(
+                f"expected {', '.join(columns)} to be of one length above 0, found {lengths}"
+            )
 
 
 class _Meta(msgspec.Struct):
@@ -30,22 +44,16 @@ class _Meta(msgspec.Struct):
     tp: Count
 
 
-class _Prefill(msgspec.Struct):
+class _Prefill(_Columns):
     prefill_isl: Numbers
     prefill_ttft: Numbers
 
-    def __post_init__(self) -> None:
-        _check_lengths(self)
 
-
-class _Decode(msgspec.Struct):
+class _Decode(_Columns):
     y_context_length: Numbers
     x_kv_usage: Numbers
     z_itl: Numbers
     max_kv_tokens: Count
-
-    def __post_init__(self) -> None:
-        _check_lengths(self)
 
 
 class _Engine(msgspec.Struct):
@@ -56,40 +64,34 @@ class _Engine(msgspec.Struct):
     decode: _Decode
 
 
-class _PrefillRows(msgspec.Struct):
-    """Dynamo's files hold a row per TP under each key; single values are rows of one."""
+class _PrefillRows(_Columns):
+    """Dynamo's files hold a row per TP under each key. Single values are rows of one."""
 
     tp: tuple[OneCount, ...]
     gpu_type: tuple[OneText, ...]
     prefill_isl: tuple[Numbers, ...]
     prefill_ttft: tuple[Numbers, ...]
 
-    def __post_init__(self) -> None:
-        _check_lengths(self)
 
-
-class _DecodeRows(msgspec.Struct):
+class _DecodeRows(_Columns):
     tp: tuple[OneCount, ...]
     max_kv_tokens: tuple[OneCount, ...]
     y_context_length: tuple[Numbers, ...]
     x_kv_usage: tuple[Numbers, ...]
     z_itl: tuple[Numbers, ...]
 
-    def __post_init__(self) -> None:
-        _check_lengths(self)
-
 
 def load_aiconfigurator(path: Path) -> EngineProfile:
     """The engine of one AIConfigurator file: `meta`, `prefill`, `decode`."""
-    return _profile(path, load_json(path, _Engine, ProfileError))
+    return _profile(path, load_json(path, _Engine, DynamoError))
 
 
 def load_dynamo(prefill_path: Path, decode_path: Path) -> dict[int, EngineProfile]:
     """The engines of two of Dynamo's files, by TP: each key holds one row per TP."""
-    prefill: _PrefillRows = load_json(prefill_path, _PrefillRows, ProfileError)
-    decode: _DecodeRows = load_json(decode_path, _DecodeRows, ProfileError)
+    prefill: _PrefillRows = load_json(prefill_path, _PrefillRows, DynamoError)
+    decode: _DecodeRows = load_json(decode_path, _DecodeRows, DynamoError)
     if prefill.tp != decode.tp:
-        raise ProfileError(
+        raise DynamoError(
             f"{decode_path}: tp: expected the TPs of {prefill_path}, {prefill.tp}, found"
             f" {decode.tp}"
         )
@@ -107,22 +109,9 @@ def load_dynamo(prefill_path: Path, decode_path: Path) -> dict[int, EngineProfil
                 ),
             )
         except ConfigError as error:
-            raise ProfileError(f"{decode_path}, TP {tp}: {error}") from None
+            raise DynamoError(f"{decode_path}, TP {tp}: {error}") from None
         engines[tp] = _profile(decode_path, engine)
     return engines
-
-
-def _check_lengths(table: msgspec.Struct) -> None:
-    columns = {
-        name: column
-        for name, column in msgspec.structs.asdict(table).items()
-        if isinstance(column, tuple)
-    }
-    lengths = [len(column) for column in columns.values()]
-    if len(set(lengths)) > 1 or not lengths[0]:
-        raise ConfigError(
-            f"expected {', '.join(columns)} to be of one length above 0, found {lengths}"
-        )
 
 
 def _profile(path: Path, engine: _Engine) -> EngineProfile:
@@ -137,5 +126,5 @@ def _profile(path: Path, engine: _Engine) -> EngineProfile:
     points = list(zip(prefill.prefill_isl, prefill.prefill_ttft, strict=True))
     try:
         return EngineProfile(tree, engine.meta.tp, decode.max_kv_tokens, points, curves)
-    except ProfileError as error:
-        raise ProfileError(f"{path}: {error}") from None
+    except DynamoError as error:
+        raise DynamoError(f"{path}: {error}") from None

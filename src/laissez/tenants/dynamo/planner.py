@@ -1,59 +1,54 @@
-"""Dynamo's SLA planner: from what an interval is expected to bring, how many tokens per second have
-to be read (prefill) and written (decode), and how many of them one engine of each type can do
-within the objectives.
+"""Dynamo's SLA planner: from the expected load, the tokens per second that must be read (prefill)
+and written (decode), and how many of them one engine of each type can do within the objectives.
 
 The formulas are those of ai-dynamo/dynamo v0.7.0 (`planner_core.py`), with the throughput of a
-decode engine as in its later versions: the largest batch whose ITL meets the objective. What is new
-is that engines may differ. Dynamo divides a need by the throughput of *the* engine; here a need
+decode engine as in its later versions: the largest batch whose ITL meets the objective. Unlike in
+Dynamo, engines may differ. Dynamo divides a need by the throughput of *the* engine; here a need
 stays in tokens per second, and engines of every type add up to it. A type that cannot meet an
 objective at all, however little it has to do, adds nothing.
 
 Profiles are wrong by some factor that lasts: caches are hit, batches are mixed. The corrections are
 observed over profiled latency. A TTFT below the profile means that part of the input need not be
-read; an ITL above it means that the objective must be aimed at as if it were stricter.
+read; an ITL above it means that the planner must aim at a stricter objective.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from typing import ClassVar
 
 import msgspec
 
-from laissez.tenants.dynamo.errors import SettingError, above_zero, from_zero
-from laissez.tenants.dynamo.profile import EngineProfile
+from laissez.tenants.dynamo.profile import DynamoError, EngineProfile
+from laissez.tenants.inputs import Checked, NotNegative, Positive
 
 
-class Sla(msgspec.Struct, frozen=True, gc=False):
-    """Objectives, and the lengths that are expected before any request was seen. The defaults are
+class Sla(Checked, frozen=True, gc=False):
+    """Objectives, and the lengths expected before any request was seen. The defaults are
     Dynamo's."""
 
-    isl: float = 3000.0
-    osl: float = 150.0
-    ttft_ms: float = 500.0
-    itl_ms: float = 50.0
+    error: ClassVar = DynamoError
 
-    def __post_init__(self) -> None:
-        for name in self.__struct_fields__:
-            above_zero(name, getattr(self, name))
+    isl: Positive = 3000.0
+    osl: Positive = 150.0
+    ttft_ms: Positive = 500.0
+    itl_ms: Positive = 50.0
 
 
-class Observation(msgspec.Struct, frozen=True, gc=False):
-    """One interval: how many requests there were, and their means. Without requests the means do
-    not count."""
+class Observation(Checked, frozen=True, gc=False):
+    """One interval: the number of requests, and their means. Without requests the means do not
+    count."""
 
-    num_req: float
-    isl: float
-    osl: float
-    ttft_ms: float
-    itl_ms: float
-    request_duration_s: float
-    interval_s: float
+    error: ClassVar = DynamoError
 
-    def __post_init__(self) -> None:
-        for name in self.__struct_fields__:
-            from_zero(name, getattr(self, name))
-        above_zero("interval_s", self.interval_s)
+    num_req: NotNegative
+    isl: NotNegative
+    osl: NotNegative
+    ttft_ms: NotNegative
+    itl_ms: NotNegative
+    request_duration_s: NotNegative
+    interval_s: Positive
 
 
 class Corrections(msgspec.Struct, frozen=True, gc=False):
@@ -64,15 +59,14 @@ class Corrections(msgspec.Struct, frozen=True, gc=False):
 
 
 class Capacity(msgspec.Struct, frozen=True, gc=False):
-    """Tokens per second that one engine reads, or writes, within the objectives."""
+    """Tokens per second that one engine reads and writes within the objectives."""
 
     prefill: float
     decode: float
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """What the next interval needs, in tokens per second, and what one engine of each type can
-    do."""
+    """The tokens per second that the next interval needs, and those of one engine of each type."""
 
     req_per_s: float
     prefill_need: float
@@ -91,7 +85,7 @@ class Plan(msgspec.Struct, frozen=True):
         if need <= 0:
             return self.min_endpoint
         if capacity <= 0:
-            raise SettingError(
+            raise DynamoError(
                 f"expected a type of engine that can meet the objectives, found {tree}: choose"
                 " another, or a looser objective"
             )
@@ -109,8 +103,8 @@ def planned(
     min_endpoint: int = 1,
     headroom: float = 1.0,
 ) -> Plan:
-    """The plan for an interval with `req_per_s` requests of `isl` and `osl` tokens. `headroom`
-    times the need is planned for."""
+    """The plan for an interval with `req_per_s` requests of `isl` and `osl` tokens, for `headroom`
+    times the need."""
     known = corrections or Corrections()
     prefill = req_per_s * isl * min(1.0, known.prefill) * headroom
     decode = req_per_s * osl * headroom
@@ -130,8 +124,8 @@ def prefill_capacity(profile: EngineProfile, sla: Sla, isl: float) -> float:
 def decode_capacity(
     profile: EngineProfile, sla: Sla, isl: float, osl: float, corrections: Corrections
 ) -> float:
-    """Whether a type can meet the objective is asked of its profile alone; if the correction asks
-    for the impossible, it serves one at a time."""
+    """The profile alone decides whether a type can meet the objective. If the correction asks for
+    the impossible, the engine serves one request at a time."""
     context = isl + osl / 2
     alone_ms = profile.itl_ms(1, context)
     if alone_ms > sla.itl_ms:
@@ -148,9 +142,9 @@ def corrected(
     before: Corrections,
 ) -> Corrections:
     """Observed over expected latency of the engines that were `serving` (prefill and decode, by
-    type); as `before` where nothing was seen.
+    type), or as `before` where nothing was observed.
 
-    Requests are spread over engines by what each can do.
+    Requests are spread over engines by their capacity.
     """
     in_flight = seen.num_req * seen.request_duration_s / seen.interval_s
     context = seen.isl + seen.osl / 2
@@ -170,8 +164,8 @@ def _mean(
     capacity: Mapping[str, float],
     latency: Callable[[str, float], float],
 ) -> float:
-    """The mean latency, weighted by what the engines of each type do; `latency` is told the share
-    of all that one engine has. 0 without engines."""
+    """The mean latency, weighted by the load of each type. `latency` gets the share of the load
+    that one engine has. 0 without engines."""
     total = sum(count * capacity[tree] for tree, count in engines.items())
     if total <= 0:
         return 0.0

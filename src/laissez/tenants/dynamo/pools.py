@@ -1,16 +1,18 @@
-"""How far the nodes that are held go: each is put to prefill or to decode, and each pool is served
-to some share of its need.
+"""How far the nodes held go: each is put to prefill or to decode, and each pool serves some share
+of its need.
 
-A request needs both pools, so what is served in time is what the pool that is worse off serves, and
-nodes are split so that this is most. Types differ in what they are comparatively good at. If they
-stand in the order of how much more of the prefill need than of the decode need one covers, a good
-split gives the first ones to prefill and the rest to decode; so there are only as many splits to
-look at as there are nodes. A further node can be put into any such split on its own side of the
-cut, and makes neither pool worse: what is lost never rises with what is held.
+A request needs both pools, so the pool that is worse off decides how many requests are served in
+time, and nodes are split so that this number is largest. Types differ in what they are
+comparatively good at. With types in the order of how much more of the prefill need than of the
+decode need one node covers, a best split gives the first nodes to prefill and the rest to decode;
+so there are only as many splits to look at as there are nodes. A further node can be put into any
+such split on its own side of the cut, and makes neither pool worse: the loss never rises with the
+nodes held.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import msgspec
@@ -19,24 +21,22 @@ from laissez.tenants.dynamo.credits import LATE_MIN, Credits
 from laissez.tenants.dynamo.planner import Plan
 
 
-class Step(msgspec.Struct, frozen=True, gc=False):
-    """The share of each pool's need that one node covers. A pool that needs nothing gains
-    nothing."""
+class Coverage(msgspec.Struct, frozen=True, gc=False):
+    """The share of each pool's need that one node covers; 0 for a pool that needs nothing."""
 
     prefill: float
     decode: float
 
     @property
     def advantage(self) -> float:
-        """How much rather it is put to prefill, from 0 to 1."""
-        return (
-            self.prefill / (self.prefill + self.decode) if self.prefill + self.decode > 0 else 0.0
-        )
+        """How much better the node is at prefill than at decode, from 0 to 1."""
+        both = self.prefill + self.decode
+        return self.prefill / both if both > 0 else 0.0
 
 
-class Standing(msgspec.Struct, frozen=True, gc=False):
-    """How some nodes serve: the shares that are late and what that loses; and the share beyond
-    need."""
+class ServiceLevel(msgspec.Struct, frozen=True, gc=False):
+    """The shares of the needs that are late, the share of revenue that this loses, and the share of
+    capacity beyond need."""
 
     prefill_late: float
     decode_late: float
@@ -45,76 +45,69 @@ class Standing(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def gap(self) -> float:
-        """What is lost; if nothing is, minus what is to spare."""
+        """The loss or, if there is none, minus the spare capacity."""
         return self.lost if self.lost > 0 else -self.spare
 
-    def closed_by(self, step: Step) -> float:
-        """What a node with this step is worth on the way to the objective.
+    def closed_by(self, node: Coverage) -> float:
+        """The worth of a node on the way to the objective.
 
         A single node often helps nothing, where the other pool would have to grow as well; yet
-        without it the objective is not reached. So each node on the way has its share of what all
-        of them together gain: one over how many such nodes are missing.
+        without it the objective is not reached. So each node on the way has an equal share of what
+        all of them together gain: one over the number of such nodes that are missing.
         """
-        prefills, decodes = (
-            _missing(self.prefill_late, step.prefill),
-            _missing(self.decode_late, step.decode),
-        )
+        prefills = _missing(self.prefill_late, node.prefill)
+        decodes = _missing(self.decode_late, node.decode)
         missing = prefills + decodes
         if missing <= 0:
             return 0.0
-        # it can do one of the two only: its part of what that pool lacks
-        if missing == float("inf"):
-            late, covered = (
-                (self.decode_late, step.decode)
-                if prefills == missing
-                else (self.prefill_late, step.prefill)
-            )
-            return (
-                self.lost * min(1.0, covered / (self.prefill_late + self.decode_late))
-                if late > 0
-                else 0.0
-            )
-        return self.lost * min(1.0, 1 / missing)
+        if missing < math.inf:
+            return self.lost * min(1.0, 1 / missing)
+        # It can work in one pool only, and covers its part of what both pools lack.
+        late, covered = (
+            (self.decode_late, node.decode)
+            if prefills == missing
+            else (self.prefill_late, node.prefill)
+        )
+        if late <= 0:
+            return 0.0
+        return self.lost * min(1.0, covered / (self.prefill_late + self.decode_late))
 
 
 class Change(msgspec.Struct, frozen=True, gc=False):
-    """A node that comes or goes: how all stand without it and with it, and its share of what is
-    lost without it."""
+    """The service level without a node and with it, and the node's share of the loss without it."""
 
-    before: Standing
-    after: Standing
+    before: ServiceLevel
+    after: ServiceLevel
     share: float
 
 
-def step_of(plan: Plan, tree: str, gpus: int) -> Step:
+def coverage(plan: Plan, tree: str, gpus: int) -> Coverage:
     """What one of the `gpus` GPUs of an engine covers."""
     one = plan.capacity[tree]
-    return Step(
+    return Coverage(
         _covered(plan.prefill_need, one.prefill, plan.min_endpoint) / gpus,
         _covered(plan.decode_need, one.decode, plan.min_endpoint) / gpus,
     )
 
 
 class Pools:
-    """The two pools of a plan, of which one node of each type covers its step; a pool that is not
-    `wanted` is served as it is."""
+    """The two pools of a plan, and the coverage of one node of each type. A pool that is not
+    `wanted` counts as served."""
 
-    def __init__(self, steps: Sequence[Step], wanted: tuple[bool, bool], credits: Credits) -> None:
-        self._order = sorted(range(len(steps)), key=lambda at: -steps[at].advantage)
-        self._steps = [(at, steps[at].prefill, steps[at].decode) for at in self._order]
+    def __init__(
+        self, nodes: Sequence[Coverage], wanted: tuple[bool, bool], credits: Credits
+    ) -> None:
+        self._order = sorted(range(len(nodes)), key=lambda at: -nodes[at].advantage)
+        self._nodes = [(at, nodes[at].prefill, nodes[at].decode) for at in self._order]
         self._base = (0.0 if wanted[0] else 1.0, 0.0 if wanted[1] else 1.0)
         self._credits = credits
 
-    def stand(self, counts: Sequence[int]) -> Standing:
-        """How so many nodes of each type serve."""
+    def service_level(self, counts: Sequence[int]) -> ServiceLevel:
+        """The service level with so many nodes of each type."""
         (served, _, prefill, decode), _ = self._best(counts)
         late = _late(served)
-        return Standing(
-            _late(prefill),
-            _late(decode),
-            self._credits(late),
-            0.0 if late else max(0.0, 1 - 1 / served),
-        )
+        spare = 0.0 if late else max(0.0, 1 - 1 / served)
+        return ServiceLevel(_late(prefill), _late(decode), self._credits(late), spare)
 
     def prefills(self, counts: Sequence[int]) -> tuple[int, ...]:
         """How many of so many nodes of each type prefill."""
@@ -126,24 +119,24 @@ class Pools:
         return tuple(taken)
 
     def _best(self, counts: Sequence[int]) -> tuple[tuple[float, float, float, float], int]:
-        """The best split: what it serves, both pools together and each of them, and how many nodes
-        prefill."""
+        """The best split: the shares served by the worse pool, by both together and by each, and
+        how many nodes prefill."""
         prefill, base = self._base
-        decodes = [counts[at] * write for at, _, write in self._steps]
+        decodes = [counts[at] * decode for at, _, decode in self._nodes]
         decode = base + sum(decodes)
         served = prefill if prefill < decode else decode
         best, prefills, before = (served, prefill + decode, prefill, decode), 0, 0
-        for position, (at, read, write) in enumerate(self._steps, 1):
+        for position, (at, node_prefill, node_decode) in enumerate(self._nodes, 1):
             count, rest = counts[at], base + sum(decodes[position:])
             for moved in range(1, count + 1):
-                decode = rest + (count - moved) * write
+                decode = rest + (count - moved) * node_decode
                 if decode < best[0]:  # and with every further one even less
                     break
-                reads = prefill + moved * read
+                reads = prefill + moved * node_prefill
                 served = reads if reads < decode else decode
                 if served >= best[0] and (found := (served, reads + decode, reads, decode)) > best:
                     best, prefills = found, before + moved
-            prefill += count * read
+            prefill += count * node_prefill
             before += count
         return best, prefills
 
@@ -154,8 +147,7 @@ def _covered(need: float, capacity: float, min_endpoint: int) -> float:
     if capacity <= 0 or (need <= 0 and not min_endpoint):
         return 0.0
     return min(
-        capacity / need if need > 0 else float("inf"),
-        1 / min_endpoint if min_endpoint else float("inf"),
+        capacity / need if need > 0 else math.inf, 1 / min_endpoint if min_endpoint else math.inf
     )
 
 
@@ -167,4 +159,4 @@ def _missing(late: float, covered: float) -> float:
     """How many such nodes a pool lacks."""
     if late <= 0:
         return 0.0
-    return late / covered if covered > 0 else float("inf")
+    return late / covered if covered > 0 else math.inf

@@ -1,5 +1,5 @@
-"""What the next interval will bring, from the ones before it. A planner has one predictor for each
-of the request rate, the input and the output length.
+"""Predict the load of the next interval from the ones before it: the request rate, the input and
+the output length have one predictor each.
 
 The service is idle before its first request, and that says nothing about later: leading zeros are
 skipped. A mean over no requests is no number and counts as 0. Dynamo's default, ARIMA, is left out
@@ -20,7 +20,7 @@ DOUBT: Final = 1000.0  # variance of the first level and trend: nothing is known
 
 
 class Predictor(Protocol):
-    """Told one value per interval, it says the next."""
+    """Gets one value per interval and predicts the next."""
 
     def add(self, value: float) -> None: ...
 

@@ -1,18 +1,18 @@
-"""What inference is worth: the pricing hooks. The revenue at risk, and the nodes that would save
-it."""
+"""What inference is worth: the revenue at risk, and the nodes that would save it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final
 
-from laissez.tenants.dynamo.errors import from_zero
+from laissez.tenants.dynamo.profile import DynamoError
 from laissez.tenants.dynamo.profiling import DynamoProfile
 from laissez.tenants.dynamo.serving import Serving
 from laissez.tenants.hooks import Leaves, Wish
+from laissez.tenants.inputs import NotNegative, checked
 from laissez.tenants.paths import tree_of
 
-# an idle service is worth this much of a busy one: its customers come back, and should find it warm
+# the worth of an idle service as a share: its customers come back and should find it warm
 LOAD_MIN: Final = 0.1
 
 
@@ -30,8 +30,12 @@ class Dynamo(DynamoProfile):
     ) -> None:
         super().__init__(serving, **settings)
         self.scopes = serving.scopes(scopes)
-        self.revenue_per_hour = from_zero("revenue_per_hour", revenue_per_hour)
-        self.nominal_req_per_s = from_zero("nominal_req_per_s", nominal_req_per_s)
+        self.revenue_per_hour = checked(
+            "revenue_per_hour", revenue_per_hour, NotNegative, DynamoError
+        )
+        self.nominal_req_per_s = checked(
+            "nominal_req_per_s", nominal_req_per_s, NotNegative, DynamoError
+        )
 
     def value_per_utility(self, now: int) -> float:
         if not self.nominal_req_per_s:
@@ -42,7 +46,7 @@ class Dynamo(DynamoProfile):
 
     def wishes(self, held: Leaves, now: int) -> Sequence[Wish]:
         """First what completes an engine, then a node for each engine that is short."""
-        wished: list[Wish] = [(host,) for host in self.serving.begun(held)]
+        wished: list[Wish] = [(host,) for host in self.serving.unfinished_hosts(held)]
         for short in self.serving.shortages(held, [tree_of(scope) for scope in self.scopes]):
             able = tuple(
                 scope for tree in short.trees for scope in self.scopes if tree_of(scope) == tree
