@@ -55,11 +55,20 @@ def test_a_mooncake_trace_counts_in_milliseconds(tmp_path: Path, name: str) -> N
         ("a,b\n", "line 1: expected the header"),
         (HEADER, "expected at least one request"),
         (HEADER + "2023-11-16 18:15:46.68,374\n", "line 2: expected 3 fields, found 2"),
-        (HEADER + "yesterday,374,44\n", "line 2: expected a time"),
-        (HEADER + "2023-11-16 18:15:46.6e5,374,44\n", "line 2: expected a time"),
-        (HEADER + "2023-11-16 18:15:46.68,nan,44\n", "line 2: expected a whole number of tokens"),
-        (HEADER + "2023-11-16 18:15:46.68,374,-1\n", "line 2: expected a whole number of tokens"),
-        (HEADER + "2023-11-16 18:15:46.68,374,4.5\n", "line 2: expected a whole number of tokens"),
+        (HEADER + "yesterday,374,44\n", "line 2: TIMESTAMP: expected a time"),
+        (HEADER + "2023-11-16 18:15:46.6e5,374,44\n", "line 2: TIMESTAMP: expected a time"),
+        (
+            HEADER + "2023-11-16 18:15:46.68,nan,44\n",
+            "line 2: ContextTokens: expected an integer",
+        ),
+        (
+            HEADER + "2023-11-16 18:15:46.68,374,-1\n",
+            "line 2: GeneratedTokens: expected an integer",
+        ),
+        (
+            HEADER + "2023-11-16 18:15:46.68,374,4.5\n",
+            "line 2: GeneratedTokens: expected an integer",
+        ),
         (
             HEADER + "2023-11-16 18:15:46.68,3,4\n2023-11-16 18:15:46.67,3,4\n",
             "line 3: expected requests in the order",
@@ -78,17 +87,17 @@ def test_a_bad_azure_row_is_refused_with_file_and_line(
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[1]", "line 1: expected a JSON object"),
-        ("{", "line 1: expected a JSON object"),
-        ('{"timestamp": NaN, "input_length": 1, "output_length": 1}', "line 1: expected timestamp"),
+        ("[1]", "line 1: expected a table"),
+        ("{", "line 1: expected JSON"),
+        ('{"timestamp": NaN, "input_length": 1, "output_length": 1}', "line 1: expected JSON"),
         (
             '{"timestamp": true, "input_length": 1, "output_length": 1}',
-            "line 1: expected timestamp",
+            "line 1: timestamp: expected a number from 0",
         ),
-        ('{"timestamp": 1, "output_length": 1}', "line 1: expected a whole number of tokens"),
+        ('{"timestamp": 1, "output_length": 1}', "line 1: input_length: expected .* found nothing"),
         (
-            '{"timestamp": 1, "input_length": Infinity, "output_length": 1}',
-            "line 1: expected a whole number of tokens",
+            '{"timestamp": 1, "input_length": 1e9, "output_length": 1}',
+            "line 1: input_length: expected an integer from 0",
         ),
     ],
 )

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from laissez.tenants.parabricks import RUN_TIMES, Batch, ParabricksError
 from laissez.tenants.parabricks.batch import CACHED_MAX
-from laissez.tenants.parabricks.slots import machines, slots
+from laissez.tenants.parabricks.runtime import machines, slots
 
 pytestmark = pytest.mark.once
 
@@ -287,14 +287,14 @@ def test_all_nodes_together_lose_all_that_is_not_saved_in_whatever_order(
 @pytest.mark.parametrize(
     ("sizes", "scopes", "nodes_max", "checkpoint_s", "message"),
     [
-        ([], SCOPES, 8, 600.0, "samples of sizes above 0"),
-        ([1.0, 0.0], SCOPES, 8, 600.0, "samples of sizes above 0"),
-        ([float("nan")], SCOPES, 8, 600.0, "samples of sizes above 0"),
+        ([], SCOPES, 8, 600.0, "sizes: expected a list that is not empty"),
+        ([1.0, 0.0], SCOPES, 8, 600.0, r"sizes\[1\]: expected a number above 0"),
+        ([float("nan")], SCOPES, 8, 600.0, r"sizes\[0\]: expected a number above 0"),
         ([1.0], (), 8, 600.0, "scopes of the types a100, h100, found none"),
         ([1.0], ("tpu",), 8, 600.0, "scopes of the types a100, h100, found tpu"),
-        ([1.0], SCOPES, 0, 600.0, "nodes_max of 1 or more, found 0"),
-        ([1.0], SCOPES, 8, 0.0, "found every 0.0 s"),
-        ([1.0], SCOPES, 8, float("inf"), "found every inf s"),
+        ([1.0], SCOPES, 0, 600.0, "nodes_max: expected an integer from 1 on, found 0"),
+        ([1.0], SCOPES, 8, 0.0, "checkpoint_s: expected a number from 1 .*, found 0.0"),
+        ([1.0], SCOPES, 8, float("inf"), "checkpoint_s: .* found inf"),
     ],
 )
 def test_a_batch_that_cannot_be_is_refused(

@@ -71,18 +71,18 @@ def test_one_count_of_gpus_is_not_enough_to_fit(points: list[tuple[int, float]])
 
 @pytest.mark.parametrize("point", [(0, 100.0), (1, 0.0), (1, -1.0), (1, math.nan), (1, math.inf)])
 def test_a_run_that_cannot_be_is_refused(point: tuple[int, float]) -> None:
-    with pytest.raises(ParabricksError, match="1 GPU or more and seconds above 0"):
+    with pytest.raises(ParabricksError, match="1 GPU or more, seconds above 0"):
         fit([(2, 10.0), (4, 5.0), point])
 
 
 def test_runs_that_get_slower_with_more_gpus_fit_nothing() -> None:
-    with pytest.raises(ParabricksError, match="parallel part above 0"):
+    with pytest.raises(ParabricksError, match="parallel_s: expected a number above 0"):
         fit([(1, 100.0), (2, 200.0)])
 
 
 @pytest.mark.parametrize("factor", [0.0, -1.0, math.inf, math.nan])
 def test_a_factor_that_is_none_is_refused(factor: float) -> None:
-    with pytest.raises(ParabricksError, match="factor above 0"):
+    with pytest.raises(ParabricksError, match="factor: expected a number above 0"):
         A100_DNA.sped_up(factor)
 
 

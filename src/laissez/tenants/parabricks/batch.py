@@ -1,33 +1,42 @@
-"""A batch: a queue of samples, how far each has got, and what of that is saved.
+"""A batch: a queue of samples, the progress of each, and the part of it that is saved.
 
-`advance` is told which nodes worked and until when; it lets the samples run on, takes a checkpoint
-at every interval, and notices a pause when none worked. `lost` takes back what a node did since the
-last checkpoint, `released` saves it. A sample that is finished is written and cannot be lost. Sizes
-count in samples of 50x coverage, and a sample of size 2 takes twice as long.
+`advance` is told which nodes worked and until when. It lets the samples run on, takes a checkpoint
+at every interval, and notices a pause. `lost` takes back what a node did since the last checkpoint,
+`released` saves it. A finished sample is written and cannot be lost. Sizes count in samples of 50x
+coverage: a sample of size 2 takes twice as long.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Annotated, Final, TypeAlias
 
+from msgspec import Meta
+
+from laissez.tenants.cache import Cache
 from laissez.tenants.hooks import Leaves, Wish
-from laissez.tenants.parabricks.errors import ParabricksError
-from laissez.tenants.parabricks.runtime import RUN_TIMES, RunTime
-from laissez.tenants.parabricks.slots import machines, slots
+from laissez.tenants.inputs import Count, Positive, checked
+from laissez.tenants.parabricks.runtime import (
+    RUN_TIMES,
+    ParabricksError,
+    RunTime,
+    machines,
+    slots,
+)
 from laissez.tenants.paths import tree_of, without
 from laissez.units import HOUR_US, SECOND_US
 
 # the lost work of "Can't Be Late", Table 4, is 7 to 9 minutes: half of such an interval
 CHECKPOINT_S: Final = 900.0
 FINISHED: Final = 1e-9  # samples; less than this is rounding
-CACHED_MAX: Final = 8_192  # speeds remembered; what is held changes slowly
+CACHED_MAX: Final = 8_192  # speeds of sets of nodes
+Sizes: TypeAlias = Annotated[tuple[Positive, ...], Meta(min_length=1)]
+Interval: TypeAlias = Annotated[float, Meta(ge=1, le=1e18)]
 
 
 class Batch:
-    """`scopes` are the places it can run in, any one as good as its type; `nodes_max` is how many
-    samples run at once, at most."""
+    """Samples of these `sizes`, up to `nodes_max` of them at once, below any of `scopes`."""
 
     def __init__(
         self,
@@ -39,8 +48,15 @@ class Batch:
         checkpoint_s: float = CHECKPOINT_S,
         run_times: Mapping[str, RunTime] = RUN_TIMES,
     ) -> None:
-        _check(sizes, scopes, nodes_max, checkpoint_s, run_times)
-        self.scopes, self.nodes_max, self.run_times = scopes, nodes_max, run_times
+        if not scopes or any(tree_of(scope) not in run_times for scope in scopes):
+            raise ParabricksError(
+                f"expected scopes of the types {', '.join(sorted(run_times))}, found"
+                f" {', '.join(scopes) or 'none'}"
+            )
+        checked("sizes", tuple(sizes), Sizes, ParabricksError)
+        checked("checkpoint_s", checkpoint_s, Interval, ParabricksError)
+        self.nodes_max = checked("nodes_max", nodes_max, Count, ParabricksError)
+        self.scopes, self.run_times = scopes, run_times
         self.total = math.fsum(sizes)
         self.done = 0.0  # share of the whole work
         self.done_at: int | None = None  # when the last sample was finished
@@ -50,7 +66,7 @@ class Batch:
         self._interval_us = round(checkpoint_s * SECOND_US)
         self._at = self._saved_at = now
         self._alone = {kind: run_time.per_hour(1) for kind, run_time in run_times.items()}
-        self._speeds: dict[Leaves, float] = {}
+        self._speeds = Cache(CACHED_MAX, self._speed)
         self._unfinished = len(sizes)
         self._working = False
 
@@ -60,7 +76,7 @@ class Batch:
 
     @property
     def _width(self) -> int:
-        """How many samples run at once, at most."""
+        """The most samples that run at once."""
         return min(self._unfinished, self.nodes_max)
 
     @property
@@ -70,10 +86,6 @@ class Batch:
 
     def speed(self, held: Leaves) -> float:
         """Samples per hour."""
-        if held not in self._speeds:
-            if len(self._speeds) >= CACHED_MAX:
-                self._speeds.clear()
-            self._speeds[held] = self._speed(held)
         return self._speeds[held]
 
     def _speed(self, held: Leaves) -> float:
@@ -86,7 +98,7 @@ class Batch:
         return self.speed(held) / self.total
 
     def pace_of(self, node: str, held: Leaves) -> float:
-        """What `node` adds to the pace of `held`; if it is one of them, what it contributes."""
+        """What `node` adds to the pace of `held` or, if it is one of them, contributes to it."""
         if node in held:
             return self.pace(held) - self.pace(without(held, node))
         return self.pace((*held, node)) - self.pace(held)
@@ -101,8 +113,8 @@ class Batch:
         return max(0, self._saved_at + self._interval_us - now) / SECOND_US
 
     def advance(self, held: Leaves, now: int) -> None:
-        """`held` worked from the last time told until `now`. Nodes that were still starting are not
-        among them."""
+        """Told that `held`, without those still starting, worked from the last call until
+        `now`."""
         if now < self._at:
             raise ParabricksError(f"expected a time from {self._at} on, found {now}")
         self._working = bool(held)
@@ -117,15 +129,15 @@ class Batch:
             self.checkpointed(now)
 
     def checkpointed(self, now: int) -> None:
-        """All that is done is saved."""
+        """Told that all work done is saved."""
         self._saved, self._saved_at = self._left.copy(), now
         self._unsaved.clear()
 
     def lost(self, node: str, held: Leaves, now: int) -> float:
-        """`node`, one of the `held` that worked until `now`, was taken: what it did since the
-        checkpoint has to be done again.
+        """Told that `node`, one of the `held` that worked until `now`, was lost.
 
-        The share of it that has: not what was done for samples that are finished.
+        Returns the share of its work since the checkpoint that must be repeated: all but the work
+        on samples that are finished.
         """
         self.advance(held, now)
         total, part = math.fsum(self._unsaved.values()), self._part_of(node)
@@ -141,8 +153,8 @@ class Batch:
         return min(1.0, open_work / total) if total > 0 else 0.0
 
     def released(self, node: str, held: Leaves, now: int) -> None:
-        """`node`, one of the `held` that worked until `now`, was given up in good order: what it
-        did is saved first."""
+        """Told that `node`, one of the `held` that worked until `now`, was given up after its work
+        was saved."""
         self.advance(held, now)
         part = self._part_of(node)
         self._saved = [
@@ -152,12 +164,12 @@ class Batch:
         self._working = len(held) > 1
 
     def _part_of(self, node: str) -> float:
-        """The part of all that is not saved that `node` did, which is then no longer counted."""
+        """Forget the unsaved work of `node`. Returns its share of all unsaved work."""
         total = math.fsum(self._unsaved.values())
         return self._unsaved.pop(node, 0.0) / total if total > 0 else 0.0
 
     def finished(self, sample: int, now: int) -> None:
-        """A sample turned out to be done, whatever the model thought of it."""
+        """Told that a sample is done, whatever the model predicts."""
         if not 0 <= sample < len(self._left):
             raise ParabricksError(
                 f"expected a sample from 0 to {len(self._left) - 1}, found {sample}"
@@ -168,7 +180,7 @@ class Batch:
             self.checkpointed(now)
 
     def _run(self, held: Leaves, duration_us: int) -> None:
-        """Let the longest samples run in the fastest slots; whenever one ends, share out the GPUs
+        """Let the longest samples run in the fastest slots. Whenever one ends, share the GPUs
         anew."""
         hours = duration_us / HOUR_US
         while hours > 0 and self._unfinished:
@@ -190,7 +202,7 @@ class Batch:
             self._recount(self._at + duration_us - round(hours * HOUR_US))
 
     def _did(self, held: Leaves, samples: float) -> None:
-        """Those who did it, each by how fast it is."""
+        """Credit the work to the nodes, in proportion to their speeds."""
         total = sum(self._alone.get(tree_of(leaf), 0.0) for leaf in held)
         for leaf in held:
             self._unsaved[leaf] = (
@@ -205,27 +217,3 @@ class Batch:
         self.done = 1.0 - math.fsum(self._left) / self.total if unfinished else 1.0
         if not unfinished and self.done_at is None:
             self.done_at = now
-
-
-def _check(
-    sizes: Sequence[float],
-    scopes: Wish,
-    nodes_max: int,
-    checkpoint_s: float,
-    run_times: Mapping[str, RunTime],
-) -> None:
-    if not sizes or not all(0 < size < math.inf for size in sizes):
-        raise ParabricksError(
-            f"expected one or more samples of sizes above 0, found {list(sizes)[:10]}"
-        )
-    if not scopes or any(tree_of(scope) not in run_times for scope in scopes):
-        raise ParabricksError(
-            f"expected scopes of the types {', '.join(sorted(run_times))}, found"
-            f" {', '.join(scopes) or 'none'}"
-        )
-    if nodes_max < 1:
-        raise ParabricksError(f"expected nodes_max of 1 or more, found {nodes_max}")
-    if not 1 <= checkpoint_s < math.inf:
-        raise ParabricksError(
-            f"expected a checkpoint every second or less often, found every {checkpoint_s} s"
-        )

@@ -52,8 +52,4 @@ class ParabricksProfile(ProgressApplication):
         return self.batch.until_checkpoint_s(now)
 
     def expected_hold_s(self, now: int) -> float:
-        """No node is kept beyond the deadline; but work that is late already is still worth a
-        restart."""
-        return min(
-            self.hold_times.expected_s(self.cold_s), max(self.deadline.left_s(now), 2 * self.cold_s)
-        )
+        return self.deadline.expected_hold_s(self.hold_times, self.cold_s, now)
