@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from laissez.tenants.traces import Request, TraceError, load_azure, load_mooncake, scaled, window
+from laissez.tenants.traces import Request, TraceError, load_azure, load_mooncake
 from support.paths import PUBLIC_DATA
 
 pytestmark = pytest.mark.once
@@ -112,25 +112,6 @@ def test_what_is_no_trace_at_all_is_refused(tmp_path: Path) -> None:
     (tmp_path / "plain.csv.gz").write_text(AZURE)
     with pytest.raises(TraceError, match="expected a readable trace"):
         load_azure(tmp_path / "plain.csv.gz")
-
-
-def test_a_window_counts_from_its_own_start() -> None:
-    requests = tuple(Request(at, 1, 1) for at in (0, 10, 20, 30))
-    assert (Request(0, 1, 1), Request(10, 1, 1)) == window(requests, 10, 20)
-    assert () == window(requests, 31, 5)
-    with pytest.raises(TraceError):
-        window(requests, 0, 0)
-
-
-def test_scaling_repeats_requests_in_order_and_by_the_seed_alone() -> None:
-    requests = tuple(Request(at * 1000, at + 1, 1) for at in range(1000))
-    more = scaled(requests, 2.5, seed=7)
-    assert more == scaled(requests, 2.5, seed=7)
-    assert 2400 < len(more) < 2600
-    assert list(more) == sorted(more, key=lambda request: request.at_us)
-    assert 400 < len(scaled(requests, 0.5, seed=7)) < 600
-    with pytest.raises(TraceError):
-        scaled(requests, float("nan"))
 
 
 @real

@@ -10,9 +10,7 @@ request of the file.
 from __future__ import annotations
 
 import gzip
-import random
-from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeAlias, TypeVar
@@ -21,8 +19,6 @@ import msgspec
 from msgspec import Meta
 
 from laissez.config import Reader, shown
-from laissez.tenants.inputs import checked
-from laissez.units import SECOND_US
 
 AZURE_HEADER: Final = "TIMESTAMP,ContextTokens,GeneratedTokens"
 T = TypeVar("T")
@@ -68,33 +64,6 @@ def load_mooncake(path: Path) -> tuple[Request, ...]:
     return _in_order(
         path, [(place, _mooncake_request(place, line)) for place, line in _lines(path)]
     )
-
-
-def window(requests: Sequence[Request], start_us: int, length_us: int) -> tuple[Request, ...]:
-    """The requests from `start_us` on, for `length_us`. Their instants count from `start_us`."""
-    checked("length_us", length_us, Annotated[int, Meta(ge=1)], TraceError)
-    first = bisect_left(requests, start_us, key=lambda request: request.at_us)
-    last = bisect_left(requests, start_us + length_us, key=lambda request: request.at_us)
-    return tuple(_later(request, -start_us) for request in requests[first:last])
-
-
-def scaled(
-    requests: Sequence[Request], factor: float, seed: int = 0, jitter_us: int = SECOND_US
-) -> tuple[Request, ...]:
-    """`factor` times as many requests: each is repeated or left out by chance, and a repetition
-    comes up to `jitter_us` later."""
-    checked("factor", factor, Annotated[float, Meta(gt=0, le=1_000)], TraceError)
-    chance = random.Random(seed)
-    copies = []
-    for request in requests:
-        count = int(factor) + (chance.random() < factor % 1)
-        shifts = [0, *(chance.randrange(jitter_us + 1) for _ in range(count - 1))][:count]
-        copies += [_later(request, shift) for shift in shifts]
-    return tuple(sorted(copies, key=lambda request: request.at_us))
-
-
-def _later(request: Request, shift_us: int) -> Request:
-    return Request(request.at_us + shift_us, request.input_tokens, request.output_tokens)
 
 
 def _lines(path: Path) -> Iterator[tuple[str, str]]:
@@ -158,4 +127,4 @@ def _in_order(path: Path, rows: list[tuple[str, Request]]) -> tuple[Request, ...
                 f" {before_us - row.at_us} us too early"
             )
         before_us = row.at_us
-    return tuple(_later(row, -start_us) for _, row in rows)
+    return tuple(msgspec.structs.replace(row, at_us=row.at_us - start_us) for _, row in rows)

@@ -17,7 +17,7 @@ from laissez.tenants.sailor.iteration import (
     Plan,
     Stage,
     fits,
-    samples_per_second,
+    iteration_time,
     split_layers,
 )
 from laissez.tenants.sailor.model import Profile, SailorError
@@ -44,6 +44,10 @@ def hosts_of(sizes: HostSizes) -> Hosts:
         for gpu, each in sizes
         for at, size in enumerate(each)
     }
+
+
+def samples_per_second(profile: Profile, plan: Plan) -> float:
+    return profile.global_batch / iteration_time(profile, plan)
 
 
 def every_plan(profile: Profile, hosts: Hosts) -> Iterator[Plan]:

@@ -110,10 +110,6 @@ def iteration_time(profile: Profile, plan: Plan) -> float:
     return (count - 1) * worst + sum(sends) + sum(work) + update + sync
 
 
-def samples_per_second(profile: Profile, plan: Plan) -> float:
-    return profile.global_batch / iteration_time(profile, plan)
-
-
 def send_times(boundaries: list[float]) -> list[float]:
     """S_i from the time of one message over each boundary between stages, as Sailor counts."""
     if not boundaries:

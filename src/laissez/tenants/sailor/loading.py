@@ -1,5 +1,4 @@
-"""Reads Sailor's own files: layer times, layer sizes, networks, GPU memory, training settings,
-measured iterations.
+"""Reads Sailor's own files: layer times, layer sizes, networks and GPU memory.
 
 Every reader names the file and the field of a mistake, and takes a file as it is or gzipped
 (`.gz`). Sailor names GPU types `A100-40` or `GH-96`; a cluster has names of its own (`a100`), so
@@ -11,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from operator import itemgetter
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final, TypeAlias, TypeVar
+from typing import Annotated, Any, Final, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Meta
 
-from laissez.config import ConfigError, shown
-from laissez.tenants.inputs import Count, NotNegative, Positive, load_csv, load_json
+from laissez.config import shown
+from laissez.tenants.inputs import NotNegative, Positive, load_json
 from laissez.tenants.sailor.model import (
     Curve,
     Gpu,
@@ -51,51 +50,6 @@ class _Size(msgspec.Struct):
 
 class _Memory(msgspec.Struct):
     mem_per_gpu: Positive
-
-
-class _Training(msgspec.Struct):
-    model: str
-    global_batch_size: Count
-
-
-class Layers(tuple[int, ...]):
-    """Layers of each stage, written as `8|8|10`."""
-
-    __slots__ = ()
-    expected: ClassVar = "layers of each stage such as 8|8|10"
-
-    @classmethod
-    def of(cls, text: object) -> Layers:
-        stages = cls(int(word) for word in str(text).split("|"))
-        if min(stages) < 1:
-            raise ConfigError(f"expected {cls.expected}")
-        return stages
-
-
-class Measured(
-    msgspec.Struct,
-    frozen=True,
-    rename={
-        "name": "file",
-        "gpu": "gpu_types",
-        "replicas": "dp",
-        "microbatch": "mbs",
-        "global_batch": "gbs",
-        "layers": "layers_per_stage",
-        "seconds": "real_iter_s",
-    },
-):
-    """One measured iteration and its plan, every group on a host of its own type."""
-
-    name: str
-    model: str
-    gpu: str
-    replicas: Count
-    tp: Count
-    microbatch: Count
-    global_batch: Count
-    layers: Layers
-    seconds: Positive
 
 
 def load_profile(folder: Path, model: str, gpus: Mapping[str, str], global_batch: int) -> Profile:
@@ -153,27 +107,6 @@ def load_gpu(path: Path, gpu: str, memory_bytes: float) -> Gpu:
     intra = load_json(path, _Link, SailorError, "intra", gpu, LINK_GPUS)
     together = {count: link[0] for count, link in _numbered(path, inter)}
     return Gpu(memory_bytes, Curve(*intra[0]), shared(together))
-
-
-def load_memory(path: Path) -> dict[str, float]:
-    """Bytes per GPU by type, from a cluster's configuration."""
-    found = load_json(path, Mapping[str, Any], SailorError)
-    return {
-        name: load_json(path, _Memory, SailorError, name).mem_per_gpu
-        for name, row in found.items()
-        if isinstance(row, dict)
-    }
-
-
-def load_training(path: Path) -> tuple[str, int]:
-    """The model and the global batch of a training configuration."""
-    found = load_json(path, _Training, SailorError)
-    return found.model, found.global_batch_size
-
-
-def load_measured(path: Path) -> list[Measured]:
-    """Measured iterations on nodes of one GPU type. Rows of mixed nodes are left out."""
-    return [row for row in load_csv(path, Measured, SailorError) if "|" not in row.gpu]
 
 
 def _numbered(path: Path, found: Mapping[str, T], least: int = 1) -> list[tuple[int, T]]:
