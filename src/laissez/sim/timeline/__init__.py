@@ -1,7 +1,6 @@
-"""A run to look at: one HTML page, in a file that needs nothing else, that shows who held what, at
-which price, over time.
+"""A run as one self-contained HTML page: who held which GPU, at what price, over time.
 
-`data` is what the page knows of the run, `page` puts it into the template beside it: `page.html`,
+`data` is the data of a run, and `page` fills it into the template beside it: `page.html`,
 `page.css` and the parts of the script.
 """
 

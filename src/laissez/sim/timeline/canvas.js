@@ -1,10 +1,10 @@
-// What all charts share: one time axis, sharp lines on any screen, and texts that fit.
+// Shared by all charts: one time axis, sharp lines on any screen, and texts that fit.
 const FONT = "system-ui, -apple-system, 'Segoe UI', 'Helvetica Neue', 'Liberation Sans', Arial, sans-serif";
-const CANVAS_HEIGHT_MAX = 16000; // browsers draw nothing on a much higher one
+const CANVAS_HEIGHT_MAX = 16000; // browsers draw nothing on much higher ones
 const scroller = document.getElementById("scroller");
 const plot = { left: 104, right: 0 };
 
-// The width without the scroll bar counts for all, so that one instant is at one place in every chart.
+// Use the width without the scroll bar everywhere, so that a time is at the same x in every chart.
 function measure() {
   const width = scroller.clientWidth;
   plot.left = width < 560 ? 58 : 104;
@@ -14,7 +14,7 @@ function measure() {
 const xOf = (time) => plot.left + ((time - state.from) / (state.to - state.from)) * (plot.right - plot.left);
 const timeOf = (x) => state.from + ((x - plot.left) / (plot.right - plot.left)) * (state.to - state.from);
 
-// A cleared context in CSS pixels.
+// Clear the canvas; returns its context, in CSS pixels.
 function cleared(canvas, width, height) {
   const ratio = Math.min(devicePixelRatio || 1, CANVAS_HEIGHT_MAX / Math.max(height, 1));
   const [wide, high] = [Math.round(width * ratio), Math.round(height * ratio)];
@@ -33,7 +33,7 @@ function write(context, text, x, y, { size = 11, weight = 400, colour = palette.
   context.fillText(text, x, y);
 }
 
-// As much of `text` as fits into `width`.
+// The text, cut to the width.
 function fitting(context, text, width, size, weight) {
   context.font = `${weight} ${size}px ${FONT}`;
   if (context.measureText(text).width <= width) return text;
@@ -87,7 +87,7 @@ function drawGrid(context, top, bottom) {
   for (const time of timeTicks().ticks) context.fillRect(Math.round(xOf(time)), top, 1, bottom - top);
 }
 
-// What lies over every chart: what is being marked, the life of the chosen tenant, and the instant under the pointer.
+// Drawn over every chart: the marked span, the chosen tenant's life, and the time under the pointer.
 function drawOver(context, top, bottom) {
   if (state.marked) {
     const [from, to] = [xOf(Math.min(...state.marked)), xOf(Math.max(...state.marked))];

@@ -1,13 +1,12 @@
-// Colours. Each kind of tenant has a hue and a band of lightness of its own, so that kinds are told apart without hue too, in grey or by a
-// colour-blind eye; tenants of a kind differ a little within it. Prices run along one ramp whose lightness only falls (on paper) or only rises
-// (on black).
+// Each kind of tenant has its own hue and its own band of lightness, so that kinds differ in grey and for colour-blind readers too. Tenants of
+// a kind vary within it. Prices follow one ramp whose lightness only falls (on a light page) or only rises (on a dark one).
 const KINDS = {
   inference: { hue: 258, chroma: 0.14, light: [0.34, 0.5], dark: [0.48, 0.6] },
   training: { hue: 70, chroma: 0.145, light: [0.74, 0.85], dark: [0.8, 0.88] },
   batch: { hue: 172, chroma: 0.1, light: [0.57, 0.67], dark: [0.66, 0.74] },
 };
 const OTHER_KIND = { hue: 340, chroma: 0.13, light: [0.5, 0.6], dark: [0.6, 0.7] };
-const [GOLDEN, SILVER] = [0.618034, 0.414214]; // steps that spread evenly, however many there are
+const [GOLDEN, SILVER] = [0.618034, 0.414214]; // steps that spread any number of tenants evenly
 
 const darkness = matchMedia("screen and (prefers-color-scheme: dark)");
 const kindsHere = [...new Set([...Object.keys(KINDS), ...tenants.map((one) => one.kind)])].filter((kind) => tenants.some((one) => one.kind === kind));
@@ -36,7 +35,7 @@ function tenantColour(kind, rank) {
   return oklch(lightnessOf(kind, rank), chroma, hue + (((rank * SILVER) % 1) - 0.5) * 40);
 }
 
-// From cheap (0) to dear (1).
+// From the lowest price (0) to the highest (1).
 function priceColour(share) {
   const lightness = palette.isDark ? 0.36 + 0.52 * share : 0.9 - 0.56 * share;
   const hue = palette.isDark ? 300 + 140 * share : 95 - 130 * share;
@@ -62,8 +61,8 @@ function oklch(lightness, chroma, hue) {
   return `rgb(${bytes.join(" ")})`;
 }
 
-// Lowest and highest price that leases of each type were charged. The dearest hundredth of the time shares the last colour, or a spike would hide
-// the rest.
+// The lowest and highest price of the leases of each type. The highest 1 % of the time share the last colour, because a spike would hide the
+// rest.
 const priceRanges = new Map();
 for (const { tree } of run.series) {
   const paid = leases.filter((lease) => treeOf(run.leaves[lease.leaf]) === tree).flatMap((lease) => [...pieces(lease)]);

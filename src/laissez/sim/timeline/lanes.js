@@ -1,4 +1,4 @@
-// The leases: one bar each, in the lane of its GPU. Only what is in sight is drawn.
+// The leases: one bar each, in the lane of its GPU. Only visible ones are drawn.
 const lanesCanvas = document.getElementById("lanes");
 const spacer = document.getElementById("spacer");
 const LABEL_LANE_MIN = 12;
@@ -82,7 +82,7 @@ function drawBar(context, lane, lease, tree) {
 function drawLabel(context, lane, lease, left, width, height, tree) {
   const { name } = tenants[lease.tenant];
   context.font = `500 10px ${FONT}`;
-  const text = [name, name.split("-").at(-1)].find((one) => context.measureText(one).width <= width - 10); // of "batch-07", the colour says "batch"
+  const text = [name, name.split("-").at(-1)].find((one) => context.measureText(one).width <= width - 10); // the colour already says "batch" of "batch-07"
   if (!text) return;
   let colour = palette.texts[lease.tenant];
   if (state.byPrice) {
@@ -100,7 +100,7 @@ function drawHeading(context, heading) {
   write(context, text, 14, middle, { size, weight, colour: heading.isTree ? palette.ink : palette.soft });
 }
 
-// In the margin: the host, with a triangle that says whether it is open, and its GPUs if there is room for their names.
+// In the margin: the host, a triangle that shows whether it is open, and the names of its GPUs if there is room.
 function drawHost(context, { y, host }) {
   const isNarrow = plot.left < 80;
   const lane = rows.lanes[firstBelow(rows.lanes, y)];

@@ -1,4 +1,4 @@
-// The run, as the rest reads it, and how times and money are written.
+// The data of the run and the state of the view, and the formats of times and money.
 const run = JSON.parse(document.getElementById("run").textContent);
 const tenants = run.tenants;
 const leases = run.leases.map(([leaf, tenant, start, end, reason, cost, prices]) => (
@@ -8,17 +8,17 @@ const lanes = run.leaves.map(() => []);
 for (const lease of leases) lanes[lease.leaf].push(lease);
 const span = Math.max(run.span_s, ...tenants.map((one) => one.end_s), 1);
 
-const BY_OWN_WILL = ["relinquished", "budget_spent", "lasting"];
+const VOLUNTARY = ["relinquished", "budget_spent", "lasting"];
 const REASONS = {
-  relinquished: "given up by the tenant", outbid: "outbid", floor_raised: "floor raised above its limit", taken_offline: "node taken offline",
-  budget_spent: "budget spent", preempted: "preempted", lasting: "lasted until the end of the run",
+  relinquished: "relinquished by the tenant", outbid: "outbid", floor_raised: "floor raised above its limit", taken_offline: "node taken offline",
+  budget_spent: "budget spent", preempted: "preempted", lasting: "lasting at the end of the run",
 };
 
-// What is shown of it now.
+// The current view.
 const state = { from: 0, to: span, tenant: null, byPrice: false, at: null, lease: null, marked: null };
 
 const treeOf = (path) => path.split("/", 1)[0];
-const wasTaken = (lease) => !BY_OWN_WILL.includes(lease.reason);
+const wasTaken = (lease) => !VOLUNTARY.includes(lease.reason);
 const heldHours = (tenant) => tenant.hours.reduce((sum, one) => sum + one, 0);
 
 // The price in force at `time`: the last piece that has begun.
@@ -35,7 +35,7 @@ function* pieces(lease) {
   }
 }
 
-// The lease of a lane at `time`; of a lane's leases, none overlap.
+// The lease of a lane at `time`. The leases of a lane never overlap.
 function leaseAt(lane, time) {
   const found = lane[firstEndingAfter(lane, time)];
   return found && found.start <= time ? found : null;

@@ -1,4 +1,4 @@
-// The heading, the tools, and when to draw.
+// The heading, the toolbar, the legend, and the scheduling of draws.
 let isPrinting = false;
 let isDue = false;
 
@@ -61,7 +61,7 @@ function draw() {
   drawPrices();
   drawAxis(byId("axis-below"), true);
   byId("zoom-reset").disabled = state.from === 0 && state.to === span;
-  document.documentElement.dataset.drawn = drawn; // how many bars are in sight
+  document.documentElement.dataset.drawn = drawn; // the number of visible bars; tests read it
 }
 
 function redraw() {

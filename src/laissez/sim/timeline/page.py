@@ -1,5 +1,4 @@
-"""The page, put together from its template. What a run says is only ever data in it: it is never
-read as HTML, nor as script."""
+"""The page, filled from its template. The names of a run are data in it, never HTML or script."""
 
 from __future__ import annotations
 
@@ -17,36 +16,27 @@ from laissez.sim.timeline.data import timeline
 
 # in this order
 SCRIPT: Final = (
-    "model.js",
-    "colours.js",
-    "rows.js",
-    "canvas.js",
-    "lanes.js",
-    "prices.js",
-    "tenants.js",
-    "moving.js",
-    "page.js",
+    *("model.js", "colours.js", "rows.js", "canvas.js", "lanes.js"),
+    *("prices.js", "tenants.js", "interaction.js", "page.js"),
 )
 HOLE: Final = re.compile(r"\{\{(\w+)\}\}")
-RISKY: Final = {
-    ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"
-}  # would end or upset the script element that holds the data
+# characters that could end the script element that holds the data
+RISKY: Final = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 
 
 def write_timeline(result: RunResult, path: Path) -> None:
-    """Write the run as a page to `path`."""
     path.write_text(render(result), encoding="utf-8", newline="\n")
 
 
 def render(result: RunResult) -> str:
-    """The same bytes for the same run."""
-    data = msgspec.json.encode(timeline(result)).decode().translate(RISKY)
-    script = "\n".join(_part(name) for name in SCRIPT)
-    title = escape(f"{result.scenario}, {result.cloud}, seed {result.seed}")
-    return _fill(
-        _part("page.html"),
-        {"title": title, "style": _part("page.css"), "script": script, "data": data},
-    )
+    """The page of a run. The same run gives the same bytes."""
+    parts = {
+        "title": escape(f"{result.scenario}, {result.cloud}, seed {result.seed}"),
+        "style": _part("page.css"),
+        "script": "\n".join(map(_part, SCRIPT)),
+        "data": msgspec.json.encode(timeline(result)).decode().translate(RISKY),
+    }
+    return _fill(_part("page.html"), parts)
 
 
 def _part(name: str) -> str:
@@ -54,5 +44,5 @@ def _part(name: str) -> str:
 
 
 def _fill(template: str, parts: Mapping[str, str]) -> str:
-    """All holes at once, so that a name that looks like a hole stays a name."""
+    """Fill all holes at once, so that a name that looks like a hole stays a name."""
     return HOLE.sub(lambda hole: parts[hole[1]], template)

@@ -1,4 +1,4 @@
-// Below the leases, for each type: what one more GPU costs, what those leased are charged in the mean, and how many are leased.
+// Below the leases, for each type: the price of one more GPU, the mean price of the leased ones, and how many are leased.
 const SERIES_HEIGHT = 128;
 const PRICES = { top: 8, bottom: 82 };
 const LEASED = { top: 92, bottom: 124 };
@@ -17,7 +17,7 @@ const charts = run.series.map((series) => {
   const known = [...series.quoted, ...series.charged].filter((price) => price !== null);
   const [low, high] = known.length ? [Math.min(...known), Math.max(...known)] : [0, 1];
   const margin = Math.max((high - low) * 0.08, 0.01, low === high ? high * 0.2 : 0);
-  const isFromZero = low < high / 2 || high - low < high / 10; // else small changes of a price that hardly moves would look large
+  const isFromZero = low < high / 2 || high - low < high / 10; // or tiny changes of a steady price would look large
   return { series, canvas, outputs, low: isFromZero ? 0 : low - margin, high: high + margin, most: Math.max(1, ...series.leased) };
 });
 
@@ -39,7 +39,7 @@ function drawPrices() {
     context.clip();
     drawLeased(context, chart);
     drawSteps(context, chart.series, chart.series.quoted, yOf, palette.quoted, []);
-    drawSteps(context, chart.series, chart.series.charged, yOf, palette.charged, [5, 3]); // above, so that both are seen where they are equal
+    drawSteps(context, chart.series, chart.series.charged, yOf, palette.charged, [5, 3]); // on top and dashed, so that both are visible where they are equal
     context.restore();
     write(context, `${chart.most}`, plot.left - 6, LEASED.top + 4, { size: 10, align: "right", colour: palette.faint });
     write(context, "0", plot.left - 6, LEASED.bottom - 3, { size: 10, align: "right", colour: palette.faint });
@@ -50,7 +50,7 @@ function drawPrices() {
 
 const endOf = (series, at) => (at + 1 < series.at_s.length ? series.at_s[at + 1] : span);
 
-// A price holds until the next sample; where there is none, the line has a gap.
+// A price holds until the next sample. Where there is no price, the line has a gap.
 function drawSteps(context, series, values, yOf, colour, dashes) {
   context.strokeStyle = colour;
   context.lineWidth = 1.6;
@@ -88,7 +88,7 @@ function drawLeased(context, chart) {
   }
 }
 
-// How many GPUs of a type a tenant held: from, to, count.
+// The number of GPUs of a type that a tenant held, as [from, to, count].
 function heldOver(tenant, tree) {
   const changes = leases
     .filter((lease) => lease.tenant === tenant && treeOf(run.leaves[lease.leaf]) === tree)

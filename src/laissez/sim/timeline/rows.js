@@ -1,7 +1,7 @@
-// Where each GPU has its lane. Hosts are rows; an open one shows its GPUs one by one, a closed one as thin lanes side by side.
+// The layout: hosts are rows, and each GPU has a lane. An open host has lanes with names, a closed one thin lanes.
 const OPEN_LANE = 15;
 const HOST_HEIGHT_MIN = 15;
-const MANY_GPUS = 64; // more than these begin closed
+const MANY_GPUS = 64; // with more of them, hosts start closed
 
 const hosts = [];
 for (const [leaf, path] of run.leaves.entries()) {
@@ -44,7 +44,7 @@ function layRows() {
 
 const laneAt = (y) => rows.lanes[firstBelow(rows.lanes, y)] ?? null;
 
-// Rows are laid from the top down: the first whose lower edge is below `y`.
+// The first row whose lower edge is below `y`; rows are sorted from the top down.
 function firstBelow(list, y) {
   let low = 0;
   let high = list.length;

@@ -1,4 +1,4 @@
-// The list of tenants: how each fared, and a button that shows only its leases.
+// The list of tenants: the results of each, and a button that shows only its leases.
 const HOURS = ["useful", "reconfiguring", "lost", "surplus"];
 const tenantList = document.getElementById("tenants");
 const order = document.getElementById("order");

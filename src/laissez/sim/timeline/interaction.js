@@ -1,5 +1,5 @@
-// Looking around: the pointer, the wheel, fingers and keys.
-const SPAN_MIN = 5; // seconds; nothing happens faster than that
+// Interaction: the pointer, the wheel, touch and keys.
+const SPAN_MIN = 5; // seconds; the shortest span to zoom to
 const DRAG_MIN = 4; // pixels; less is a click
 const tip = document.getElementById("tip");
 const fingers = new Map();
@@ -70,7 +70,7 @@ function showTip(lease, time, x, y) {
   tip.style.top = `${Math.max(8, y + 18 + height > innerHeight ? y - height - 12 : y + 18)}px`;
 }
 
-// The mouse marks what to zoom to, or with Shift drags the chart along; one finger drags, two pinch.
+// The mouse marks a span to zoom to, or pans with Shift; one finger pans, two pinch.
 function press(canvas, event) {
   if (event.button !== 0) return;
   canvas.setPointerCapture(event.pointerId);
@@ -143,7 +143,7 @@ function wheel(canvas, event) {
   else pan(sideways / 1000);
 }
 
-// From lease to lease: along a lane, or to the lane above or below at about the same time.
+// Step to the next lease of a lane, or to the lane above or below at about the same time.
 function step(key) {
   const current = state.lease ?? leases.find((lease) => lease.end > state.from);
   if (!current) return;
@@ -186,7 +186,7 @@ for (const canvas of [lanesCanvas, ...charts.map((chart) => chart.canvas)]) {
   canvas.addEventListener("pointermove", (event) => move(canvas, event));
   canvas.addEventListener("pointerup", (event) => release(canvas, event));
   canvas.addEventListener("pointercancel", (event) => release(canvas, event));
-  canvas.addEventListener("pointerleave", (event) => drag || event.pointerType !== "mouse" || leaveChart()); // a finger leaves whenever it is lifted
+  canvas.addEventListener("pointerleave", (event) => drag || event.pointerType !== "mouse" || leaveChart()); // a lifted finger leaves too
   canvas.addEventListener("wheel", (event) => wheel(canvas, event), { passive: false });
 }
 lanesCanvas.addEventListener("keydown", (event) => {
