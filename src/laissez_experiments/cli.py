@@ -15,7 +15,7 @@ from laissez.cli.output import Format, FormatOption
 from laissez.cli.progress import WeightedProgress
 from laissez.cli.sim import SEEDS_MAX
 from laissez.cli.tables import show_json
-from laissez.operators.errors import TraceError as PowerError
+from laissez.operators.fields import TraceError as PowerError
 from laissez.operators.sources.csv_trace import CsvTrace
 from laissez.sim.workloads.inference import read_bins
 from laissez.tenants.traces import TraceError

@@ -18,17 +18,17 @@ from laissez.operators import (
     Base,
     Composition,
     Controls,
+    DryRun,
     Instant,
     Maintenance,
     Missing,
     Move,
     Operator,
-    Pace,
     Power,
     Price,
     PythonCallable,
     Reading,
-    Rehearsal,
+    SlewLimits,
 )
 from laissez.server.first_start import SAMPLE_TOPOLOGY as TOPOLOGY
 from laissez.wire.inframaps import FloorReport, FloorTerm, Pressed, RunnerShown
@@ -59,7 +59,7 @@ class Site:
             )
         ]
         bases = [Base(node="h100", price=Price(2_000_000), floor_max=Price(20_000_000))]
-        composition = Composition(bases=bases, maps=maps, pace=Pace(settle_s=0.0), **more)  # type: ignore[arg-type]
+        composition = Composition(bases=bases, maps=maps, limits=SlewLimits(settle_s=0.0), **more)  # type: ignore[arg-type]
         self.operator = Operator(composition, {"east": PythonCallable(call=lambda now: self.power)})
         self.client = client
         self.runner = self.named("site")
@@ -344,7 +344,7 @@ def test_prices_do_not_wait_for_a_report_and_the_next_failure_is_told_again(
             monkeypatch.setattr(operator_runner, "REPORT_WITHIN_S", within_s)
             said = await site.turn()
             assert (within_s == 0) is ("report_failed" in [what for what, _ in said])
-        assert site.runner.memory.courses
+        assert site.runner.memory.floors
 
     with_site(tmp_path, tale)
 
@@ -384,7 +384,7 @@ def test_the_samples_maps_are_quiet_beside_the_power_of_its_racks() -> None:
     """A round of the grid and of the racks: what no rack's power moves changes a few times, by two
     percent in all, and nothing goes offline."""
     operator = make_operator(0)
-    world = Rehearsal(operator, TOPOLOGY.leaves)
+    world = DryRun(operator, TOPOLOGY.leaves)
     floors = []
     for now in range(0, 12 * MINUTE, 10_000_000):
         assert () == world.tick(now, operator.read(now)).alarms

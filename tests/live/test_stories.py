@@ -14,7 +14,7 @@ from laissez.client import AsyncClient, AsyncSession
 from laissez.live.operator_runner import OperatorRunner
 from laissez.live.trader import Trader
 from laissez.market import Topology
-from laissez.operators import Base, Composition, Operator, Pace, Power, Price, PythonCallable
+from laissez.operators import Base, Composition, Operator, Power, Price, PythonCallable, SlewLimits
 from laissez.tenants import AdapterSettings, Application, Deadline, EconAdapter
 from laissez.tenants.parabricks import Batch, Parabricks
 from laissez.tenants.templates import DeadlineJob
@@ -188,7 +188,7 @@ def test_a_power_jump_in_one_row_moves_load_to_the_other_and_who_stays_pays_more
         maps = [Power(name=row, nodes=(row,), signal=row, weight=2.0) for row in power]
         bases = [Base(node="h100", price=Price(2_000_000), floor_max=Price(20_000_000))]
         operator = Operator(
-            Composition(bases=bases, maps=maps, pace=Pace(settle_s=0.0)),
+            Composition(bases=bases, maps=maps, limits=SlewLimits(settle_s=0.0)),
             {row: PythonCallable(call=reading(row)) for row in power},
         )
         url = f"http://127.0.0.1:{live.port}"

@@ -18,17 +18,17 @@ from laissez.operators import (
     Composition,
     Controls,
     Decision,
+    DryRun,
     InfraMap,
+    LeafIndex,
     MapError,
     Memory,
     Move,
     OperatorView,
-    Pace,
-    Places,
     Price,
     Reading,
-    Rehearsal,
     SignalMap,
+    SlewLimits,
     Term,
 )
 from laissez.operators.fields import Range
@@ -55,18 +55,19 @@ def plain(signal: str, *nodes: str, weight: float = 1.0) -> Plain:
     return Plain(name=signal, signal=signal, nodes=nodes, weight=weight)
 
 
-def rehearsal(
+def dry_run(
     *maps: InfraMap,
-    pace: Pace | None = None,
+    limits: SlewLimits | None = None,
     bases: tuple[Base, ...] = (BASE,),
     controls: tuple[Controls, ...] = (),
-) -> Rehearsal:
-    return Rehearsal(
-        Composition(bases=bases, maps=maps, pace=pace or Pace(), controls=controls), LEAVES
+) -> DryRun:
+    return DryRun(
+        Composition(bases=bases, maps=maps, limits=limits or SlewLimits(), controls=controls),
+        LEAVES,
     )
 
 
-def tick(world: Rehearsal, now: int, **values: float) -> Decision:
+def tick(world: DryRun, now: int, **values: float) -> Decision:
     return world.tick(now, {name: Reading(value, now) for name, value in values.items()})
 
 
@@ -74,22 +75,20 @@ def tick(world: Rehearsal, now: int, **values: float) -> Decision:
 
 
 def test_weighted_pressures_add_up() -> None:
-    world = rehearsal(
-        plain("power", "h100/row1", weight=2.0), plain("heat", "h100/row1", weight=0.5)
-    )
+    world = dry_run(plain("power", "h100/row1", weight=2.0), plain("heat", "h100/row1", weight=0.5))
     tick(world, 0, power=0.5, heat=1.0)
     assert {"h100": 1_000_000, "h100/row1": 2_500_000} == world.floors
 
 
 def test_a_floor_includes_everything_that_presses_above_it() -> None:
-    world = rehearsal(plain("carbon", "h100"), plain("power", "h100/row1"))
+    world = dry_run(plain("carbon", "h100"), plain("power", "h100/row1"))
     decision = tick(world, 0, power=0.5, carbon=1.0)
     assert {"h100": 2_000_000, "h100/row1": 2_500_000} == world.floors
     assert (Term("carbon", 1.0, 1.0), Term("power", 1.0, 0.5)) == decision.priced[1].terms
 
 
 def test_how_a_floor_came_about_can_be_told() -> None:
-    world = rehearsal(plain("power", "h100/row1", weight=2.0), plain("heat", "h100/row1"))
+    world = dry_run(plain("power", "h100/row1", weight=2.0), plain("heat", "h100/row1"))
     told = [str(each) for each in tick(world, 0, power=1 / 3, heat=0.0).priced]
     assert (
         "h100/row1: 1.00 x (1 + 2 x 0.333 power) = 1.666667, in force 0.00: ask for 1.666667"
@@ -106,7 +105,7 @@ def test_of_a_map_that_names_a_node_and_one_above_it_the_higher_pressure_counts(
         def pressure(self, node: str, values: Mapping[str, float], view: OperatorView) -> float:
             return 1.0 if node == "h100" else 0.25
 
-    world = rehearsal(Deep(name="deep", nodes=("h100", "h100/row1")))
+    world = dry_run(Deep(name="deep", nodes=("h100", "h100/row1")))
     tick(world, 0)
     assert {"h100": 2_000_000, "h100/row1": 2_000_000} == world.floors
 
@@ -114,19 +113,19 @@ def test_of_a_map_that_names_a_node_and_one_above_it_the_higher_pressure_counts(
 def test_the_base_of_a_subtree_is_never_below_that_of_its_tree() -> None:
     cheap = Base(node="h100/row1", price=Price(500_000), floor_max=Price(9_000_000))
     dear = Base(node="h100/row2", price=Price(3_000_000), floor_max=Price(9_000_000))
-    world = rehearsal(bases=(BASE, cheap, dear))
+    world = dry_run(bases=(BASE, cheap, dear))
     tick(world, 0)
     assert {"h100": 1_000_000, "h100/row1": 1_000_000, "h100/row2": 3_000_000} == world.floors
 
 
 def test_negative_pressure_is_none() -> None:
-    world = rehearsal(plain("power", "h100/row1"))
+    world = dry_run(plain("power", "h100/row1"))
     tick(world, 0, power=-3.0)
     assert 1_000_000 == world.floors["h100/row1"]
 
 
 def test_floors_stay_within_their_bounds() -> None:
-    world = rehearsal(plain("power", "h100/row1", weight=1000.0))
+    world = dry_run(plain("power", "h100/row1", weight=1000.0))
     tick(world, 0, power=1e6)
     assert 50_000_000 == world.floors["h100/row1"]
 
@@ -138,13 +137,13 @@ def test_a_subtree_with_a_base_of_its_own_has_bounds_of_its_own() -> None:
         floor_min=Price(1_000_000),
         floor_max=Price(3_000_000),
     )
-    world = rehearsal(plain("power", "h100/row1", "h100/row2"), bases=(BASE, narrow))
+    world = dry_run(plain("power", "h100/row1", "h100/row2"), bases=(BASE, narrow))
     tick(world, 0, power=5.0)
     assert {"h100": 1_000_000, "h100/row1": 3_000_000, "h100/row2": 6_000_000} == world.floors
 
 
 def test_one_allocated_leaf_can_be_pressed_alone() -> None:
-    world = rehearsal(plain("reclaim", "h100/row1/b"))
+    world = dry_run(plain("reclaim", "h100/row1/b"))
     tick(world, 0, reclaim=4.0)
     assert {"h100": 1_000_000, "h100/row1/b": 5_000_000} == world.floors
 
@@ -183,14 +182,14 @@ def test_a_map_without_its_hook_cannot_be_made() -> None:
 
 
 def test_nothing_is_sent_while_nothing_changes() -> None:
-    world = rehearsal(plain("power", "h100/row1"), controls=(Controls(node="h100", hold_s=1.0),))
+    world = dry_run(plain("power", "h100/row1"), controls=(Controls(node="h100", hold_s=1.0),))
     assert 3 == len(tick(world, 0, power=1.0).commands)
     for second in range(1, 600):
         assert () == tick(world, second * SECOND, power=1.0).commands
 
 
 def test_the_same_view_gives_the_same_decision() -> None:
-    world = rehearsal(plain("power", "h100/row1"))
+    world = dry_run(plain("power", "h100/row1"))
     tick(world, 0, power=1.0)
     view = world.view(MINUTE, {"power": Reading(0.5, MINUTE)})
     assert world.operator.decide(view) == world.operator.decide(view)
@@ -198,8 +197,8 @@ def test_the_same_view_gives_the_same_decision() -> None:
 
 def test_floors_that_fall_are_sent_before_floors_that_rise_and_controls_before_both() -> None:
     maps = plain("one", "h100/row1"), plain("two", "h100/row2")
-    world = rehearsal(
-        *maps, pace=Pace(fall_per_minute=1.0), controls=(Controls(node="h100", hold_s=1.0),)
+    world = dry_run(
+        *maps, limits=SlewLimits(fall_per_minute=1.0), controls=(Controls(node="h100", hold_s=1.0),)
     )
     tick(world, 0, one=0.0, two=1.0)
     world.controls = {}
@@ -212,9 +211,7 @@ def test_floors_that_fall_are_sent_before_floors_that_rise_and_controls_before_b
 
 
 def test_a_node_that_is_not_there_gets_an_alarm_and_no_command() -> None:
-    world = rehearsal(
-        plain("power", "h100/row9"), controls=(Controls(node="h100/row8", hold_s=1.0),)
-    )
+    world = dry_run(plain("power", "h100/row9"), controls=(Controls(node="h100/row8", hold_s=1.0),))
     decision = tick(world, 0, power=1.0)
     assert (SetFloor("h100", 1_000_000),) == decision.commands
     assert [(AlarmKind.UNKNOWN_NODE, "h100/row8"), (AlarmKind.UNKNOWN_NODE, "h100/row9")] == [
@@ -223,7 +220,7 @@ def test_a_node_that_is_not_there_gets_an_alarm_and_no_command() -> None:
 
 
 def test_floors_and_controls_that_no_map_names_are_left_alone() -> None:
-    world = rehearsal()
+    world = dry_run()
     world.floors = {"h100": 1_000_000, "h100/row2": 7}
     world.controls = {"h100/row2": ControlsView("h100/row2", None, None, 5, None)}
     assert () == tick(world, 0).commands
@@ -233,7 +230,7 @@ def test_floors_and_controls_that_no_map_names_are_left_alone() -> None:
 
 
 def test_a_floor_rises_at_once_and_falls_slowly() -> None:
-    world = rehearsal(plain("power", "h100/row1"), pace=Pace(fall_per_minute=0.1))
+    world = dry_run(plain("power", "h100/row1"), limits=SlewLimits(fall_per_minute=0.1))
     tick(world, 0, power=0.0)
     tick(world, 10 * MINUTE, power=3.0)
     assert 4_000_000 == world.floors["h100/row1"]
@@ -249,7 +246,7 @@ def test_a_floor_rises_at_once_and_falls_slowly() -> None:
 
 @pytest.mark.parametrize("every_s", [1, 7, 60])
 def test_how_often_decisions_are_made_does_not_change_how_fast_a_floor_falls(every_s: int) -> None:
-    world = rehearsal(plain("power", "h100/row1"), pace=Pace(fall_per_minute=0.1))
+    world = dry_run(plain("power", "h100/row1"), limits=SlewLimits(fall_per_minute=0.1))
     tick(world, 0, power=9.0)
     for second in range(every_s, 420 + every_s, every_s):
         tick(world, second * SECOND, power=0.0)
@@ -258,7 +255,7 @@ def test_how_often_decisions_are_made_does_not_change_how_fast_a_floor_falls(eve
 
 def test_a_floor_can_fall_to_nothing() -> None:
     free = Base(node="h100", price=Price(0), floor_max=Price(50_000_000))
-    world = rehearsal(bases=(free,), pace=Pace(fall_per_minute=0.5))
+    world = dry_run(bases=(free,), limits=SlewLimits(fall_per_minute=0.5))
     world.floors = {"h100": 100}
     for minute in range(20):
         tick(world, minute * MINUTE)
@@ -266,13 +263,13 @@ def test_a_floor_can_fall_to_nothing() -> None:
 
 
 def test_a_floor_above_its_bounds_comes_down_to_them_at_once() -> None:
-    world = rehearsal()
+    world = dry_run()
     world.floors = {"h100": 9_000_000_000}
     assert (SetFloor("h100", 50_000_000),) == tick(world, 0).commands
 
 
 def test_jitter_within_the_tolerance_causes_no_commands() -> None:
-    world = rehearsal(plain("power", "h100/row1"), pace=Pace(tolerance=0.01, settle_s=60.0))
+    world = dry_run(plain("power", "h100/row1"), limits=SlewLimits(tolerance=0.01, settle_s=60.0))
     tick(world, 0, power=1.0)
     for second in range(1, 900):
         assert (
@@ -282,7 +279,7 @@ def test_jitter_within_the_tolerance_causes_no_commands() -> None:
 
 
 def test_a_small_difference_that_stands_is_corrected() -> None:
-    world = rehearsal(plain("power", "h100/row1"), pace=Pace(tolerance=0.01, settle_s=60.0))
+    world = dry_run(plain("power", "h100/row1"), limits=SlewLimits(tolerance=0.01, settle_s=60.0))
     tick(world, 0, power=1.0)
     assert () == tick(world, 100 * SECOND, power=1.01).commands
     assert () == tick(world, 159 * SECOND, power=1.01).commands
@@ -290,15 +287,15 @@ def test_a_small_difference_that_stands_is_corrected() -> None:
 
 
 def test_what_got_lost_on_its_way_is_sent_again() -> None:
-    world = rehearsal()
+    world = dry_run()
     tick(world, 0)
     world.floors = {}
     assert (SetFloor("h100", 1_000_000),) == tick(world, SECOND).commands
 
 
 def test_what_the_market_clipped_is_asked_for_once_an_interval() -> None:
-    world = rehearsal(
-        pace=Pace(fall_per_minute=1.0),
+    world = dry_run(
+        limits=SlewLimits(fall_per_minute=1.0),
         controls=(Controls(node="h100", fall=Move(fraction=0.1, every_s=300)),),
     )
     world.floors = {"h100": 2_000_000}
@@ -313,10 +310,10 @@ def test_what_the_market_clipped_is_asked_for_once_an_interval() -> None:
 
 
 def test_a_rise_does_not_wait_for_a_fall_band() -> None:
-    world = rehearsal(
+    world = dry_run(
         plain("power", "h100"),
         controls=(Controls(node="h100", fall=Move(fraction=0.1, every_s=300)),),
-        pace=Pace(fall_per_minute=1.0),
+        limits=SlewLimits(fall_per_minute=1.0),
     )
     tick(world, 0, power=1.0)
     tick(world, SECOND, power=0.0)
@@ -326,7 +323,7 @@ def test_a_rise_does_not_wait_for_a_fall_band() -> None:
 
 
 def test_memory_survives_being_stored() -> None:
-    world = rehearsal(plain("power", "h100/row1"))
+    world = dry_run(plain("power", "h100/row1"))
     world.tick(0, {})
     tick(world, 5, power=1.0)
     stored = msgspec.json.encode(world.memory)
@@ -334,7 +331,7 @@ def test_memory_survives_being_stored() -> None:
 
 
 def test_leaves_stand_in_path_order() -> None:
-    places = Places(["b/x", "a-b/x", "a/y", "a/x"])
-    assert ("a/x", "a/y", "a-b/x", "b/x") == places.leaves
-    assert ("a/x", "a/y") == places.below("a")
-    assert () == places.below("a/")
+    leaves = LeafIndex(["b/x", "a-b/x", "a/y", "a/x"])
+    assert ("a/x", "a/y", "a-b/x", "b/x") == leaves.paths
+    assert ("a/x", "a/y") == leaves.below("a")
+    assert () == leaves.below("a/")

@@ -9,12 +9,12 @@ import pytest
 from laissez.market.commands import Band, SetControls, SetFloor
 from laissez.operators import (
     CsvTrace,
+    DryRun,
+    LeafIndex,
     MapsFileError,
     OperatorView,
-    Places,
     PrometheusQuery,
     PythonCallable,
-    Rehearsal,
     read_maps,
 )
 from support.paths import DOCS
@@ -43,7 +43,7 @@ def mistakes(folder: Path, text: str) -> list[str]:
 def test_the_example_can_be_used() -> None:
     operator = read_maps(EXAMPLE)
     assert {"row1-power", "row1-inlet"} == set(operator.sources)
-    world = Rehearsal(operator, ["h100/row1/a", "h100/row2/a", "a100/x"])
+    world = DryRun(operator, ["h100/row1/a", "h100/row2/a", "a100/x"])
     decision = world.tick(1_770_000_000_000_000, {})
     assert {
         "a100": 1_200_000,
@@ -101,7 +101,7 @@ def test_every_kind_of_source_and_map_is_read(tmp_path: Path) -> None:
     assert ["power", "cooling", "carbon", "full", "own"] == [
         each.name for each in operator.composition.maps
     ]
-    view = OperatorView(now=0, places=Places(["h100/a"]))
+    view = OperatorView(now=0, leaves=LeafIndex(["h100/a"]))
     assert (SetFloor("h100", 8_000_000),) == operator.decide(view).commands
     operator.close()
 

@@ -10,13 +10,13 @@ from laissez.operators import (
     AlarmKind,
     Base,
     Composition,
+    DryRun,
     Instant,
     Maintenance,
     MapError,
     Memory,
-    Pace,
     Price,
-    Rehearsal,
+    SlewLimits,
 )
 
 pytestmark = pytest.mark.once
@@ -34,15 +34,15 @@ BASE = Base(node="h100", price=Price.of("2"), floor_max=Price.of("20"))
 LEAVES = ("h100/row1/a", "h100/row2/a", "h100/row2/b")
 
 
-def rehearsal(*windows: Maintenance) -> Rehearsal:
+def dry_run(*windows: Maintenance) -> DryRun:
     composition = Composition(
-        bases=[BASE], maintenance=windows or [WINDOW], pace=Pace(fall_per_minute=1.0)
+        bases=[BASE], maintenance=windows or [WINDOW], limits=SlewLimits(fall_per_minute=1.0)
     )
-    return Rehearsal(composition, LEAVES)
+    return DryRun(composition, LEAVES)
 
 
 def test_pressure_rises_over_the_lead_time_then_the_leaves_go_then_they_come_back() -> None:
-    world = rehearsal()
+    world = dry_run()
     story = []
     for hour in (0, 6, 8, 9, 10, 11, 12, 13):
         decision = world.tick(hour * HOUR, {})
@@ -63,7 +63,7 @@ def test_pressure_rises_over_the_lead_time_then_the_leaves_go_then_they_come_bac
 
 
 def test_leaves_are_taken_once_and_brought_back_once() -> None:
-    world = rehearsal()
+    world = dry_run()
     world.tick(9 * HOUR, {})
     taken = world.tick(10 * HOUR, {}).commands
     assert [TakeOffline("h100/row2/a"), TakeOffline("h100/row2/b")] == [
@@ -79,7 +79,7 @@ def test_leaves_are_taken_once_and_brought_back_once() -> None:
 
 
 def test_a_leaf_that_was_offline_before_stays_offline_and_is_told() -> None:
-    world = rehearsal()
+    world = dry_run()
     world.offline = frozenset({"h100/row2/b"})
     world.tick(9 * HOUR, {})
     world.tick(10 * HOUR, {})
@@ -92,7 +92,7 @@ def test_a_leaf_that_was_offline_before_stays_offline_and_is_told() -> None:
 
 
 def test_a_caller_that_lost_its_memory_is_told_which_leaves_to_bring_back() -> None:
-    world = rehearsal()
+    world = dry_run()
     world.tick(10 * HOUR, {})
     world.memory = Memory()
     (alarm,) = world.tick(12 * HOUR, {}).alarms
@@ -101,7 +101,7 @@ def test_a_caller_that_lost_its_memory_is_told_which_leaves_to_bring_back() -> N
 
 
 def test_what_got_lost_on_its_way_is_sent_again() -> None:
-    world = rehearsal()
+    world = dry_run()
     world.tick(10 * HOUR, {})
     world.offline = frozenset()
     assert TakeOffline("h100/row2/a") in world.tick(10 * HOUR + 1, {}).commands
@@ -114,7 +114,7 @@ def test_a_leaf_comes_back_when_the_last_window_over_it_ends() -> None:
     longer = Maintenance(
         name="longer", nodes=("h100/row2/a",), start=Instant(11 * HOUR), end=Instant(13 * HOUR)
     )
-    world = rehearsal(WINDOW, longer)
+    world = dry_run(WINDOW, longer)
     for hour in (10, 11, 12):
         world.tick(hour * HOUR, {})
     assert {"h100/row2/a"} == world.offline

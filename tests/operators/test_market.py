@@ -24,15 +24,15 @@ from laissez.operators import (
     Controls,
     Decision,
     Instant,
+    LeafIndex,
     Maintenance,
     Memory,
     Move,
     OperatorView,
-    Pace,
-    Places,
     Power,
     Price,
     Reading,
+    SlewLimits,
     Utilisation,
 )
 
@@ -51,7 +51,7 @@ class Site:
     def __init__(self, composition: Composition) -> None:
         self.composition = composition
         self.market = Market(Topology.of(LEAVES))
-        self.places = Places(self.market.topology.leaves)
+        self.leaves = LeafIndex(self.market.topology.leaves)
         self.memory = Memory()
         self.events: list[Event] = []
 
@@ -59,11 +59,11 @@ class Site:
         market = self.market
         return OperatorView(
             now=now,
-            places=self.places,
+            leaves=self.leaves,
             floors={floor.node: floor.own for floor in market.floors()},
             controls={controls.node: controls for controls in market.controls()},
             leased=frozenset(lease.leaf for lease in market.leases()),
-            offline=frozenset(leaf for leaf in self.places.leaves if not market.is_online(leaf)),
+            offline=frozenset(leaf for leaf in self.leaves.paths if not market.is_online(leaf)),
             readings={name: Reading(value, now) for name, value in used.items()},
             memory=self.memory,
         )
@@ -89,11 +89,13 @@ class Site:
 
 def powered(
     rows: Sequence[str] = ("row1", "row2"),
-    pace: Pace | None = None,
+    limits: SlewLimits | None = None,
     controls: Sequence[Controls] = (),
 ) -> Site:
     maps = [Power(name=row, nodes=(f"h100/{row}",), signal=row, weight=2.0) for row in rows]
-    return Site(Composition(bases=[BASE], maps=maps, controls=controls, pace=pace or Pace()))
+    return Site(
+        Composition(bases=[BASE], maps=maps, controls=controls, limits=limits or SlewLimits())
+    )
 
 
 def test_a_jump_of_power_raises_the_floor_of_its_row_and_who_wants_it_less_loses_it() -> None:
@@ -127,7 +129,7 @@ def test_who_is_pressed_out_of_one_row_moves_to_the_other() -> None:
 
 
 def test_falling_floors_come_first_so_that_the_other_row_is_open_for_the_pressed() -> None:
-    site = powered(pace=Pace(fall_per_minute=1.0))
+    site = powered(limits=SlewLimits(fall_per_minute=1.0))
     site.tick(0, row1=0.68, row2=0.80)
     site.place("ann", "h100/row1", at=0, limit=3.0)
     site.place("ann", "h100/row2", at=0, limit=3.0)
@@ -149,7 +151,7 @@ def test_an_owner_with_a_high_limit_stays_and_pays() -> None:
 
 def test_a_fall_band_of_the_market_is_followed_one_step_an_interval() -> None:
     band = Controls(node="h100", fall=Move(fraction=0.25, every_s=300))
-    site = powered(pace=Pace(fall_per_minute=1.0), controls=[band])
+    site = powered(limits=SlewLimits(fall_per_minute=1.0), controls=[band])
     site.tick(0, row1=0.80, row2=0.5)
     sent, floors = [], []
     # in the first interval the anchor is the floor before any was set

@@ -21,13 +21,13 @@ import pytest
 from laissez.operators import (
     Base,
     Composition,
+    DryRun,
     Missing,
     Operator,
     Power,
     Price,
     PrometheusQuery,
     Reading,
-    Rehearsal,
 )
 
 BINARY = shutil.which("prometheus") or "/usr/bin/prometheus"
@@ -168,7 +168,7 @@ def test_a_map_is_priced_by_what_prometheus_answers(prometheus: str) -> None:
         for row in (1, 2)
     }
     operator = Operator(Composition(bases=[base], maps=maps), sources)
-    world = Rehearsal(operator, ["h100/row1/a", "h100/row2/a"])
+    world = DryRun(operator, ["h100/row1/a", "h100/row2/a"])
     assert () == world.tick(10**15, operator.read(10**15)).alarms
     assert {"h100": 2_000_000, "h100/row1": 3_000_000, "h100/row2": 2_000_000} == world.floors
     operator.close()

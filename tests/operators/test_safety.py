@@ -18,14 +18,14 @@ from laissez.operators import (
     Carbon,
     Composition,
     Cooling,
+    DryRun,
     InfraMap,
     Missing,
     OperatorView,
-    Pace,
     Power,
     Price,
     Reading,
-    Rehearsal,
+    SlewLimits,
     Utilisation,
 )
 
@@ -42,9 +42,10 @@ POWER = Power(
 )
 
 
-def rehearsal(*maps: InfraMap) -> Rehearsal:
-    return Rehearsal(
-        Composition(bases=[BASE], maps=maps or [POWER], pace=Pace(fall_per_minute=1.0)), LEAVES
+def dry_run(*maps: InfraMap) -> DryRun:
+    return DryRun(
+        Composition(bases=[BASE], maps=maps or [POWER], limits=SlewLimits(fall_per_minute=1.0)),
+        LEAVES,
     )
 
 
@@ -71,7 +72,7 @@ ABSURD: list[tuple[Any, AlarmKind]] = [
 def test_an_absurd_value_gives_the_safe_price_and_an_alarm_that_tells_it(
     value: Any, kind: AlarmKind
 ) -> None:
-    world = rehearsal()
+    world = dry_run()
     decision = world.tick(NOW, {"watts": Reading(value, NOW)})
     assert {"h100": 1_000_000, "h100/row1": 1_750_000} == world.floors
     (alarm,) = decision.alarms
@@ -83,7 +84,7 @@ def test_an_absurd_value_gives_the_safe_price_and_an_alarm_that_tells_it(
 def test_a_missing_reading_gives_the_safe_price_and_an_alarm_that_says_why(
     reading: Missing | None,
 ) -> None:
-    world = rehearsal()
+    world = dry_run()
     (alarm,) = world.tick(NOW, {"watts": reading}).alarms
     assert 1_750_000 == world.floors["h100/row1"]
     assert AlarmKind.MISSING == alarm.kind
@@ -91,7 +92,7 @@ def test_a_missing_reading_gives_the_safe_price_and_an_alarm_that_says_why(
 
 
 def test_a_reading_grows_stale() -> None:
-    world = rehearsal()
+    world = dry_run()
     reading = {"watts": Reading(0.8, NOW)}
     assert () == world.tick(NOW + 60 * SECOND, reading).alarms
     assert 2_000_000 == world.floors["h100/row1"]
@@ -102,13 +103,13 @@ def test_a_reading_grows_stale() -> None:
 
 
 def test_a_reading_of_the_future_is_not_believed() -> None:
-    (alarm,) = rehearsal().tick(NOW, {"watts": Reading(0.8, NOW + 3600 * SECOND)}).alarms
+    (alarm,) = dry_run().tick(NOW, {"watts": Reading(0.8, NOW + 3600 * SECOND)}).alarms
     assert AlarmKind.FROM_THE_FUTURE == alarm.kind
-    assert () == rehearsal().tick(NOW, {"watts": Reading(0.8, NOW + SECOND)}).alarms
+    assert () == dry_run().tick(NOW, {"watts": Reading(0.8, NOW + SECOND)}).alarms
 
 
 def test_one_lost_reading_moves_no_price() -> None:
-    world = rehearsal()
+    world = dry_run()
     world.tick(NOW, {"watts": Reading(0.5, NOW)})
     decision = world.tick(NOW + 10 * SECOND, {"watts": Missing("no answer")})
     assert () == decision.commands
@@ -121,7 +122,7 @@ def test_one_lost_reading_moves_no_price() -> None:
 
 
 def test_an_alarm_stands_since_it_began_and_clears_itself() -> None:
-    world = rehearsal()
+    world = dry_run()
     world.tick(NOW, {"watts": Missing("down")})
     (alarm,) = world.tick(NOW + SECOND, {"watts": Reading(math.nan, NOW)}).alarms
     assert (AlarmKind.NOT_A_NUMBER, NOW) == (alarm.kind, alarm.since)
@@ -140,7 +141,7 @@ class Broken(InfraMap):
 
 @pytest.mark.parametrize("gives", ["raises", math.nan, math.inf, "abc", None, 10**400])
 def test_a_map_that_fails_gives_the_safe_price_and_leaves_the_others_alone(gives: Any) -> None:
-    world = rehearsal(Broken(name="broken", nodes=("h100/row2",), gives=gives), POWER)
+    world = dry_run(Broken(name="broken", nodes=("h100/row2",), gives=gives), POWER)
     (alarm,) = world.tick(NOW, {"watts": Reading(0.8, NOW)}).alarms
     assert {"h100": 1_000_000, "h100/row1": 2_000_000, "h100/row2": 2_000_000} == world.floors
     assert (AlarmKind.MAP_FAILED, "broken") == (alarm.kind, alarm.where)
@@ -169,7 +170,7 @@ def test_whatever_comes_prices_are_whole_and_within_their_bounds(
     history: list[tuple[int, dict[str, Any]]], data: st.DataObject
 ) -> None:
     weight = data.draw(st.floats(0, 1000))
-    world = rehearsal(
+    world = dry_run(
         POWER,
         Cooling(name="cooling", nodes=("h100", "h100/row2"), signal="inlet", weight=weight),
         Carbon(name="carbon", nodes=("h100",), signal="grid", reference=1.0, weight=weight),

@@ -20,6 +20,7 @@ from laissez.operators import (
     Base,
     Composition,
     CsvTrace,
+    DryRun,
     Instant,
     MapError,
     Missing,
@@ -29,7 +30,6 @@ from laissez.operators import (
     PrometheusQuery,
     PythonCallable,
     Reading,
-    Rehearsal,
     TraceError,
 )
 from laissez.operators.sources.prometheus import Take
@@ -180,7 +180,7 @@ def floors_during(trace: CsvTrace, rows: int) -> list[int]:
     power = Power(name="power", nodes=("h100/row1",), signal="power", cap=0.8, comfortable=0.1)
     base = Base(node="h100", price=Price.of("2"), floor_max=Price.of("20"))
     operator = Operator(Composition(bases=[base], maps=[power]), {"power": trace})
-    world = Rehearsal(operator, ["h100/row1/a"])
+    world = DryRun(operator, ["h100/row1/a"])
     floors = []
     for row in range(rows):
         assert () == world.tick(row * STEP, operator.read(row * STEP)).alarms

@@ -12,8 +12,8 @@ from typing import Final
 
 from laissez.market.commands import TIME_MAX_US
 from laissez.operators import Alarm, Decision, InfraMap, Maintenance, Priced
-from laissez.operators.alarms import subject
 from laissez.operators.config import MAPS
+from laissez.operators.view import alarm_key
 from laissez.units import format_price, format_time
 from laissez.wire.inframaps import (
     NAME_MAX,
@@ -78,7 +78,7 @@ def _kind(each: InfraMap) -> str:
 def _signal(
     each: InfraMap, signal: str, decision: Decision, alarms: Mapping[str, Alarm]
 ) -> SignalRead:
-    key = subject(each.name, signal)
+    key = alarm_key(each.name, signal)
     reading, alarm = decision.memory.seen.get(key), alarms.get(key)
     missing = None if alarm is None else _cut(alarm.reason, WORDS_MAX)
     if reading is None:

@@ -16,7 +16,7 @@ from laissez.live.trader import Clock, wall_clock
 from laissez.market import commands
 from laissez.market.answers import ControlsView
 from laissez.market.commands import Band, OperatorCommand
-from laissez.operators import Alarm, Decision, Memory, Operator, OperatorView, Places
+from laissez.operators import Alarm, Decision, LeafIndex, Memory, Operator, OperatorView
 from laissez.units import SECOND_US, format_price, parse_amount, parse_price
 from laissez.wire import events, requests
 from laissez.wire.limits import BATCH_COMMANDS_MAX
@@ -47,7 +47,7 @@ class OperatorRunner:
         self._client = client
         self._tell = tell
         self._clock = clock
-        self._places = Places(())
+        self._leaves = LeafIndex(())
         self._standing: dict[str, Alarm] = {}
         self._name = name
         self._pace_s = pace_s
@@ -74,11 +74,11 @@ class OperatorRunner:
         readings = await asyncio.to_thread(self._operator.read, self._clock())
         resources = [resource async for resource in self._client.resources()]
         leaves = {resource.leaf for resource in resources}
-        if leaves != set(self._places.leaves):
-            self._places = Places(leaves)
+        if leaves != set(self._leaves.paths):
+            self._leaves = LeafIndex(leaves)
         return OperatorView(
             now=self._clock(),
-            places=self._places,
+            leaves=self._leaves,
             floors={
                 floor.node: parse_price(floor.own)
                 async for floor in self._client.floors()

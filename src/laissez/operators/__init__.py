@@ -2,33 +2,32 @@
 policy into floors and controls of the market.
 
 Here belong maps, their composition into commands, and the sources that feed them. Not here:
-speaking to a server (the caller takes the view from it and sends the commands), and anything about
-tenants. All but `sources`, `Operator.read` and `read_maps` is pure: no I/O, no clock, no
+connections to a server (the caller makes the view and sends the commands), and anything about
+tenants. Everything but `sources`, `Operator.read` and `read_maps` is pure: no I/O, no clock, no
 randomness.
 """
 
 from laissez.config import Instant, Price
-from laissez.operators.alarms import Alarm, AlarmKind
-from laissez.operators.base import Base, Hours
-from laissez.operators.carbon import Carbon
 from laissez.operators.composition import Composition, Decision
 from laissez.operators.config import read_maps
 from laissez.operators.controls import Controls, Move
-from laissez.operators.cooling import Cooling
-from laissez.operators.course import Pace
-from laissez.operators.errors import MapError, MapsFileError, OperatorError, TraceError
+from laissez.operators.fields import MapError, MapsFileError, OperatorError, TraceError
 from laissez.operators.inframap import InfraMap, SignalMap
 from laissez.operators.maintenance import Maintenance
-from laissez.operators.memory import Memory
-from laissez.operators.operator import Operator
-from laissez.operators.places import Places
-from laissez.operators.power import Power
-from laissez.operators.pricing import Priced, Term
-from laissez.operators.reading import Missing, Reading
-from laissez.operators.rehearsal import Rehearsal
+from laissez.operators.maps import Carbon, Cooling, Power, Utilisation
+from laissez.operators.operator import DryRun, Operator
+from laissez.operators.pricing import Base, Hours, Priced, Term
+from laissez.operators.slew import SlewLimits
 from laissez.operators.sources import CsvTrace, PrometheusQuery, PythonCallable, Source
-from laissez.operators.utilisation import Utilisation
-from laissez.operators.view import OperatorView
+from laissez.operators.view import (
+    Alarm,
+    AlarmKind,
+    LeafIndex,
+    Memory,
+    Missing,
+    OperatorView,
+    Reading,
+)
 
 __all__ = [
     "Alarm",
@@ -40,9 +39,11 @@ __all__ = [
     "Cooling",
     "CsvTrace",
     "Decision",
+    "DryRun",
     "Hours",
     "InfraMap",
     "Instant",
+    "LeafIndex",
     "Maintenance",
     "MapError",
     "MapsFileError",
@@ -52,16 +53,14 @@ __all__ = [
     "Operator",
     "OperatorError",
     "OperatorView",
-    "Pace",
-    "Places",
     "Power",
     "Price",
     "Priced",
     "PrometheusQuery",
     "PythonCallable",
     "Reading",
-    "Rehearsal",
     "SignalMap",
+    "SlewLimits",
     "Source",
     "Term",
     "TraceError",

@@ -1,8 +1,7 @@
 """`maps.toml`: all of an operator's maps in one file. `docs/maps.toml` shows every table and
-`docs/operators.md` says what they mean.
+`docs/operators.md` explains them.
 
-Nothing is asked of the market or of a source while reading, except that traces are loaded and
-Python code is imported.
+Reading asks neither the market nor a source; it only loads traces and imports Python code.
 """
 
 from __future__ import annotations
@@ -15,20 +14,16 @@ import msgspec
 from msgspec import Meta
 
 from laissez.config import Reader, imported, load_toml, shown
-from laissez.operators.base import Base
-from laissez.operators.carbon import Carbon
 from laissez.operators.composition import Composition
 from laissez.operators.controls import Controls
-from laissez.operators.cooling import Cooling
-from laissez.operators.course import Pace
-from laissez.operators.errors import MapError, MapsFileError
-from laissez.operators.fields import Node
+from laissez.operators.fields import MapError, MapsFileError, Node
 from laissez.operators.inframap import InfraMap
 from laissez.operators.maintenance import Maintenance
+from laissez.operators.maps import Carbon, Cooling, Power, Utilisation
 from laissez.operators.operator import Operator
-from laissez.operators.power import Power
+from laissez.operators.pricing import Base
+from laissez.operators.slew import SlewLimits
 from laissez.operators.sources import CsvTrace, PrometheusQuery, PythonCallable, Source
-from laissez.operators.utilisation import Utilisation
 
 T = TypeVar("T")
 _Table: TypeAlias = Annotated[dict[str, Any], Meta(description="a table")]
@@ -57,38 +52,36 @@ class _Sections(msgspec.Struct):
 
 
 def read_maps(path: Path | str) -> Operator:
-    """The operator that a file describes. Raises `MapsFileError` with all that is wrong with it."""
+    """The operator in a file. Raises `MapsFileError` with all mistakes."""
     file = Path(path)
-    reading = _Reading(file)
-    bases = reading.each("base", Base, "node")
-    sources = dict(reading.sources())
-    maps = list(reading.maps())
-    maintenance = reading.each("maintenance", Maintenance, "name")
-    controls = reading.each("controls", Controls, "node")
-    pace = reading.reader.table(("floors",), Pace, reading.sections.get("floors") or {})
-    reading.check(bases, maps)
+    maps_file = _MapsFile(file)
+    bases = maps_file.named("base", Base, "node")
+    sources = dict(maps_file.sources())
+    maps = list(maps_file.maps())
+    maintenance = maps_file.named("maintenance", Maintenance, "name")
+    controls = maps_file.named("controls", Controls, "node")
+    floors = maps_file.sections.get("floors") or {}
+    limits = maps_file.reader.table(("floors",), SlewLimits, floors)
+    maps_file.check(bases, maps)
+    assert limits is not None
     try:
         composition = Composition(
-            bases=bases,
-            maps=maps,
-            maintenance=maintenance,
-            controls=controls,
-            pace=pace or Pace(),
+            bases=bases, maps=maps, maintenance=maintenance, controls=controls, limits=limits
         )
     except MapError as error:
         raise MapsFileError(f"{file}: {error}") from None
     return Operator(composition, sources)
 
 
-class _Reading:
+class _MapsFile:
     """A file while it is read, section by section."""
 
     def __init__(self, file: Path) -> None:
         self.reader = Reader(str(file), file.parent)
         self.sections = self.reader.fields((), _Sections, load_toml(file, MapsFileError))
 
-    def each(self, section: str, kind: type[T], key: str) -> list[T]:
-        """The tables of a section, each called by its name, which becomes the field `key`."""
+    def named(self, section: str, kind: type[T], key: str) -> list[T]:
+        """The tables of a section; the name of a table becomes the field `key`."""
         made = []
         for name, table in self._tables(section):
             if key == "node":
@@ -100,23 +93,21 @@ class _Reading:
         for name, table in self._tables("signals"):
             kind = SOURCES.get(str(table.get("source")))
             if kind is None:
-                self._wrong_kind(("signals", name, "source"), SOURCES, table)
+                self._unknown_kind(("signals", name, "source"), SOURCES, table)
                 continue
             del table["source"]
-            source = self.reader.table(("signals", name), kind, table)
-            if source is not None:
+            if source := self.reader.table(("signals", name), kind, table):
                 yield name, source
 
     def maps(self) -> Iterator[InfraMap]:
         for name, table in self._tables("maps"):
-            kind = self._kind_of_map(name, table)
+            kind = self._map_class(name, table)
             table.pop("kind", None)
-            if kind is not None and (
-                each := self.reader.table(("maps", name), kind, table, name=name)
-            ):
+            if kind and (each := self.reader.table(("maps", name), kind, table, name=name)):
                 yield each
 
     def check(self, bases: list[Base], maps: list[InfraMap]) -> None:
+        """Check the references between sections, and raise all mistakes."""
         signals = self.sections.get("signals") or {}
         for each in maps:
             for signal in each.signals():
@@ -137,11 +128,11 @@ class _Reading:
         tables = self.sections.get(section) or {}
         return ((name, table) for name, table in tables.items() if table is not None)
 
-    def _kind_of_map(self, name: str, table: Mapping[str, object]) -> type[InfraMap] | None:
+    def _map_class(self, name: str, table: Mapping[str, object]) -> type[InfraMap] | None:
         written, place = table.get("kind"), ("maps", name, "kind")
         if not isinstance(written, str) or ":" not in written:
             if written not in MAPS:
-                self._wrong_kind(place, [*MAPS, '"package.module:Class"'], table)
+                self._unknown_kind(place, [*MAPS, '"package.module:Class"'], table)
             return MAPS.get(str(written))
         try:
             found: type[InfraMap] = imported(written)
@@ -154,7 +145,7 @@ class _Reading:
             return None
         return found
 
-    def _wrong_kind(
+    def _unknown_kind(
         self, place: tuple[str, str, str], known: Iterable[str], table: Mapping[str, object]
     ) -> None:
         found = shown(table.get(place[-1]))

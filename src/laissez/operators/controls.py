@@ -1,14 +1,14 @@
-"""Volatility controls as standing settings of a node: bands, minimum hold and flash fee (M15 to M18
-of `docs/market.md`).
+"""Volatility controls of a node: bands, minimum hold and flash fee (M15 to M18 of
+`docs/market.md`).
 
-They are sent when what is in force differs, and only then: in the market a new setting begins a new
-interval.
+They are sent only when those in force differ, because a new setting starts a new interval in the
+market.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Final
 
 import msgspec
 from msgspec import Meta
@@ -18,17 +18,14 @@ from laissez.market.commands import FRACTION_MAX_PPM, Band, SetControls
 from laissez.operators.fields import Seconds
 from laissez.units import SECOND_US
 
-PPM = 1_000_000
+PPM: Final = 1_000_000
 
 
 class Move(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How far a price may move: `fraction` of what it was, in `every_s` seconds."""
+    """A price moves by at most this fraction of itself in `every_s` seconds."""
 
     fraction: Annotated[float, Meta(ge=0, le=FRACTION_MAX_PPM / PPM)]
     every_s: Seconds
-
-    def band(self) -> Band:
-        return Band(round(self.fraction * PPM), _us(self.every_s))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,22 +37,21 @@ class Controls:
     flash_s: Seconds | None = None
 
     def command(self) -> SetControls:
-        rise, fall = (None if move is None else move.band() for move in (self.rise, self.fall))
-        hold, flash = (
-            None if seconds is None else _us(seconds) for seconds in (self.hold_s, self.flash_s)
+        return SetControls(
+            self.node, _band(self.rise), _band(self.fall), _us(self.hold_s), _us(self.flash_s)
         )
-        return SetControls(self.node, rise, fall, hold, flash)
 
     def are_in_force(self, found: ControlsView | None) -> bool:
-        wanted = self.command()
-        now = (
-            (None,) * 4
-            if found is None
-            else (found.rise, found.fall, found.hold_us, found.flash_us)
-        )
-        return (wanted.rise, wanted.fall, wanted.hold_us, wanted.flash_us) == now
+        in_force = found or ControlsView(self.node, None, None, None, None)
+        return msgspec.structs.astuple(in_force)[1:] == msgspec.structs.astuple(self.command())[1:]
 
 
-def _us(seconds: float) -> int:
-    """At least a microsecond: the market knows no shorter time."""
-    return max(1, round(seconds * SECOND_US))
+def _band(move: Move | None) -> Band | None:
+    if move is None:
+        return None
+    return Band(round(move.fraction * PPM), max(1, round(move.every_s * SECOND_US)))
+
+
+def _us(seconds: float | None) -> int | None:
+    """At least 1: the market knows no shorter time."""
+    return None if seconds is None else max(1, round(seconds * SECOND_US))

@@ -1,5 +1,5 @@
-"""The kinds of settings that maps have, each with the range in which it makes sense. All are
-bounded, so none can be infinite."""
+"""The errors in an operator's settings, and the types of the settings with their ranges. Every
+range is bounded, so no setting can be infinite."""
 
 from __future__ import annotations
 
@@ -28,3 +28,21 @@ Pressure: TypeAlias = Annotated[float, Meta(ge=0, le=1000)]
 Seconds: TypeAlias = Annotated[float, Meta(gt=0, le=DURATION_MAX_US / SECOND_US)]
 Degrees: TypeAlias = Annotated[float, Meta(ge=-50, le=150)]
 Range: TypeAlias = tuple[float, float]
+
+
+class OperatorError(ValueError):
+    """The root of all errors of this package. Bad telemetry is an alarm and not an error."""
+
+
+class MapError(OperatorError):
+    """Settings of a map, base price, window, controls or source that make no sense. The message
+    names the setting and what was expected."""
+
+
+class MapsFileError(OperatorError):
+    """A `maps.toml` that cannot be used. One line for each mistake: file, table, field, what was
+    expected, what was found."""
+
+
+class TraceError(OperatorError):
+    """A trace that cannot be read. The message names file and line."""

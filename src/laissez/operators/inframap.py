@@ -1,11 +1,11 @@
-"""An InfraMap translates what an operator knows about its machines into pressure on prices. This is
-all that an operator has to write.
+"""An InfraMap translates an operator's knowledge about its machines into pressure on prices. A
+subclass is all that an operator has to write.
 
 A *pressure* is 0 for none and 1 for one more base price; the floor of a node is
-`base x (1 + sum of weight x pressure)` over the maps that name it or a node above it
-(`composition`). A hook may give less than 0, which counts as 0, so that a plain proportion will do.
-What a hook reads has been checked: it is fresh, a number, and in the range that the map states. If
-it is not, the hook is not asked and the map's `safe_pressure` holds, with an alarm.
+`base x (1 + sum of weight x pressure)` over the maps that name it or a node above it (`pricing`). A
+negative pressure counts as 0, so a hook may be a plain proportion. A hook gets checked readings:
+fresh numbers in the plausible range. Otherwise it is not called, and the map's `safe_pressure`
+holds, with an alarm.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ from laissez.operators.view import OperatorView
 
 @dataclass(frozen=True, kw_only=True)
 class InfraMap(ABC):
-    """The general form: reads any number of signals, and may press differently on each of its
-    nodes."""
+    """The general form: any number of signals, and a pressure for each node."""
 
     name: str
     nodes: Nodes
@@ -31,19 +30,17 @@ class InfraMap(ABC):
     stale_after_s: Seconds = 300.0
 
     def signals(self) -> Mapping[str, Range]:
-        """The signals it reads, each with the least and the greatest value that can be true."""
+        """The signals it reads, each with its plausible range."""
         return {}
 
     @abstractmethod
     def pressure(self, node: str, values: Mapping[str, float], view: OperatorView) -> float:
-        """How much the map presses on `node`, one of its nodes, given the value of each of its
-        signals."""
+        """The pressure on one of its nodes, given the values of its signals."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SignalMap(InfraMap):
-    """The usual form: one signal, the same pressure on all nodes. A subclass states `plausible` and
-    writes `pressure_at`."""
+    """The usual form: one signal, and the same pressure on all nodes."""
 
     signal: Text
     plausible: ClassVar[Range]
@@ -56,4 +53,4 @@ class SignalMap(InfraMap):
 
     @abstractmethod
     def pressure_at(self, value: float) -> float:
-        """How much this value of the signal presses."""
+        """The pressure at this value of the signal."""

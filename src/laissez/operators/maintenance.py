@@ -1,12 +1,12 @@
-"""Maintenance: a window presses harder as it nears, so that tenants leave at a time of their own
-choosing, and at its start the leaves go offline.
+"""Maintenance windows: the price rises as a window nears, so that tenants leave when it suits them,
+and at its start the leaves go offline.
 
-The pressure climbs in a straight line from 0 to `peak` over the lead time. It stays there until
-every leaf is offline; then it is 0, so that the floor has fallen by the time the leaves come back.
-This is the only thing of the operator's side that ever ends a lease other than by price.
+The pressure rises linearly from 0 to `peak` over the lead time. It stays there until every leaf is
+offline, and is 0 then, so that the floor has fallen when the leaves come back. Nothing else on the
+operator's side ever ends a lease other than by price.
 
-At its end a window brings back the leaves that it took (`Memory.taken`), and no others: who took a
-broken host offline by hand does not want it back.
+At its end a window brings back the leaves that it took (`Memory.taken`) and no others: a broken
+host that somebody took offline by hand stays offline.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from laissez.config import Instant
-from laissez.operators.errors import MapError
-from laissez.operators.fields import Pressure, Seconds
+from laissez.operators.fields import MapError, Pressure, Seconds
 from laissez.operators.inframap import InfraMap
 from laissez.operators.view import OperatorView
 from laissez.units import SECOND_US
@@ -45,23 +44,21 @@ class Maintenance(InfraMap):
 
     def leaves(self, view: OperatorView) -> Iterator[str]:
         for node in self.nodes:
-            yield from view.places.below(node)
+            yield from view.leaves.below(node)
+
+    def left_offline(self, view: OperatorView) -> tuple[str, ...]:
+        """Offline leaves that no window took, so they will not come back by themselves. Reported
+        from the start of the window until as long after its end as it lasted."""
+        if not self.start <= view.now < 2 * self.end - self.start:
+            return ()
+        taken = view.memory.taken
+        return tuple(
+            leaf for leaf in self.leaves(view) if leaf in view.offline and leaf not in taken
+        )
 
 
 def closed_leaves(windows: Sequence[Maintenance], view: OperatorView) -> frozenset[str]:
-    """The leaves below a window that is open."""
+    """The leaves below all open windows."""
     return frozenset(
         leaf for window in windows if window.is_open(view.now) for leaf in window.leaves(view)
-    )
-
-
-def left_offline(window: Maintenance, view: OperatorView) -> tuple[str, ...]:
-    """Leaves below a window that is open, or has ended no longer ago than it lasted, that are
-    offline and that no window took: they will not come back by themselves."""
-    if not window.start <= view.now < 2 * window.end - window.start:
-        return ()
-    return tuple(
-        leaf
-        for leaf in window.leaves(view)
-        if leaf in view.offline and leaf not in view.memory.taken
     )

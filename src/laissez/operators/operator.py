@@ -1,22 +1,23 @@
-"""An operator, ready to run: the maps, and the sources that feed them. `read` is all the I/O there
-is; `decide` is pure.
+"""An operator that is ready to run: its maps, and the sources of its signals. `read` does all the
+I/O; `decide` is pure.
 
-view = OperatorView(now=now, readings=operator.read(now), places=..., floors=..., memory=memory,
-...) decision = operator.decide(view)
+    view = OperatorView(now=now, readings=operator.read(now), leaves=..., memory=memory, ...)
+    decision = operator.decide(view)
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
+from laissez.market.answers import ControlsView
+from laissez.market.commands import BringOnline, OperatorCommand, SetControls, SetFloor, TakeOffline
 from laissez.operators.composition import Composition, Decision
-from laissez.operators.reading import Missing, Reading
 from laissez.operators.sources.source import Source
-from laissez.operators.view import OperatorView
+from laissez.operators.view import LeafIndex, Memory, Missing, OperatorView, Reading
 
-AT_ONCE_MAX: Final = 16  # remote sources that are asked at the same time
+CONCURRENT_READS_MAX: Final = 16
 
 
 class Operator:
@@ -27,23 +28,69 @@ class Operator:
         self.sources = dict(sources)
 
     def read(self, now: int) -> dict[str, Reading | Missing]:
-        """One reading of every source. Remote ones are asked together: a monitoring system that
-        hangs costs one timeout, not one for each signal."""
+        """Read every source. Remote ones are read concurrently: a monitoring system that hangs
+        costs one timeout instead of one for each signal."""
         remote = {name: source for name, source in self.sources.items() if source.is_remote}
         readings = {
-            name: source.read(now) for name, source in self.sources.items() if not source.is_remote
+            name: source.read(now) for name, source in self.sources.items() if name not in remote
         }
         if remote:
-            with ThreadPoolExecutor(min(AT_ONCE_MAX, len(remote))) as pool:
-                readings |= zip(
-                    remote, pool.map(lambda source: source.read(now), remote.values()), strict=True
-                )
+            with ThreadPoolExecutor(min(CONCURRENT_READS_MAX, len(remote))) as pool:
+                found = pool.map(lambda source: source.read(now), remote.values())
+                readings |= zip(remote, found, strict=True)
         return readings
 
     def decide(self, view: OperatorView) -> Decision:
         return self.composition.decide(view)
 
     def close(self) -> None:
-        """Give up the connections of all sources."""
         for source in self.sources.values():
             source.close()
+
+
+class DryRun:
+    """Maps without a market: their decisions over a day of telemetry, carried out as they are.
+    Nobody bids and no band clips; set `leased` by hand for maps that need it."""
+
+    def __init__(self, operator: Operator | Composition, leaves: Iterable[str]) -> None:
+        self.operator = operator
+        self.leaves = LeafIndex(leaves)
+        self.floors: dict[str, int] = {}
+        self.controls: dict[str, ControlsView] = {}
+        self.leased: frozenset[str] = frozenset()
+        self.offline: frozenset[str] = frozenset()
+        self.memory = Memory()
+
+    def view(self, now: int, readings: Mapping[str, Reading | Missing | None]) -> OperatorView:
+        return OperatorView(
+            now,
+            self.leaves,
+            self.floors,
+            self.controls,
+            self.leased,
+            self.offline,
+            readings,
+            self.memory,
+        )
+
+    def tick(self, now: int, readings: Mapping[str, Reading | Missing | None]) -> Decision:
+        """Make one decision and carry it out."""
+        decision = self.operator.decide(self.view(now, readings))
+        self.memory = decision.memory
+        for command in decision.commands:
+            self._apply(command)
+        return decision
+
+    def _apply(self, command: OperatorCommand) -> None:
+        match command:
+            case SetFloor(node, price):
+                self.floors = self.floors | {node: price or 0}
+            case SetControls(node, rise, fall, hold, flash):
+                self.controls = self.controls | {node: ControlsView(node, rise, fall, hold, flash)}
+            case TakeOffline(leaf):
+                self.offline |= {leaf}
+                self.leased -= {leaf}
+            case BringOnline(leaf):
+                self.offline -= {leaf}
+            case _:
+                raise AssertionError(f"maps do not give {command}")

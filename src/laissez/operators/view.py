@@ -1,32 +1,131 @@
-"""What a decision is made from: the time, what is in force in the market, and what the sources
-read. Nothing here looks anything up.
+"""The input of a decision: the time, what is in force in the market, the readings, and the memory
+of the previous decision. Nothing here looks anything up.
 
-The same view gives the same decision, live, simulated or in a test. Whoever makes the view takes
-the readings (`Operator.read`) and asks the market.
+The same view gives the same decision, live, simulated or in a test. The caller takes the readings
+(`Operator.read`) and asks the market.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
 
 import msgspec
 
 from laissez.market.answers import ControlsView
-from laissez.operators.memory import Memory
-from laissez.operators.places import Places
-from laissez.operators.reading import Missing, Reading
+
+
+def path_of(node: str) -> tuple[str, ...]:
+    """From the root down to the node itself."""
+    words = node.split("/")
+    return tuple("/".join(words[: depth + 1]) for depth in range(len(words)))
+
+
+def in_path_order(node: str) -> list[str]:
+    """The key that sorts as the market does: part by part."""
+    return node.split("/")
+
+
+class LeafIndex:
+    """All leaves of a topology, in path order. It caches the leaves below each node, so make it
+    once and put it into every view."""
+
+    __slots__ = ("_below", "paths")
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self.paths = tuple(sorted(paths, key=in_path_order))
+        self._below: dict[str, tuple[str, ...]] = {}
+
+    def below(self, node: str) -> tuple[str, ...]:
+        """The leaves below a node; none if there is no such node."""
+        if node not in self._below:
+            inside = node + "/"
+            self._below[node] = tuple(
+                leaf for leaf in self.paths if leaf == node or leaf.startswith(inside)
+            )
+        return self._below[node]
+
+
+class Reading(msgspec.Struct, frozen=True, gc=False):
+    """A value and its time, in microseconds on the clock of `OperatorView.now`. Nobody has checked
+    it yet."""
+
+    value: float
+    at: int
+
+
+class Missing(msgspec.Struct, frozen=True, gc=False):
+    """No reading, and why."""
+
+    reason: str
+
+
+class AlarmKind(StrEnum):
+    """`docs/operators.md` says what each means and what to do."""
+
+    MISSING = "missing"
+    STALE = "stale"
+    FROM_THE_FUTURE = "from_the_future"
+    NOT_A_NUMBER = "not_a_number"
+    OUT_OF_RANGE = "out_of_range"
+    MAP_FAILED = "map_failed"
+    UNKNOWN_NODE = "unknown_node"
+    LEFT_OFFLINE = "left_offline"
+
+
+class Alarm(msgspec.Struct, frozen=True, gc=False):
+    """Something that a person must mend. Every decision repeats it as long as it holds.
+
+    `where` is the map, window or node; `signal` is empty if none is affected; `since` is in
+    microseconds.
+    """
+
+    kind: AlarmKind
+    where: str
+    signal: str
+    since: int
+    reason: str
+
+    @property
+    def key(self) -> str:
+        """The subject. An alarm whose kind changes is still the same alarm."""
+        return alarm_key(self.where, self.signal)
+
+
+def alarm_key(where: str, signal: str) -> str:
+    return f"{where}: {signal}"
+
+
+class FloorState(msgspec.Struct, frozen=True, gc=False):
+    """The movement of a floor. `direction` is 1 up, -1 down, 0 at rest; `since` is its start or the
+    time of the last request; `asked` is the requested price."""
+
+    direction: int
+    since: int
+    asked: int | None = None
+
+
+class Memory(msgspec.Struct, frozen=True):
+    """What one decision passes to the next, as plain data that the caller carries or stores.
+
+    A caller that loses it is always on the safe side: floors wait before they fall, alarms count
+    from now, and leaves that maintenance took offline are named in an alarm instead of coming back.
+    """
+
+    floors: Mapping[str, FloorState] = {}  # by node
+    alarms: Mapping[str, int] = {}  # by key: since when
+    seen: Mapping[str, Reading] = {}  # the last usable reading of each signal of each map
+    taken: frozenset[str] = frozenset()  # leaves that maintenance took offline
 
 
 class OperatorView(msgspec.Struct, frozen=True):
-    """One instant of the operator's side. Prices are micro-dollars per hour, times microseconds.
+    """One instant. Prices are micro-dollars per hour, times microseconds.
 
-    `floors` are the nodes' own floors in force and `controls` the nodes' own controls, as the
-    market tells them, whoever set them. `leased` and `offline` are leaves. `memory` is that of the
-    decision before.
+    `floors` and `controls` are the nodes' own, whoever set them; `leased` and `offline` are leaves.
     """
 
     now: int
-    places: Places
+    leaves: LeafIndex
     floors: Mapping[str, int] = {}
     controls: Mapping[str, ControlsView] = {}
     leased: frozenset[str] = frozenset()
@@ -36,9 +135,13 @@ class OperatorView(msgspec.Struct, frozen=True):
 
     def online(self, node: str) -> tuple[str, ...]:
         """The leaves below a node that can be rented."""
-        return tuple(leaf for leaf in self.places.below(node) if leaf not in self.offline)
+        return tuple(leaf for leaf in self.leaves.below(node) if leaf not in self.offline)
 
     def share_leased(self, node: str) -> float:
-        """How much of what can be rented below a node is rented: 0 to 1; 0 where nothing can be."""
+        """The leased share of the online leaves below a node; 0 if none is online."""
         online = self.online(node)
         return sum(leaf in self.leased for leaf in online) / len(online) if online else 0.0
+
+    def continued(self, alarm: Alarm) -> Alarm:
+        """The alarm with its original time if it held before."""
+        return msgspec.structs.replace(alarm, since=self.memory.alarms.get(alarm.key, alarm.since))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from laissez.market import Band, BringOnline, SetControls, SetFloor, TakeOffline, Topology
-from laissez.operators import Memory, Operator, OperatorError, OperatorView, Places, read_maps
+from laissez.operators import LeafIndex, Memory, Operator, OperatorError, OperatorView, read_maps
 from laissez.sim import scenario as tables
 from laissez.sim.clouds.cloud import Cloud
 from laissez.sim.clouds.market_cloud import MarketCloud
@@ -81,7 +81,7 @@ class Maps:
     ) -> None:
         self._operator, self._pace_us = operator, pace_us
         self._kernel, self._cloud, self._outages = kernel, cloud, outages
-        self._places = Places(cloud.cluster.topology.leaves)
+        self._leaves = LeafIndex(cloud.cluster.topology.leaves)
         self._memory = Memory()
 
     def step(self) -> None:
@@ -101,7 +101,7 @@ class Maps:
         market, now = self._cloud.market, self._cloud.market_time
         return OperatorView(
             now=now,
-            places=self._places,
+            leaves=self._leaves,
             floors={one.node: one.own for one in market.floors()},
             controls={one.node: one for one in market.controls()},
             leased=frozenset(one.leaf for one in market.leases()),

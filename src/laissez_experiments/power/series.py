@@ -15,9 +15,9 @@ from typing import Final
 import msgspec
 
 from laissez.config import Instant
-from laissez.operators.power import Power
-from laissez.operators.reading import Missing
+from laissez.operators.maps import Power
 from laissez.operators.sources import CsvTrace
+from laissez.operators.view import Missing
 from laissez.sim.kernel import random_stream
 from laissez.units import SECOND_US
 from laissez_experiments.lab.plan import Plan

@@ -14,12 +14,12 @@ from laissez.operators import (
     Instant,
     Maintenance,
     Operator,
-    Pace,
     Power,
     Price,
     PythonCallable,
+    SlewLimits,
 )
-from laissez.operators.base import DAY_US
+from laissez.operators.pricing import DAY_US
 from laissez.units import HOUR_US, SECOND_US
 
 ROUND_S: Final = 120.0  # until it is the same rack's turn again
@@ -50,9 +50,9 @@ def make_operator(now: int) -> Operator:
     sources = {name: PythonCallable(call=load(turn)) for turn, name in enumerate(RACKS)} | {
         "grid": PythonCallable(call=intensity)
     }
-    pace = Pace(fall_per_minute=0.9, settle_s=1.0)
+    limits = SlewLimits(fall_per_minute=0.9, settle_s=1.0)
     return Operator(
-        Composition(bases=bases, maps=[*power, carbon], maintenance=[cabling(now)], pace=pace),
+        Composition(bases=bases, maps=[*power, carbon], maintenance=[cabling(now)], limits=limits),
         sources,
     )
 

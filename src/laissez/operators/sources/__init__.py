@@ -1,9 +1,8 @@
-"""Where signals come from. All I/O of the operator's side is here; maps and decisions only see
+"""Where signals come from. All I/O of the operator's side is here; maps and decisions see only
 readings."""
 
 from laissez.operators.sources.csv_trace import CsvTrace
 from laissez.operators.sources.prometheus import PrometheusQuery
-from laissez.operators.sources.python_callable import PythonCallable
-from laissez.operators.sources.source import Source
+from laissez.operators.sources.source import PythonCallable, Source
 
 __all__ = ["CsvTrace", "PrometheusQuery", "PythonCallable", "Source"]

@@ -1,13 +1,10 @@
 """A recorded trace, replayed: a table of times in microseconds and values, in the format of
 Google's power traces (`powerdata_2019`).
 
-The first row that is used happens at `starts_at` (if not given, when the trace is first read), and
-`speed` is how much faster than recorded the rest follows. A value holds from its row to the next.
-
 Google's tables flag rows of low confidence in `bad_measurement_data` and
 `bad_production_power_data`. The documentation says "when false, indicates low-confidence", but
-Google's own analysis keeps the rows where the flag is false, as its name suggests. So here true is
-bad, and such rows are skipped.
+Google's own analysis keeps the rows where the flag is false, as its name suggests. So true means
+bad here, and such rows are skipped.
 """
 
 from __future__ import annotations
@@ -26,10 +23,10 @@ from typing import Annotated, Final
 from msgspec import Meta
 
 from laissez.config import Instant, shown
-from laissez.operators.errors import TraceError
-from laissez.operators.fields import Text
-from laissez.operators.reading import Missing, Reading
+from laissez.operators.fields import Text, TraceError
 from laissez.operators.sources.source import Source
+from laissez.operators.view import Missing, Reading
+from laissez.units import SECOND_US
 
 TIME: Final = "time"
 BAD: Final = {
@@ -41,8 +38,12 @@ FLAGS: Final = {"true": True, "1": True, "false": False, "0": False, "": False}
 
 @dataclass(kw_only=True)
 class CsvTrace(Source):
-    """`where` keeps the rows that have these texts in these columns, such as `{"pdu": "pdu9"}`;
-    `start_row` counts from 0 among those kept."""
+    """The first row happens at `starts_at`, by default at the first read, and the others follow at
+    `speed` times the recorded pace. A value holds until the next row.
+
+    `where` selects rows by the text of columns, such as `{"pdu": "pdu9"}`; `start_row` counts from
+    0 among those.
+    """
 
     file: Path
     column: Text = "measured_power_util"
@@ -69,22 +70,18 @@ class CsvTrace(Source):
             self.starts_at = Instant(now)
         passed = int((now - self.starts_at) * self.speed)
         if passed < 0:
-            return Missing(
-                f"the trace {self.file.name} starts in {(self.starts_at - now) / 1e6:.0f} s"
-            )
+            wait_s = (self.starts_at - now) / SECOND_US
+            return Missing(f"the trace {self.file.name} starts in {wait_s:.0f} s")
         if passed >= self._length and not self.repeat:
             return Missing(f"the trace {self.file.name} has ended")
         rounds, within = divmod(passed, self._length)
         row = bisect_right(self._times, within) - 1
-        return Reading(
-            self._values[row],
-            self.starts_at + math.ceil((rounds * self._length + self._times[row]) / self.speed),
-        )
+        since = math.ceil((rounds * self._length + self._times[row]) / self.speed)
+        return Reading(self._values[row], self.starts_at + since)
 
 
 def _rows(file: Path, column: str, where: Mapping[str, str]) -> Iterator[tuple[int, float]]:
-    """Time and value of every row that is wanted and not bad. What a file of somebody else has
-    wrong is told with its line."""
+    """Time and value of every selected row that is not flagged as bad."""
     table = csv.DictReader(io.StringIO(_text(file), newline=""), strict=True)
     _check_columns(file, table, {TIME, column, *where})
     before = -1
@@ -96,13 +93,10 @@ def _rows(file: Path, column: str, where: Mapping[str, str]) -> Iterator[tuple[i
                     f"{place}: expected {len(table.fieldnames or ())} columns, found"
                     f" {shown(list(row.values()))}"
                 )
-            if any(row[name] != text for name, text in where.items()) or _is_bad(
-                row, column, place
-            ):
-                continue
-            time = _time(row[TIME], before, place)
-            yield time, _value(row[column], column, place)
-            before = time
+            is_selected = all(row[name] == text for name, text in where.items())
+            if is_selected and not _is_bad(row, column, place):
+                before = _time(row[TIME], before, place)
+                yield before, _value(row[column], column, place)
     except csv.Error as error:
         raise TraceError(
             f"{file}, line {table.line_num}: expected comma-separated values: {error}"
@@ -139,15 +133,14 @@ def _is_bad(row: Mapping[str, str], column: str, place: str) -> bool:
 
 
 def _time(text: str, before: int, place: str) -> int:
-    time = int(text) if text.isascii() and text.isdecimal() and len(text) <= 18 else None
-    if time is None:
+    if not (text.isascii() and text.isdecimal() and len(text) <= 18):
         raise TraceError(f"{place}: {TIME}: expected whole microseconds, found {shown(text)}")
-    if time <= before:
-        hint = "a table of several power domains needs `where`"
+    if int(text) <= before:
         raise TraceError(
-            f"{place}: {TIME}: expected a time after the one before, {before}, found {time}; {hint}"
+            f"{place}: {TIME}: expected a time after the one before, {before}, found {int(text)};"
+            " a table of several power domains needs `where`"
         )
-    return time
+    return int(text)
 
 
 def _value(text: str, column: str, place: str) -> float:

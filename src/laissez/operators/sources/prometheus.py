@@ -1,10 +1,9 @@
-"""A signal from Prometheus: an instant query, of which one number is expected.
+"""A signal from Prometheus: an instant query that returns one number.
 
-How old that number is matters more than when it was asked for: Prometheus answers an instant query
-with samples up to five minutes old and dates them now. So the same expression is also asked for its
-`timestamp()`. The age is the difference of two times of Prometheus, so it does not matter whether
-its clock agrees with ours. (Of an expression that computes, such as `sum(...)`, Prometheus knows no
-age: it counts as new.)
+The age of that number matters. Prometheus answers an instant query with samples up to five minutes
+old and dates them now, so the `timestamp()` of the same expression is queried too. The age is the
+difference of two times of Prometheus and does not depend on its clock. (Prometheus knows no age of
+a computed expression such as `sum(...)`: it counts as new.)
 """
 
 from __future__ import annotations
@@ -21,10 +20,9 @@ import msgspec
 from msgspec import Meta
 
 from laissez.config import shown
-from laissez.operators.errors import MapError
-from laissez.operators.fields import Text
-from laissez.operators.reading import Missing, Reading
+from laissez.operators.fields import MapError, Text
 from laissez.operators.sources.source import Source
+from laissez.operators.view import Missing, Reading
 from laissez.units import SECOND_US
 
 Take: TypeAlias = Literal["only", "min", "max", "mean", "sum"]
@@ -35,9 +33,7 @@ TAKES: Final[dict[str, Callable[[Sequence[float]], float]]] = {
     "mean": lambda values: math.fsum(values) / len(values),
     "sum": math.fsum,
 }
-
-
-BODY_BYTES_MAX: Final = 1 << 20  # a few thousand series; one is wanted
+BODY_BYTES_MAX: Final = 1 << 20  # a few thousand series, where one is expected
 
 
 class _Data(msgspec.Struct):
@@ -66,10 +62,10 @@ class _NoAnswer(Exception):
 
 @dataclass(kw_only=True)
 class PrometheusQuery(Source):
-    """`take` says how several samples become one; `only` refuses several. The token is read for
-    every query, as tokens are renewed. A proxy of the environment is not used."""
+    """`take` combines several samples; `only` refuses them. The token is read again for every
+    query, because tokens are renewed. Proxies of the environment are ignored."""
 
-    url: Text = field(repr=False)  # may hold a password
+    url: Text = field(repr=False)  # may contain a password
     query: Text
     timeout_s: Annotated[float, Meta(gt=0, le=60)] = 5.0
     take: Take = "only"
@@ -88,15 +84,13 @@ class PrometheusQuery(Source):
                 " another"
             )
         self._place = str(address.copy_with(userinfo=b""))
+        # loading certificates takes long, and plain HTTP does not need them
+        verify = self._certificates() if address.scheme == "https" else False
         self._http = httpx.Client(
-            base_url=address, timeout=self.timeout_s, trust_env=False, verify=self._trusted(address)
+            base_url=address, timeout=self.timeout_s, trust_env=False, verify=verify
         )
 
-    def _trusted(self, address: httpx.URL) -> ssl.SSLContext | bool:
-        """Who may vouch for the server. Without TLS nobody has to, and the list of those who may
-        takes long to load."""
-        if address.scheme == "http":
-            return False
+    def _certificates(self) -> ssl.SSLContext:
         try:
             return ssl.create_default_context(cafile=self.ca_file)
         except OSError as error:
@@ -106,21 +100,21 @@ class PrometheusQuery(Source):
         try:
             kind, samples = self._ask(self.query)
             if not samples or (self.take == "only" and len(samples) > 1):
+                hint = "; ask for an aggregate such as max(...), or set `take`"
                 return Missing(
-                    f"expected one sample from {self._place}, found {len(samples)}{_hint(samples)}"
+                    f"expected one sample from {self._place}, found {len(samples)}"
+                    + (hint if samples else ": there is no such series now")
                 )
             dated = self._ask(f"timestamp({self.query}\n)")[1] if kind == "vector" else []
         except _NoAnswer as error:
             return Missing(f"no answer from {self._place}: {error}")
         age_s = max((sample.at_s - sample.value for sample in dated), default=0.0)
-        return Reading(
-            _taken(self.take, [sample.value for sample in samples]),
-            now - max(0, round(age_s * SECOND_US)),
-        )
+        value = _combined(self.take, [sample.value for sample in samples])
+        return Reading(value, now - max(0, round(age_s * SECOND_US)))
 
     def _ask(self, query: str) -> tuple[str, list[_Sample]]:
-        """What kind of result it is, and its samples."""
-        status, body = self._body(query)
+        """The type of the result, and its samples."""
+        status, body = self._post(query)
         try:
             answer = msgspec.json.decode(body, type=_Answer)
             if answer.data is None:
@@ -131,14 +125,12 @@ class PrometheusQuery(Source):
                 f"expected the JSON of a query, found {status} {shown(body[:40])}: {error}"
             ) from None
 
-    def _body(self, query: str) -> tuple[int, bytes]:
+    def _post(self, query: str) -> tuple[int, bytes]:
         body = b""
+        headers = {}
         try:
-            headers = (
-                {}
-                if self.token_file is None
-                else {"Authorization": f"Bearer {self.token_file.read_text().strip()}"}
-            )
+            if self.token_file is not None:
+                headers["Authorization"] = f"Bearer {self.token_file.read_text().strip()}"
             with self._http.stream(
                 "POST", "/api/v1/query", data={"query": query}, headers=headers
             ) as response:
@@ -147,7 +139,7 @@ class PrometheusQuery(Source):
                     if len(body) > BODY_BYTES_MAX:
                         raise _NoAnswer(f"expected at most {BODY_BYTES_MAX} bytes, found more")
                 return response.status_code, body
-        # also of odd addresses and a closed client
+        # odd addresses and a closed client raise the last two
         except (httpx.HTTPError, httpx.InvalidURL, OSError, RuntimeError, ValueError) as error:
             raise _NoAnswer(f"{type(error).__name__} {error}") from None
 
@@ -157,14 +149,12 @@ class PrometheusQuery(Source):
 
 def _samples(data: _Data) -> list[_Sample]:
     if data.resultType == "scalar":
-        at, text = msgspec.json.decode(data.result, type=tuple[float, str])
-        return [_Sample(at, _number(text))]
-    if data.resultType == "vector":
-        return [
-            _Sample(series.value[0], _number(series.value[1]))
-            for series in msgspec.json.decode(data.result, type=list[_Series])
-        ]
-    raise _NoAnswer(f"expected a scalar or an instant vector, found a {data.resultType}")
+        values = [msgspec.json.decode(data.result, type=tuple[float, str])]
+    elif data.resultType == "vector":
+        values = [one.value for one in msgspec.json.decode(data.result, type=list[_Series])]
+    else:
+        raise _NoAnswer(f"expected a scalar or an instant vector, found a {data.resultType}")
+    return [_Sample(at, _number(text)) for at, text in values]
 
 
 def _number(text: str) -> float:
@@ -175,16 +165,8 @@ def _number(text: str) -> float:
         raise _NoAnswer(f"expected a number, found {shown(text)}") from None
 
 
-def _taken(take: Take, values: Sequence[float]) -> float:
-    """One for all; if one of them is not finite that one, as no sum or maximum of it means
-    anything. It ends as an alarm that tells it."""
+def _combined(take: Take, values: Sequence[float]) -> float:
+    """A value that is not finite wins, so that it ends in an alarm: no sum or maximum of it means
+    anything."""
     absurd = [value for value in values if not math.isfinite(value)]
     return absurd[0] if absurd else TAKES[take](values)
-
-
-def _hint(samples: Sequence[_Sample]) -> str:
-    return (
-        "; ask for an aggregate such as max(...), or set `take`"
-        if samples
-        else ": there is no such series now"
-    )
