@@ -23,13 +23,13 @@ SYSTEMS: Final = (
     ("Dynamo inference", "tenants.dynamo.pricing", "tenants.dynamo.profiling", 17, 55),
     ("Sailor training", "tenants.sailor.pricing", "tenants.sailor.profiling", 23, 34),
     ("Parabricks batch", "tenants.parabricks.pricing", "tenants.parabricks.profiling", 12, 17),
-    ("Power InfraMap", "operators.power:Power", "operators.power:PowerTelemetry", 8, 5),
+    ("Power InfraMap", "operators.maps:Power", "operators.maps:PowerTelemetry", 8, 5),
 )
 # The function that makes a pressure of the headroom, and its parameter. Code that all maps share
 # turns any pressure into a price.
 HEADROOM_TO_PRICE: Final = (
-    "operators.power:Power.comfortable",
-    "operators.power:Power.pressure_at",
+    "operators.maps:Power.comfortable",
+    "operators.maps:Power.pressure_at",
 )
 # "three lines of code map power headroom to a proportional price adjustment"
 PAPER_HEADROOM_TO_PRICE: Final = 3
