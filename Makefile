@@ -7,6 +7,7 @@ PACKAGES := $(addprefix src/laissez/,market exchange wire server server/websocke
 SAMPLE := laissez-sample
 LOCKS := requirements
 TOOLING := build/tooling
+SITE_TOOLS := build/site-tools
 
 IN_RANGE := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
 # `python3` if it is in range, else the newest that is. To choose one yourself: make PYTHON=/path/to/python
@@ -26,7 +27,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test test-suite test-pythons lint test-interpreted test-compiled system bench build lock audit clean
+.PHONY: help run test test-suite test-pythons lint test-interpreted test-compiled system bench docs reference build lock audit clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -88,6 +89,13 @@ bench: build ## measure how fast the market and the service are here
 	@$(BIN)/laissez bench market
 	@$(BIN)/laissez bench service
 
+docs: $(SITE_TOOLS) ## build the documentation as a site with search: build/site/index.html
+	@NO_MKDOCS_2_WARNING=1 $(SITE_TOOLS)/bin/mkdocs build --strict
+	@echo "built: open build/site/index.html"
+
+reference: $(TOOLS) ## write the generated parts of docs/cli.md, docs/settings.md and docs/journal.md anew
+	@cd tests && for page in cli settings journal; do ../$(BIN)/python -m docs.test_$$page || exit 1; done
+
 build: $(BUILT) ## compile the market in place, if there is a C compiler
 
 # Whoever installs needs none of these tools: they have an environment of their own, and are locked like everything else.
@@ -95,6 +103,7 @@ lock: $(TOOLING) ## lock the newest versions that pyproject.toml allows, with th
 	@echo 'setuptools>=77.0.3' | $(COMPILE) pyproject.toml - --extra server --output-file $(LOCKS)/run.lock
 	@$(COMPILE) pyproject.toml --extra server --extra sim --extra test --constraint $(LOCKS)/run.lock --output-file $(LOCKS)/develop.lock
 	@printf 'mypy\n' | $(COMPILE) - --constraint $(LOCKS)/develop.lock --output-file $(LOCKS)/build.lock
+	@printf 'mkdocs-material\n' | $(COMPILE) - --constraint $(LOCKS)/develop.lock --output-file $(LOCKS)/docs.lock
 	@printf 'pip-audit\nuv\n' | $(COMPILE) - --output-file $(LOCKS)/tools.lock
 
 audit: $(TOOLING) ## look all locked packages up in a database of known vulnerabilities
@@ -133,6 +142,10 @@ $(TOOLS): $(RUNTIME) src/pyproject.toml $(LOCKS)/develop.lock
 $(TOOLING): $(LOCKS)/tools.lock
 	@rm -rf $@ && "$(PYTHON)" -m venv $@
 	@$@/bin/$(PIP_INSTALL) $(LOCKED) $(LOCKS)/tools.lock
+
+$(SITE_TOOLS): $(LOCKS)/docs.lock
+	@rm -rf $@ && "$(PYTHON)" -m venv $@
+	@$@/bin/$(PIP_INSTALL) $(LOCKED) $(LOCKS)/docs.lock
 
 # No stamp is left where there is no compiler, so that one installed later is noticed.
 $(BUILT): $(TOOLS) $(wildcard src/laissez/units.py $(addsuffix /*.py,$(PACKAGES)))

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-LOCKS = ("develop.lock", "tools.lock")  # what is needed to run and to build is in the first, too
+LOCKS = ("develop.lock", "docs.lock", "tools.lock")  # the first includes run.lock and build.lock
 DATABASES = ("pypi", "osv")
 WITHIN_S = 10  # for one answer
 ALL_WITHIN_S = 300

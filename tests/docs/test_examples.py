@@ -1,5 +1,4 @@
-"""What the pages about the API and about running it show is what happens, and their tables leave
-nothing out."""
+"""The pages about the API and for operators show what happens, and their tables are complete."""
 
 from __future__ import annotations
 
@@ -8,7 +7,6 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
@@ -24,12 +22,13 @@ from laissez.wire import limits, session
 from laissez.wire.events import Event, Notice
 from laissez.wire.problems import STATUS
 from support.doc_shell import Example, Shell, examples, matches
-from support.paths import ROOT
+from support.paths import DOCS, ROOT
 from support.service_world import World, with_service
 
-API = (ROOT / "docs" / "api.md").read_text()
-RUNNING = (ROOT / "docs" / "operations.md").read_text()
-PAGES = {"api": API, "operations": RUNNING}
+API = (DOCS / "api.md").read_text()
+MONITOR = (DOCS / "monitor.md").read_text()
+OF_OPERATOR = ("serve", "accounts", "backup", "monitor")  # one story, in this order
+PAGES = {name: (DOCS / f"{name}.md").read_text() for name in ("api", *OF_OPERATOR)}
 IN_PAGES = [
     pytest.param(page, index, id=f"{page}-line{one.line}")
     for page, text in PAGES.items()
@@ -42,14 +41,13 @@ pytestmark = pytest.mark.once
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Example]]:
     """All examples, with what they printed."""
-    found: dict[str, list[Example]] = {}
-    for page, text in PAGES.items():
-        shell = Shell(tmp_path_factory.mktemp(page))
-        found[page] = examples(text)
+    found = {page: examples(text) for page, text in PAGES.items()}
+    for story in (("api",), OF_OPERATOR):
+        shell = Shell(tmp_path_factory.mktemp(story[0]))
         try:
-            if page == "api":
+            if story == ("api",):
                 shell.serve("laissez up --still")
-            for example in found[page]:
+            for example in (one for page in story for one in found[page]):
                 shell.run(example)
         finally:
             shell.close()
@@ -119,21 +117,16 @@ def test_every_problem_is_in_the_table_with_its_status() -> None:
     }
 
 
-def test_every_limit_is_in_the_table_with_its_default() -> None:
+def test_every_limit_that_is_no_setting_is_in_the_table_with_its_value() -> None:
     bounds = {name.lower(): value for name, value in vars(limits).items() if name.isupper()}
     bounds |= {
         "keys_live_max": KEYS_LIVE_MAX,
         "key_names_max": KEY_NAMES_MAX,
         "webhooks_max": WEBHOOKS_MAX,
     }
-    bounds |= msgspec.structs.asdict(Limits())
-    shown = {
-        row[0].strip(" *").strip("`"): float(row[1].replace(",", "")) for row in rows(API, "Limits")
-    }
-    assert bounds == shown
-    assert set(Limits.__struct_fields__) == {
-        row[0].strip(" *").strip("`") for row in rows(API, "Limits") if "*" in row[0]
-    }
+    settings = set(Limits.__struct_fields__)
+    shown = {row[0].strip("`"): float(row[1].replace(",", "")) for row in rows(API, "Limits")}
+    assert {name: value for name, value in bounds.items() if name not in settings} == shown
 
 
 def test_every_column_of_a_bill_is_named() -> None:
@@ -172,16 +165,16 @@ def test_the_metrics_are_those_that_there_are(tmp_path: Path) -> None:
         told = {re.sub(r"_(bucket|count|sum|created)$", "", name) for name in samples}
         ours = {name for name in told if name.startswith("laissez_")}
         assert ours == set(
-            re.findall(r"`(laissez_\w+)`", "\n".join(row[0] for row in rows(RUNNING, "Metrics")))
+            re.findall(r"`(laissez_\w+)`", "\n".join(row[0] for row in rows(MONITOR, "Metrics")))
         )
-        named = set(re.findall(r"\b(?:laissez|process)_\w+", RUNNING))
+        named = set(re.findall(r"\b(?:laissez|process)_\w+", MONITOR))
         assert set() == named - samples - told
 
     with_service(tmp_path, story)
 
 
 def test_the_alarms_can_be_read() -> None:
-    (written,) = re.findall(r"```yaml\n(groups:.*?)```", RUNNING, re.DOTALL)
+    (written,) = re.findall(r"```yaml\n(groups:.*?)```", MONITOR, re.DOTALL)
     alarms: list[dict[str, Any]] = yaml.safe_load(written)["groups"][0]["rules"]
     assert len(alarms) == len({alarm["alert"] for alarm in alarms})
     assert all(set(alarm) <= {"alert", "expr", "for"} and alarm["expr"] for alarm in alarms)
@@ -189,15 +182,15 @@ def test_the_alarms_can_be_read() -> None:
 
 def test_what_the_log_is_said_to_say_is_said_somewhere() -> None:
     sources = "".join(path.read_text() for path in (ROOT / "src" / "laissez").rglob("*.py"))
-    failures = rows(RUNNING, "When something fails")
+    failures = rows(MONITOR, "When something fails")
     quoted = [said for row in failures for said in re.findall(r'(?:log|^\|?) ?"([a-z ]+)"', row[0])]
-    quoted += re.findall(r'"([a-z ]+)"', RUNNING.partition("\n## Logs\n")[2].partition("\n## ")[0])
+    quoted += re.findall(r'"([a-z ]+)"', MONITOR.partition("\n## Logs\n")[2].partition("\n## ")[0])
     assert len(quoted) >= 8
     assert [] == [said for said in quoted if said not in sources]
 
 
 def test_every_setting_that_is_named_is_one() -> None:
-    settings = (ROOT / "docs" / "laissez.toml").read_text()
-    named = re.findall(r"`(?:server|data|journal|limits)\.(\w+)", API + RUNNING)
+    settings = (DOCS / "laissez.toml").read_text()
+    named = re.findall(r"`(?:server|data|limits|audit)\.(\w+)", "".join(PAGES.values()))
     assert {"metrics_open", "log_format"} <= set(named)
     assert [] == [name for name in named if not re.search(rf"^{name} = ", settings, re.MULTILINE)]

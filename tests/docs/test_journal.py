@@ -1,7 +1,7 @@
 """`docs/journal.md` describes entries so that a stranger can write a reader: its tables are those
 of the codec, and a reader that knows only the page agrees with the codec.
 
-Run this file as a program to write the tables anew.
+Run this file as a program to write the tables anew (`make reference`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from support.paths import DOCS
 from support.service_world import LEAVES, World, with_service
 
 PAGE = DOCS / "journal.md"
-BEGIN = "<!-- These tables are made by `python tests/docs/test_journal.py`. -->\n\n"
+BEGIN = "<!-- These tables are made by `make reference`. -->\n\n"
 END = "\n\n<!-- The end of the tables. -->"
 GENESIS_HEADER = 42
 # These commands leave their tenant out: it is who sent them.
@@ -96,7 +96,7 @@ def tables() -> str:
 
 def test_the_tables_of_the_page_are_those_of_the_codec() -> None:
     written = PAGE.read_text().partition(BEGIN)[2].partition(END)[0]
-    assert written == tables(), "run: python tests/docs/test_journal.py"
+    assert written == tables(), "run: make reference"
 
 
 def test_actions_are_written_as_their_places() -> None:

@@ -1,5 +1,4 @@
-"""What the page for tenants shows is what happens, its tasks can be run, and its tables leave
-nothing out."""
+"""The pages about tasks and adapters show what happens, and their tables are complete."""
 
 from __future__ import annotations
 
@@ -43,7 +42,7 @@ from support.paths import DOCS
 
 pytestmark = pytest.mark.once
 
-PAGE = (DOCS / "tenants.md").read_text()
+PAGE = "\n".join((DOCS / f"{name}.md").read_text() for name in ("tasks", "adapters"))
 GETTING_STARTED = (DOCS / "getting-started.md").read_text()
 YAML = re.findall(r"```yaml\n(.*?)```", PAGE + GETTING_STARTED, re.DOTALL)
 TASKS = {re.findall(r"^name: (\S+)", text)[0]: text for text in YAML}
@@ -57,7 +56,10 @@ def ran(example: Example, names: dict[str, Any]) -> str:
     """What a program prints; what it defines stays in `names`."""
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
-        exec(compile(example.steps[0][0], f"tenants.md line {example.line}", "exec"), names)
+        exec(
+            compile(example.steps[0][0], f"tasks.md and adapters.md line {example.line}", "exec"),
+            names,
+        )
     return out.getvalue()
 
 

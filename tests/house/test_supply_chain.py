@@ -30,7 +30,7 @@ EXTRAS: dict[str, list[str]] = PROJECT["project"]["optional-dependencies"]
 PROOF: dict[str, Any] = tomllib.loads((ROOT / "src" / "pyproject.toml").read_text())["project"]
 DEVELOPED_WITH = ("server", "sim", "test")
 PYTHONS = ("3.11", "3.12", "3.13")
-NAMES = ("run", "build", "develop", "tools")
+NAMES = ("run", "build", "develop", "docs", "tools")
 
 
 class Pin:
@@ -168,7 +168,7 @@ def test_make_installs_only_what_is_locked_and_the_project_itself() -> None:
         if re.search(r"\bpip install\b|\(PIP_INSTALL\)", line)
     ]
     written = [line for line in lines if not line.startswith("PIP_INSTALL :=")]
-    assert ["$(LOCKED)", "$(OURS)", "$(LOCKED)", "$(OURS)", "$(LOCKED)"] == [
+    assert ["$(LOCKED)", "$(OURS)", "$(LOCKED)", "$(OURS)", "$(LOCKED)", "$(LOCKED)"] == [
         line.partition("(PIP_INSTALL) ")[2].partition(" ")[0] for line in written
     ]
 

@@ -21,7 +21,7 @@ from support.service_world import LEAVES, World, with_service
 pytestmark = pytest.mark.once
 
 DASHBOARD: dict[str, Any] = json.loads((ROOT / "docs" / "grafana.json").read_text())
-RUNNING = (ROOT / "docs" / "operations.md").read_text()
+MONITOR = (ROOT / "docs" / "monitor.md").read_text()
 PROMTOOL = shutil.which("promtool") or "/usr/bin/promtool"
 WITHIN_S = 30
 
@@ -55,7 +55,7 @@ def queries() -> dict[str, str]:
 
 
 def alarms() -> dict[str, str]:
-    (written,) = re.findall(r"```yaml\n(groups:.*?)```", RUNNING, re.DOTALL)
+    (written,) = re.findall(r"```yaml\n(groups:.*?)```", MONITOR, re.DOTALL)
     return {rule["alert"]: rule["expr"] for rule in yaml.safe_load(written)["groups"][0]["rules"]}
 
 

@@ -66,6 +66,5 @@ function emptyState() {
     h("p", {}, "Write them into a file and run it beside the service:"),
     h("pre", {}, h("code", {}, "laissez operator run maps.toml")),
     h("p", { class: "soft" }, "It reports after every decision, and appears here by itself. Floors can also be set by hand, on the map."),
-    h("p", { class: "soft" }, "docs/operators.md says how to write maps; docs/maps.toml shows every table."),
   );
 }

@@ -15,7 +15,7 @@ const HISTORY_MS = 20_000;
 const MINUTE_MS = 60_000;
 const NOT_KEPT =
   "Figures are kept in memory for two hours, one in ten seconds; a restart begins anew. " +
-  "For longer times, and for alerts, let Prometheus read /metrics; docs/grafana.json is a board for it.";
+  "For longer times, and for alerts, let Prometheus read /metrics.";
 const RANGES = [
   [15, "15 min"],
   [60, "1 h"],
