@@ -1,21 +1,24 @@
-"""What the specification and the promises name is there, and every link leads somewhere."""
+"""Every name in the specification and the promises exists, and every link leads somewhere."""
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from laissez.cli import app
-from support.paths import ROOT, TESTS
+from support.paths import ROOT, SOURCES, TESTS
 
 SPECIFICATION = (ROOT / "docs" / "market.md").read_text()
 PAGES = {
     path.relative_to(ROOT): path.read_text()
     for path in sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 }
+PAGE_NAME = re.compile(r"docs/[\w.-]+|\b[\w-]+\.md\b")
 TEST_FILES = sorted(TESTS.rglob("test_*.py"))
 
 
@@ -70,3 +73,37 @@ def test_the_index_lists_every_page() -> None:
     index = PAGES[Path("docs/index.md")]
     names = (path.relative_to("docs") for path in PAGES if path.parts[0] == "docs")
     assert ["index.md"] == [str(name) for name in names if f"]({name})" not in index]
+
+
+def texts_of(module: Path) -> Iterator[str]:
+    """The strings of a module that are no docstrings."""
+    tree = ast.parse(module.read_text())
+    docstrings = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.body
+        and isinstance(node.body[0], ast.Expr)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            if id(node) not in docstrings:
+                yield node.value
+
+
+def test_no_text_of_the_product_names_a_page() -> None:
+    """The pages are not in the wheel."""
+    product = SOURCES / "laissez"
+    named = [
+        (path.name, text)
+        for path in product.rglob("*.py")
+        for text in texts_of(path)
+        if PAGE_NAME.search(text)
+    ]
+    named += [
+        (path.name, line)
+        for path in (product / "server" / "console").rglob("*.js")
+        for line in path.read_text().splitlines()
+        if PAGE_NAME.search(line) and not line.lstrip().startswith(("//", "*", "/*"))
+    ]
+    assert [] == named

@@ -64,9 +64,7 @@ def runner_name(text: str) -> str:
 @located
 def run(
     target: Target,
-    maps: Annotated[
-        Path, typer.Argument(metavar="MAPS", help="The maps, a TOML file (docs/operators.md).")
-    ],
+    maps: Annotated[Path, typer.Argument(metavar="MAPS", help="The maps, a TOML file.")],
     state: Annotated[
         Path | None,
         typer.Option("--state", help="The file for the maps' memory. Default: beside the maps."),

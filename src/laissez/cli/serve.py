@@ -28,9 +28,7 @@ PortOption: TypeAlias = Annotated[
 def serve(
     config: Annotated[
         Path | None,
-        typer.Option(
-            "--config", help="A TOML file of settings (docs/laissez.toml shows them all)."
-        ),
+        typer.Option("--config", help="A TOML file of settings."),
     ] = None,
     data: Annotated[
         Path | None, typer.Option("--data", help="The folder that holds the market.")

@@ -34,7 +34,7 @@ app = typer.Typer(
 )
 
 TaskArgument: TypeAlias = Annotated[
-    Path, typer.Argument(metavar="TASK", help="The task, a YAML file (docs/tenants.md).")
+    Path, typer.Argument(metavar="TASK", help="The task, a YAML file.")
 ]
 StateOption: TypeAlias = Annotated[
     Path | None,
