@@ -192,7 +192,7 @@ def test_a_list_does_nothing() -> None:
         (("--workers", "-1"), "--workers"),
         (("--trace", "nowhere.csv"), "nowhere.csv: expected a readable trace"),
         (("--trace", "power.csv"), "power.csv, line 1: expected the header"),
-        (("--trace", "broken.jsonl"), "broken.jsonl, line 1: expected a JSON object"),
+        (("--trace", "broken.jsonl"), "broken.jsonl, line 1: expected JSON"),
         (("--power", "broken.jsonl"), "expected a column 'measured_power_util'"),
         (("--power", "nowhere.csv"), "nowhere.csv: expected a table that can be read"),
         (
