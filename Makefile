@@ -93,7 +93,7 @@ docs: $(SITE_TOOLS) ## build the documentation as a site with search: build/site
 	@NO_MKDOCS_2_WARNING=1 $(SITE_TOOLS)/bin/mkdocs build --strict
 	@echo "built: open build/site/index.html"
 
-reference: $(TOOLS) ## write the generated parts of docs/cli.md, docs/settings.md and docs/journal.md anew
+reference: $(TOOLS) ## write the generated parts of docs/reference anew: cli.md, settings.md, journal.md
 	@cd tests && for page in cli settings journal; do ../$(BIN)/python -m docs.test_$$page || exit 1; done
 
 build: $(BUILT) ## compile the market in place, if there is a C compiler

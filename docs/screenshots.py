@@ -1,7 +1,7 @@
 """Take the pictures of the console that the documentation shows: starts the sample market, looks at
 it, and stops it again.
 
-    .venv/bin/python docs/screenshots.py             docs/console-operator.png and -tenant.png
+    .venv/bin/python docs/screenshots.py             docs/images/console-*.png
     .venv/bin/python docs/screenshots.py --all DIR   every page, in two sizes and both themes
 
 Needs Chromium and the extra `test` (Playwright).
@@ -24,7 +24,7 @@ from pathlib import Path
 import httpx
 from playwright.sync_api import Browser, Page, sync_playwright
 
-DOCS = Path(__file__).parent
+IMAGES = Path(__file__).parent / "images"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 SIZES = {"desk": (1440, 900), "phone": (390, 844)}
 TENANT = "sailor"
@@ -140,12 +140,12 @@ def main() -> None:
                 take(
                     signed_in(browser, url, folder, "operator", "desk", "light"),
                     "#/map/h100",
-                    DOCS / "console-operator.png",
+                    IMAGES / "console-operator.png",
                 )
                 take(
                     signed_in(browser, url, folder, TENANT, "desk", "light"),
                     "#/bill",
-                    DOCS / "console-tenant.png",
+                    IMAGES / "console-tenant.png",
                 )
 
 

@@ -1,7 +1,7 @@
 """Hooks of MkDocs: the site also shows the pages in the root of the repository.
 
 `make docs` uses them (`mkdocs.yml`). Links between the root and `docs/` are written for the
-repository, so they lose one level here.
+repository; on the site the root pages lie beside `index.md`, so these links lose one level.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    if page.file.src_uri in ROOT_PAGES:
+    path: str = page.file.src_uri
+    if path in ROOT_PAGES:
         return markdown.replace("](docs/", "](")
-    return markdown.replace("](../", "](")
+    up = "../" * path.count("/")
+    return markdown.replace(f"](../{up}", f"]({up}")

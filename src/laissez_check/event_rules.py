@@ -2,9 +2,9 @@
 who should win it, what is owed.
 
 M7 (when the market is at rest), M8 (who wins a leaf), M11 (quotes), M13 (why a lease ends), M17 (a
-held lease is not lost for price) and M18 (fees) from `docs/market.md`, in the most literal way.
-Rates and charges (M4, M5, M14, M17) are those of the audit of bills. Prices are whole millionths of
-a dollar per hour, times whole microseconds.
+held lease is not lost for price) and M18 (fees) from `docs/reference/market.md`, in the most
+literal way. Rates and charges (M4, M5, M14, M17) are those of the audit of bills. Prices are whole
+millionths of a dollar per hour, times whole microseconds.
 """
 
 from __future__ import annotations

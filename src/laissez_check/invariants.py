@@ -1,7 +1,7 @@
 """The rules that hold in every state, checked from the market's public answers alone: no second
 market is needed.
 
-Each check yields sentences that begin with the rule's number in `docs/market.md`.
+Each check yields sentences that begin with the rule's number in `docs/reference/market.md`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The literal market: slow, obvious, and written from `docs/market.md` alone.
+"""The literal market: slow, obvious, and written from `docs/reference/market.md` alone.
 
 It shares no code with `laissez.market`, only the vocabulary (commands, events, reasons, answers).
 Every order is copied to every leaf it covers, every rate is recomputed when asked for, bills are
-integrated as time passes. Rule numbers are those of `docs/market.md`.
+integrated as time passes. Rule numbers are those of `docs/reference/market.md`.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Small stories straight from `docs/market.md`, with values worked out by hand. Each test is named
-after the rule it tells."""
+"""Small stories straight from `docs/reference/market.md`, with values worked out by hand. Each
+test is named after the rule it tells."""
 
 from __future__ import annotations
 

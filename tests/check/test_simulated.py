@@ -30,14 +30,14 @@ from laissez_check.simulated.machine import PORT
 from laissez_check.simulated.network import CALM, End, Network, Weather
 from laissez_check.simulated.promises import PROMISES, numbered
 from laissez_check.simulated.world import play
-from support.paths import DOCS
+from support.paths import INTERNALS
 from support.secrecy import WATCH
 
 pytestmark = pytest.mark.once
 
 WORLDS, AT_ONCE = 300, 30
 
-# Those that every so many worlds meet; docs/reliability.md counts them all.
+# Those that every so many worlds meet; docs/internals/reliability.md counts them all.
 FREQUENT = (
     *(
         "crash",
@@ -53,7 +53,7 @@ FREQUENT = (
     *("refuse", "reset", "silent", "half a message", "pieces", "late", "deaf", "clock jump"),
     *("planned stop", "doubled", "client restarted"),
 )
-RELIABILITY = DOCS / "reliability.md"
+RELIABILITY = INTERNALS / "reliability.md"
 
 # The rarest shows in one world of thirty-five. Where to begin only saves time: as the code changes,
 # so do the stories.

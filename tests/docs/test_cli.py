@@ -1,4 +1,4 @@
-"""`docs/cli.md` lists every command of `laissez` as the program describes it.
+"""`docs/reference/cli.md` lists every command of `laissez` as the program describes it.
 
 Run this file as a program to write the page anew (`make reference`).
 """
@@ -17,9 +17,9 @@ import typer.main
 from typer.testing import CliRunner
 
 from laissez.cli.app import COMMANDS, PLUGINS, PROOFS, app
-from support.paths import DOCS
+from support.paths import REFERENCE
 
-PAGE = DOCS / "cli.md"
+PAGE = REFERENCE / "cli.md"
 BEGIN = "<!-- The rest is made by `make reference`. -->\n\n"
 # The top of the page describes these. Entries leave the first out and only name the second.
 EVERYWHERE = {

@@ -22,13 +22,13 @@ from laissez.wire import limits, session
 from laissez.wire.events import Event, Notice
 from laissez.wire.problems import STATUS
 from support.doc_shell import Example, Shell, examples, matches
-from support.paths import DOCS, ROOT
+from support.paths import EXAMPLES, GUIDES, REFERENCE, ROOT
 from support.service_world import World, with_service
 
-API = (DOCS / "api.md").read_text()
-MONITOR = (DOCS / "monitor.md").read_text()
+API = (REFERENCE / "api.md").read_text()
 OF_OPERATOR = ("serve", "accounts", "backup", "monitor")  # one story, in this order
-PAGES = {name: (DOCS / f"{name}.md").read_text() for name in ("api", *OF_OPERATOR)}
+PAGES = {"api": API} | {name: (GUIDES / f"{name}.md").read_text() for name in OF_OPERATOR}
+MONITOR = PAGES["monitor"]
 IN_PAGES = [
     pytest.param(page, index, id=f"{page}-line{one.line}")
     for page, text in PAGES.items()
@@ -190,7 +190,7 @@ def test_what_the_log_is_said_to_say_is_said_somewhere() -> None:
 
 
 def test_every_setting_that_is_named_is_one() -> None:
-    settings = (DOCS / "laissez.toml").read_text()
+    settings = (EXAMPLES / "laissez.toml").read_text()
     named = re.findall(r"`(?:server|data|limits|audit)\.(\w+)", "".join(PAGES.values()))
     assert {"metrics_open", "log_format"} <= set(named)
     assert [] == [name for name in named if not re.search(rf"^{name} = ", settings, re.MULTILINE)]

@@ -1,5 +1,5 @@
-"""`docs/journal.md` describes entries so that a stranger can write a reader: its tables are those
-of the codec, and a reader that knows only the page agrees with the codec.
+"""`docs/reference/journal.md` describes entries so that a stranger can write a reader: its tables
+are those of the codec, and a reader that knows only the page agrees with the codec.
 
 Run this file as a program to write the tables anew (`make reference`).
 """
@@ -23,10 +23,10 @@ from laissez.exchange.names import Names
 from laissez.journal import Reader
 from laissez.market import Market
 from laissez.market import commands as market
-from support.paths import DOCS
+from support.paths import REFERENCE
 from support.service_world import LEAVES, World, with_service
 
-PAGE = DOCS / "journal.md"
+PAGE = REFERENCE / "journal.md"
 BEGIN = "<!-- These tables are made by `make reference`. -->\n\n"
 END = "\n\n<!-- The end of the tables. -->"
 GENESIS_HEADER = 42

@@ -11,14 +11,14 @@ import pytest
 from typer.testing import CliRunner
 
 from laissez.cli import app
-from support.paths import ROOT, SOURCES, TESTS
+from support.paths import REFERENCE, ROOT, SOURCES, TESTS
 
-SPECIFICATION = (ROOT / "docs" / "market.md").read_text()
+SPECIFICATION = (REFERENCE / "market.md").read_text()
 PAGES = {
     path.relative_to(ROOT): path.read_text()
     for path in sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 }
-PAGE_NAME = re.compile(r"docs/[\w.-]+|\b[\w-]+\.md\b")
+PAGE_NAME = re.compile(r"docs/[\w./-]+|\b[\w-]+\.md\b")
 TEST_FILES = sorted(TESTS.rglob("test_*.py"))
 
 

@@ -1,5 +1,5 @@
-"""`docs/one-order.md` is true: real orders call the functions that it names, in its order, and pass
-through a bounded number of files."""
+"""`docs/internals/one-order.md` is true: real orders call the functions that it names, in its
+order, and pass through a bounded number of files."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import sys
 import pytest
 
 from support.order_trace import JOURNAL, LOOP, Calls
-from support.paths import DOCS, TESTS
+from support.paths import INTERNALS, TESTS
 
-PAGE = (DOCS / "one-order.md").read_text()
+PAGE = (INTERNALS / "one-order.md").read_text()
 WITHIN_S = 120
 # The sections of the page that each way of sending an order passes through in the event loop. A
 # batch is a REST request until its key is known.

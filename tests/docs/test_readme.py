@@ -19,16 +19,19 @@ from typer.testing import CliRunner
 from laissez.cli import app
 from laissez_bench.market import OPERATIONS
 from support.doc_shell import USUAL, Example, Shell, examples
-from support.paths import DOCS, ROOT
+from support.paths import GUIDES, INTERNALS, REFERENCE, ROOT, TUTORIAL
 
 pytestmark = [pytest.mark.once, pytest.mark.xdist_group("readme")]
 
 README = (ROOT / "README.md").read_text()
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
-NAMES = ("getting-started", "market", "performance", "evaluation", "reliability", "simulator")
-PAGES = {name: (DOCS / f"{name}.md").read_text() for name in NAMES}
-GETTING_STARTED, MARKET, PERFORMANCE, EVALUATION = (PAGES[name] for name in NAMES[:4])
-WITH_COMMANDS = "\n".join([README, *PAGES.values()])
+FIRST_HOUR = (TUTORIAL / "first-hour.md").read_text()
+MARKET = (REFERENCE / "market.md").read_text()
+PERFORMANCE = (INTERNALS / "performance.md").read_text()
+EVALUATION = (INTERNALS / "evaluation.md").read_text()
+RELIABILITY = (INTERNALS / "reliability.md").read_text()
+SIMULATOR = (GUIDES / "simulator.md").read_text()
+WITH_COMMANDS = README + FIRST_HOUR + MARKET + PERFORMANCE + EVALUATION + RELIABILITY + SIMULATOR
 LAISSEZ = re.compile(r"^(?:\.venv/bin/)?laissez ")
 ENDLESS = ("laissez events -f",)  # runs until Ctrl-C
 LONG = re.compile(r"laissez (check|bench|paper|sim (run|compare)|tenant run)")
@@ -43,7 +46,7 @@ def commands() -> list[str]:
 
 
 def programs() -> list[Example]:
-    found = [*examples(README), *examples(GETTING_STARTED), *examples(MARKET)]
+    found = [*examples(README), *examples(FIRST_HOUR), *examples(MARKET)]
     return [example for example in found if example.kind == "python"]
 
 
@@ -134,7 +137,7 @@ def test_the_readme_is_short_enough_to_be_read() -> None:
 def test_the_readme_names_the_supported_pythons() -> None:
     classifiers = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["classifiers"]
     supported = re.findall(r"Python :: (3\.\d+)", "\n".join(classifiers))
-    for page in (README, GETTING_STARTED):
+    for page in (README, FIRST_HOUR):
         assert f"Python {', '.join(supported[:-1])} or {supported[-1]}" in page
 
 

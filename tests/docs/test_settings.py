@@ -1,5 +1,6 @@
-"""`docs/settings.md` lists every setting with its default, its values and its meaning. The meaning
-is the comment in `docs/laissez.toml`, which `tests/server/test_settings.py` compares with the code.
+"""`docs/reference/settings.md` lists every setting with its default, its values and its meaning.
+The meaning is the comment in `docs/examples/laissez.toml`; `tests/server/test_settings.py` compares
+that file with the code.
 
 Run this file as a program to write the page anew (`make reference`).
 """
@@ -13,10 +14,10 @@ import msgspec.inspect
 import pytest
 
 from laissez.server.settings import SECTIONS
-from support.paths import DOCS
+from support.paths import EXAMPLES, REFERENCE
 
-PAGE = DOCS / "settings.md"
-FILE = (DOCS / "laissez.toml").read_text()
+PAGE = REFERENCE / "settings.md"
+FILE = (EXAMPLES / "laissez.toml").read_text()
 BEGIN = "<!-- The rest is made by `make reference`. -->\n\n"
 
 pytestmark = pytest.mark.once

@@ -1,5 +1,5 @@
 """Every reason for which a command is refused, with its subject, what was found and its bound, as
-`docs/market.md` lists them."""
+`docs/reference/market.md` lists them."""
 
 from typing import Any
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from laissez.market.spec import Form, parse_topology
 from laissez.market.topology import LEAVES_MAX, Topology, TopologyError
-from support.paths import DOCS
+from support.paths import REFERENCE
 
-PAGE = DOCS / "topology.md"
+PAGE = REFERENCE / "topology.md"
 
 
 def refusal(mapping: object) -> str:

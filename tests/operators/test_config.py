@@ -17,11 +17,11 @@ from laissez.operators import (
     PythonCallable,
     read_maps,
 )
-from support.paths import DOCS
+from support.paths import EXAMPLES
 
 pytestmark = pytest.mark.once
 
-EXAMPLE = DOCS / "maps.toml"
+EXAMPLE = EXAMPLES / "maps.toml"
 BASE = '[base.h100]\nprice = "2.00"\nfloor_max = "20.00"\n'
 SIGNAL = '[signals.s]\nsource = "python"\ncall = "math:sqrt"\n'
 POWER = '[maps.p]\nkind = "power"\nnodes = ["h100/row1"]\nsignal = "s"\n'

@@ -15,13 +15,13 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from support.paths import ROOT
+from support.paths import EXAMPLES, GUIDES
 from support.service_world import LEAVES, World, with_service
 
 pytestmark = pytest.mark.once
 
-DASHBOARD: dict[str, Any] = json.loads((ROOT / "docs" / "grafana.json").read_text())
-MONITOR = (ROOT / "docs" / "monitor.md").read_text()
+DASHBOARD: dict[str, Any] = json.loads((EXAMPLES / "grafana.json").read_text())
+MONITOR = (GUIDES / "monitor.md").read_text()
 PROMTOOL = shutil.which("promtool") or "/usr/bin/promtool"
 WITHIN_S = 30
 

@@ -11,11 +11,11 @@ import pytest
 from laissez.config import fields_of
 from laissez.server.settings import SECTIONS, Limits, Settings, SettingsError, read_settings
 from laissez.wire import limits
-from support.paths import DOCS
+from support.paths import EXAMPLES
 
 pytestmark = pytest.mark.once
 
-EXAMPLE = DOCS / "laissez.toml"
+EXAMPLE = EXAMPLES / "laissez.toml"
 PROMISES = {
     "CLIENT_ID_MAX",
     "DEAD_LETTERS_MAX",

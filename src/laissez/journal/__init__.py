@@ -2,8 +2,8 @@
 acknowledged; snapshots; recovery.
 
 Entries are opaque bytes. The file format, the order of writes, checks and recovery belong here; the
-meaning of entries, the network and clocks do not. `docs/journal.md` has the format and the
-promises.
+meaning of entries, the network and clocks do not. `docs/reference/journal.md` has the format and
+the promises.
 """
 
 from __future__ import annotations

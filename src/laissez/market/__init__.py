@@ -1,8 +1,8 @@
 """The market: a deterministic exchange for leases on a forest of resources.
 
-Here belong the rules of `docs/market.md` and nothing else: no I/O, no clock, no randomness, no
-floats, no logging, nothing else of `laissez`. Change it with `Market.apply(command, at) -> events`;
-ask it with the read-only methods of `Market`.
+Here belong the rules of `docs/reference/market.md` and nothing else: no I/O, no clock, no
+randomness, no floats, no logging, nothing else of `laissez`. Change it with `Market.apply(command,
+at) -> events`; ask it with the read-only methods of `Market`.
 """
 
 from laissez.market.answers import (

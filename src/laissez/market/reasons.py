@@ -10,8 +10,8 @@ from enum import StrEnum
 
 
 class Reason(StrEnum):
-    """Why a command was refused. `docs/market.md` says for each what `subject`, `found` and `bound`
-    hold."""
+    """Why a command was refused. `docs/reference/market.md` says for each what `subject`, `found`
+    and `bound` hold."""
 
     MALFORMED = "malformed"
     TIME_BACKWARDS = "time_backwards"

@@ -1,5 +1,5 @@
 """How a topology is written: as TOML, YAML or JSON text, or as the plain nested data that these
-give (`docs/topology.md`).
+give (`docs/reference/topology.md`).
 
 A written tree is a mapping from names to trees, a list of leaf names, or null or `"leaf"` for a
 leaf. A name may hold ranges, `rack[01-24]`. Sizes are checked before anything is written out, so a

@@ -71,7 +71,7 @@ class Topology:
 
     @classmethod
     def from_mapping(cls, mapping: object) -> Topology:
-        """From plain nested data, in the form that `docs/topology.md` describes."""
+        """From plain nested data, in the form that `docs/reference/topology.md` describes."""
         # here, because that module is written in terms of this one
         from laissez.market.spec import read_mapping
 

@@ -1,5 +1,5 @@
-"""`maps.toml`: all of an operator's maps in one file. `docs/maps.toml` shows every table and
-`docs/operators.md` explains them.
+"""`maps.toml`: all of an operator's maps in one file. `docs/examples/maps.toml` shows every table
+and `docs/guides/inframaps.md` explains them.
 
 Reading asks neither the market nor a source; it only loads traces and imports Python code.
 """

@@ -1,5 +1,5 @@
 """Volatility controls of a node: bands, minimum hold and flash fee (M15 to M18 of
-`docs/market.md`).
+`docs/reference/market.md`).
 
 They are sent only when those in force differ, because a new setting starts a new interval in the
 market.

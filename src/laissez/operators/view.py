@@ -61,7 +61,7 @@ class Missing(msgspec.Struct, frozen=True, gc=False):
 
 
 class AlarmKind(StrEnum):
-    """`docs/operators.md` says what each means and what to do."""
+    """`docs/guides/inframaps.md` says what each means and what to do."""
 
     MISSING = "missing"
     STALE = "stale"

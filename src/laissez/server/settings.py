@@ -1,4 +1,4 @@
-"""The settings of the service, with their defaults and bounds (all are in `docs/laissez.toml`).
+"""The settings of the service, with their defaults and bounds: `docs/examples/laissez.toml`.
 
 They are read from a TOML file, then from the environment (`LAISSEZ_SERVER__PORT` is `port` of
 `[server]`), then from flags; later ones win. An error names the source of the value.

@@ -2,7 +2,7 @@
 run.
 
 Ranges, [low, high], are drawn from uniformly. The defaults are those of the retention experiment.
-`docs/scenario.toml` shows every field in a file.
+`docs/examples/scenario.toml` shows every field in a file.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Scenario files: TOML in, TOML out. `docs/scenario.toml` shows every field."""
+"""Scenario files: TOML in, TOML out. `docs/examples/scenario.toml` shows every field."""
 
 from __future__ import annotations
 

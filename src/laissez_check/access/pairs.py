@@ -1,11 +1,11 @@
 """Two histories that look the same to one tenant: what it does is the same in both, and they differ
 in what it may not see.
 
-They are drawn side by side and played in two oracles, the literal reading of `docs/market.md`.
-After every step the two must look alike to the tenant: its events, its orders and leases, the rates
-of its leaves, every quote in its pricing domain (M11, M12), its bill. A step that makes them look
-different is taken back. So all remaining differences are invisible by the rules, and the service
-may not show them either.
+They are drawn side by side and played in two oracles, the literal reading of
+`docs/reference/market.md`. After every step the two must look alike to the tenant: its events, its
+orders and leases, the rates of its leaves, every quote in its pricing domain (M11, M12), its bill.
+A step that makes them look different is taken back. So all remaining differences are invisible by
+the rules, and the service may not show them either.
 
 A budget of the tenant's is drawn only where the oracle can say when it is spent: the tenant is
 charged something, no fee for withdrawing its bids counts as well (M18), and no hold ends before.
@@ -148,8 +148,8 @@ class Side:
         return Spending(action, until) if deadline is None or deadline > until else None
 
     def _act_on(self, spent: Spending) -> None:
-        """What the service does for the tenant by `docs/api.md`: orders go first, so that none of
-        them wins a leaf that is given up."""
+        """What the service does for the tenant by `docs/reference/api.md`: orders go first, so
+        that none of them wins a leaf that is given up."""
         oracle = self.oracle
         self._apply(AdvanceTime(), spent.until)
         for order in oracle.orders(ME):

@@ -1,9 +1,9 @@
 """Every invoice worked out a second time, from the journal alone, fast enough for real ones.
 
-It knows the rules M5, M14, M17, M18 and the closing of books from `docs/market.md`, follows the
-journal's events, and compares every statement that was filed, line by line, as exact integers. It
-shares no code with the service: `tests/check/test_bills.py` sees to it that these modules import
-nothing else of ours.
+It knows the rules M5, M14, M17, M18 and the closing of books from `docs/reference/market.md`,
+follows the journal's events, and compares every statement that was filed, line by line, as exact
+integers. It shares no code with the service: `tests/check/test_bills.py` sees to it that these
+modules import nothing else of ours.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """The journal's entries and documents as plain data, read by SQLite and MessagePack alone, as
-`docs/journal.md` and the tables below say that they are stored.
+`docs/reference/journal.md` and the tables below say that they are stored.
 
 It reads in small pieces and holds no transaction open between them, so it may run beside a server.
 """

@@ -1,5 +1,5 @@
-"""The charges of all leases, kept up to date change by change, from `docs/market.md` alone (M4, M5,
-M17). Shares no code with the market.
+"""The charges of all leases, kept up to date change by change, from `docs/reference/market.md`
+alone (M4, M5, M17). Shares no code with the market.
 
 A bid at a root may re-price ten thousand leaves, so no leaf is visited for it. The bids and floors
 from a root down to a node make two prices there: one for everybody, and a lower one for the tenant

@@ -2,9 +2,9 @@
 was written; what it does not, it names.
 
 Every digest is what it was, and every line of the log that a digest tells of. Of later lines the
-end may be missing: that nobody can know (`docs/audit.md`). A file that is lost or put back as it
-was earlier is found by digests that were kept elsewhere alone, and they must tell. What a start
-reads, the digests and the end of the log, it does not find damaged in silence.
+end may be missing: that nobody can know (`docs/reference/audit.md`). A file that is lost or put
+back as it was earlier is found by digests that were kept elsewhere alone, and they must tell. What
+a start reads, the digests and the end of the log, it does not find damaged in silence.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""What worlds are asked, by number: the numbers stand in failures and in `docs/reliability.md`."""
+"""What worlds are asked, by number: the numbers stand in failures and in
+`docs/internals/reliability.md`."""
 
 from __future__ import annotations
 

@@ -2,5 +2,5 @@
 log, and one view of both.
 
 Mutations, and refusals of the exchange, are in the journal and are not logged a second time.
-`docs/audit.md` has the format and what it proves.
+`docs/reference/audit.md` has the format and what it proves.
 """

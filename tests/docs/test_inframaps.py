@@ -16,11 +16,11 @@ from laissez.operators import AlarmKind, Operator, read_maps
 from laissez.operators.config import MAPS, SOURCES
 from laissez.operators.inframap import InfraMap, SignalMap
 from support.doc_shell import examples, matches
-from support.paths import DOCS
+from support.paths import GUIDES
 
 pytestmark = pytest.mark.once
 
-PAGE = (DOCS / "operators.md").read_text()
+PAGE = (GUIDES / "inframaps.md").read_text()
 TOML = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
 OWN_MAP, REHEARSED, FROM_PYTHON = examples(PAGE)
 
@@ -28,7 +28,7 @@ OWN_MAP, REHEARSED, FROM_PYTHON = examples(PAGE)
 def printed(code: str) -> str:
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
-        exec(compile(code, "operators.md", "exec"), {"__name__": "example"})
+        exec(compile(code, "inframaps.md", "exec"), {"__name__": "example"})
     return out.getvalue()
 
 
