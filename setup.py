@@ -40,7 +40,7 @@ AROUND = (
     "server/fair_queue",
     "server/websocket/connection",
     "server/websocket/session",
-    "wire/frames",
+    "wire/codec",
     "units",
     "wire/decoding",
     "wire/ids",

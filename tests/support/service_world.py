@@ -34,7 +34,7 @@ from laissez.server.settings import Limits, Server, Settings
 from laissez.server.signins import SignIns
 from laissez.server.websocket import sessions
 from laissez.server.websocket.session import Session
-from laissez.wire.frames import FRAME_CODECS
+from laissez.wire.codec import FRAME_CODECS
 from laissez.wire.ids import order_id, tag_of
 from laissez.wire.requests import Hello
 from laissez.wire.session import JSON

@@ -19,7 +19,7 @@ import msgspec
 from laissez.market import commands
 from laissez.market.commands import PRICE_MAX
 from laissez.wire import requests
-from laissez.wire.frames import FRAME_CODECS
+from laissez.wire.codec import FRAME_CODECS
 from laissez.wire.ids import instance_of_order, lease_id, order_id, tag_of, webhook_id
 from laissez.wire.rendering import optional_price, price
 from laissez.wire.session import JSON

@@ -22,9 +22,9 @@ import httptools
 import msgspec
 
 from laissez.server.audit.refusals import address
+from laissez.wire.codec import DuplicateKey
+from laissez.wire.codec import check_json as check_once
 from laissez.wire.decoding import unreadable
-from laissez.wire.duplicate_keys import DuplicateKey
-from laissez.wire.duplicate_keys import check_json as check_once
 from laissez.wire.limits import CLIENT_ID_MAX
 from laissez.wire.problems import Code, ProblemError
 

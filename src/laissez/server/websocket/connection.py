@@ -28,7 +28,7 @@ except ImportError:  # no compiled part for this platform
 
 from laissez.server.http.messages import line_of_address
 from laissez.server.websocket.sessions import HELLO
-from laissez.wire.frames import FRAME_CODECS, FrameCodec
+from laissez.wire.codec import FRAME_CODECS, FrameCodec
 from laissez.wire.problems import Code, ProblemError
 from laissez.wire.session import JSON
 

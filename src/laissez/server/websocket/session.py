@@ -32,9 +32,9 @@ from laissez.server.gateway import Gateway
 from laissez.server.rates import RateWatch
 from laissez.wire import requests as asked
 from laissez.wire import session as sent
+from laissez.wire.codec import FrameCodec
 from laissez.wire.decoding import COMMANDS, SCOPE_OF, check_id, read_fraction
 from laissez.wire.events import Notice, Numbered
-from laissez.wire.frames import FrameCodec
 from laissez.wire.limits import BATCH_BYTES_MAX, BATCH_COMMANDS_MAX, OPEN_ORDERS_MAX
 from laissez.wire.problems import Code, ProblemError
 from laissez.wire.rendering import rendered

@@ -12,7 +12,7 @@ from laissez.server.http.messages import line_of_address
 from laissez.server.rate_limits import StreamQuota
 from laissez.server.websocket.session import Peer, Session, refusal
 from laissez.wire import session as sent
-from laissez.wire.frames import FrameCodec
+from laissez.wire.codec import FrameCodec
 from laissez.wire.problems import Code, ProblemError
 from laissez.wire.requests import Hello
 

@@ -1,17 +1,23 @@
-"""Reject objects with duplicate keys: parsers disagree about which of the values counts.
+"""JSON and MessagePack: the frames of a session, and duplicate keys in what is decoded.
 
-msgspec silently keeps the last value. So the decoded message is encoded again and compared, which
-takes half a microsecond for a command. Our own client's messages come out byte for byte the same.
-Others are decoded once more as plain data, where a duplicate key is missing (three microseconds).
-Only messages that then look suspicious go through a slow parser.
+Objects with duplicate keys are refused, because parsers disagree about which of the values counts.
+msgspec silently keeps the last one. So a decoded message is encoded again and compared, which takes
+half a microsecond for a command. Our own client's messages come out byte for byte the same. Others
+are decoded once more as plain data, where a duplicate key is missing (three microseconds). Only
+messages that then look suspicious go through a slow parser.
 """
 
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Final, TypeAlias
 
 import msgspec
+
+from laissez.wire.decoding import unreadable
+from laissez.wire.problems import Code, ProblemError
+from laissez.wire.requests import SessionMessage
+from laissez.wire.session import JSON, MSGPACK
 
 _read_json = msgspec.json.Decoder().decode
 _write_json = msgspec.json.Encoder().encode
@@ -102,3 +108,61 @@ _FIXED = {
     0xCA: 4, 0xCB: 8, 0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8, 0xD0: 1, 0xD1: 2, 0xD2: 4, 0xD3: 8,
     0xD4: 2, 0xD5: 3, 0xD6: 5, 0xD7: 9, 0xD8: 17,
 }  # fmt: skip
+
+
+# -- frames
+
+
+class _MessageId(msgspec.Struct):
+    id: str = ""
+
+
+_Frame: TypeAlias = SessionMessage | list[SessionMessage]
+_Ids: TypeAlias = _MessageId | list[_MessageId]
+
+
+class FrameCodec:
+    """Encodes and decodes the frames of a session: a message, or a list of them."""
+
+    def __init__(self, name: str, form: Any, check: Any, text: bool) -> None:
+        self.name = name
+        self.text = text  # frames are text, not binary
+        self.encode = form.Encoder().encode
+        self._decode = form.Decoder(_Frame).decode
+        self._decode_ids = form.Decoder(_Ids).decode
+        self._check_keys = check
+
+    def read(self, frame: bytes | str, messages_max: int) -> list[SessionMessage]:
+        """The messages of a frame. One unreadable message refuses the whole frame."""
+        try:
+            written = frame.encode() if isinstance(frame, str) else frame
+            read = self._decode(written)
+            self._check_keys(written, read)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, DuplicateKey) as error:
+            why = (
+                f"expected a message or a list of messages as {self.name}; nothing in the frame was"
+                f" done: {unreadable(error)}"
+            )
+            raise ProblemError(Code.BAD_REQUEST, why) from None
+        messages: list[SessionMessage] = read if type(read) is list else [read]
+        if len(messages) > messages_max:
+            raise ProblemError(
+                Code.BAD_REQUEST,
+                f"expected at most {messages_max} messages in a frame, found {len(messages)};"
+                " nothing in it was done",
+            )
+        return messages
+
+    def ids(self, frame: bytes | str) -> list[str] | None:
+        """The ids of a frame's messages, for refusing them unread; None for an unreadable frame."""
+        try:
+            read = self._decode_ids(frame.encode() if isinstance(frame, str) else frame)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return None
+        return [one.id for one in read] if type(read) is list else [read.id]
+
+
+FRAME_CODECS: Final[dict[str, FrameCodec]] = {
+    JSON: FrameCodec("JSON", msgspec.json, check_json, text=True),
+    MSGPACK: FrameCodec("MessagePack", msgspec.msgpack, check_packed, text=False),
+}

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from laissez.wire.duplicate_keys import DuplicateKey, check_json, check_packed
+from laissez.wire.codec import DuplicateKey, check_json, check_packed
 from laissez.wire.session import MSGPACK
 from support.live_world import Live, with_live
 from support.service_world import World, with_service
