@@ -25,9 +25,13 @@ from support.doc_shell import Example, Shell, examples, matches
 from support.paths import EXAMPLES, GUIDES, REFERENCE, ROOT
 from support.service_world import World, with_service
 
-API = (REFERENCE / "api.md").read_text()
-OF_OPERATOR = ("serve", "accounts", "backup", "monitor")  # one story, in this order
-PAGES = {"api": API} | {name: (GUIDES / f"{name}.md").read_text() for name in OF_OPERATOR}
+# two stories, each in this order
+OF_API = ("api", "billing", "sessions", "client")
+OF_OPERATOR = ("serve", "accounts", "backup", "monitor")
+PAGES = {name: (REFERENCE / f"{name}.md").read_text() for name in OF_API} | {
+    name: (GUIDES / f"{name}.md").read_text() for name in OF_OPERATOR
+}
+API, BILLING, SESSIONS = (PAGES[name] for name in OF_API[:3])
 MONITOR = PAGES["monitor"]
 IN_PAGES = [
     pytest.param(page, index, id=f"{page}-line{one.line}")
@@ -42,10 +46,10 @@ pytestmark = pytest.mark.once
 def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Example]]:
     """All examples, with what they printed."""
     found = {page: examples(text) for page, text in PAGES.items()}
-    for story in (("api",), OF_OPERATOR):
+    for story in (OF_API, OF_OPERATOR):
         shell = Shell(tmp_path_factory.mktemp(story[0]))
         try:
-            if story == ("api",):
+            if story == OF_API:
                 shell.serve("laissez up --still")
             for example in (one for page in story for one in found[page]):
                 shell.run(example)
@@ -130,27 +134,27 @@ def test_every_limit_that_is_no_setting_is_in_the_table_with_its_value() -> None
 
 
 def test_every_column_of_a_bill_is_named() -> None:
-    named = re.findall(r"`(\w+)`", "\n".join(row[0] for row in rows(API, "Bills")))
+    named = re.findall(r"`(\w+)`", "\n".join(row[0] for row in rows(BILLING, "Bills")))
     assert sorted(exports.FOCUS) == sorted(named)
     assert all(
-        f"`{column}`" in API.partition("**CSV**")[2].partition("\n\n")[0]
+        f"`{column}`" in BILLING.partition("**CSV**")[2].partition("\n\n")[0]
         for column in exports.PLAIN
     )
 
 
 def test_every_event_notice_close_code_and_end_of_a_lease_is_named() -> None:
     tags = [str(kind.__struct_config__.tag) for kind in (*Event.__args__, *Notice.__args__)]
-    assert [] == [tag for tag in [*tags, *EndReason] if f"`{tag}`" not in API]
+    assert [] == [tag for tag in [*tags, *EndReason] if f"`{tag}`" not in API + SESSIONS]
     assert [] == [
         code
         for name, code in vars(session).items()
-        if name.startswith("CLOSE_") and f"\n| {code} | " not in API
+        if name.startswith("CLOSE_") and f"\n| {code} | " not in SESSIONS
     ]
 
 
 def test_every_message_of_a_session_is_named() -> None:
     kinds = session.Sent.__args__
-    assert [] == [kind for kind in kinds if f"`{kind.__struct_config__.tag}`" not in API]
+    assert [] == [kind for kind in kinds if f"`{kind.__struct_config__.tag}`" not in API + SESSIONS]
 
 
 def test_the_metrics_are_those_that_there_are(tmp_path: Path) -> None:
