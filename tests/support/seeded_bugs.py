@@ -242,7 +242,7 @@ SEEDED_BUGS = (
     ),
     SeededBug(
         "a boolean passes for a price",
-        "shapes",
+        "field_types",
         "if not is_whole(alternative.bid):",
         "if not isinstance(alternative.bid, int):",
     ),

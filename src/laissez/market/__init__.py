@@ -1,8 +1,8 @@
 """The market: a deterministic exchange for leases on a forest of resources.
 
-Here belong the rules of `docs/reference/market.md` and nothing else: no I/O, no clock, no
-randomness, no floats, no logging, nothing else of `laissez`. Change it with `Market.apply(command,
-at) -> events`; ask it with the read-only methods of `Market`.
+The rules of `docs/reference/market.md` belong here and nothing else: no I/O, no clock, no
+randomness, no floats, no logging, no other package of `laissez`. `Market.apply(command, at)`
+changes the market and returns events; its other methods only read.
 """
 
 from laissez.market.answers import (

@@ -1,8 +1,7 @@
-"""What the market's read-only questions answer with: frozen structs, detached from the state they
-describe.
+"""The answers to read-only questions: frozen structs, independent of the state they describe.
 
-Charges are exact integers in micro-dollar-microseconds per hour (a rate times a duration);
-`money.dollars` divides them, once, for print.
+Charges are exact integers in micro-dollar-microseconds per hour, a rate times a duration.
+`laissez.units` divides them, once, for print.
 """
 
 from __future__ import annotations
@@ -13,8 +12,8 @@ from laissez.market.commands import Alternative, Band
 
 
 class OrderView(msgspec.Struct, frozen=True, gc=False):
-    """An open order with its alternatives in force. `sequence` is its time priority among the
-    orders of all tenants (M10), so it is not for tenants to see."""
+    """An open order with its alternatives in force. `sequence` is its time priority among all
+    orders (M10), so tenants must not see it."""
 
     order: int
     tenant: str
@@ -28,8 +27,8 @@ class LeaseView(msgspec.Struct, frozen=True, gc=False):
 
     `charged` is `rate`, or less while the hold caps it; both are 0 once it has ended. `hold_until`
     is when its hold ends or ended, if it had one (M17). `fence` is a fencing token: of two leases
-    of a leaf the later one has the higher. It counts the leases of all tenants, so it is not for
-    tenants to see.
+    of a leaf the later one has the higher. It counts the leases of all tenants, so tenants must not
+    see it.
     """
 
     lease: int
@@ -46,7 +45,7 @@ class LeaseView(msgspec.Struct, frozen=True, gc=False):
 
 
 class TenantCounts(msgspec.Struct, frozen=True, gc=False):
-    """How many orders and leases a tenant has, and ever had."""
+    """How many orders and leases a tenant has now, and had in all."""
 
     orders_placed: int
     orders_open: int
@@ -63,8 +62,8 @@ class FloorView(msgspec.Struct, frozen=True, gc=False):
 
 
 class ControlsView(msgspec.Struct, frozen=True, gc=False):
-    """A node with controls of its own (M15 to M18); `None` is left to the nearest ancestor that
-    sets it."""
+    """A node with controls of its own (M15 to M18). The nearest ancestor that sets it decides what
+    is `None` here."""
 
     node: str
     rise: Band | None
@@ -74,8 +73,7 @@ class ControlsView(msgspec.Struct, frozen=True, gc=False):
 
 
 class BidGroup(msgspec.Struct, frozen=True, gc=False):
-    """Alternatives on the path of a node that rest with one limit: how many, and how many of them
-    at the node itself."""
+    """The number of alternatives with one limit on the path of a node, and at the node itself."""
 
     limit: int
     orders: int
@@ -83,11 +81,11 @@ class BidGroup(msgspec.Struct, frozen=True, gc=False):
 
 
 class BookView(msgspec.Struct, frozen=True, gc=False):
-    """What is set at a node and what rests around it.
+    """The settings of a node, and the orders around it.
 
-    `here`, `above` and `below` count alternatives at the node, at nodes above it and at nodes below
-    it. `bids` are those that would take a leaf of the node, highest limit first; `bids_more` is how
-    many more limits there are. `best_bid` is the highest above 0 at the node itself.
+    `here`, `above` and `below` count the alternatives at the node, above it and below it. `bids`
+    are those that would take a leaf of the node, highest limit first; `bids_more` counts the limits
+    that are not shown. `best_bid` is the highest bid above 0 at the node itself.
     """
 
     node: str
@@ -105,8 +103,8 @@ class BookView(msgspec.Struct, frozen=True, gc=False):
 
 
 class AsksView(msgspec.Struct, frozen=True, gc=False):
-    """Some leaves together: how many at each ask, how many (`never`) that no price opens now, and
-    what all of their leases are charged."""
+    """Totals over some leaves: how many have each ask, how many (`never`) no price opens now, and
+    the charge per hour of all their leases."""
 
     by_ask: dict[int, int]
     never: int
@@ -116,7 +114,7 @@ class AsksView(msgspec.Struct, frozen=True, gc=False):
 
 
 class LevelsView(msgspec.Struct, frozen=True, gc=False):
-    """Some leaves in columns. An owner is its place in `Market.tenants()`; -1 is an idle leaf, -2
+    """Some leaves in columns. An owner is an index into `Market.tenants()`; -1 is an idle leaf, -2
     one that is offline."""
 
     rates: list[int]
@@ -126,7 +124,7 @@ class LevelsView(msgspec.Struct, frozen=True, gc=False):
 
 
 class RateSegment(msgspec.Struct, frozen=True, gc=False):
-    """From `start` to `end` (half-open) the standing rate of a node was `rate`."""
+    """The standing rate of a node from `start` to `end` (half-open)."""
 
     start: int
     end: int
@@ -134,8 +132,8 @@ class RateSegment(msgspec.Struct, frozen=True, gc=False):
 
 
 class PriceSegment(msgspec.Struct, frozen=True, gc=False):
-    """From `start` to `end` (half-open) a lease was charged `rate`; `None` stands for a
-    carried-forward amount whose detail was closed."""
+    """The rate that a lease was charged from `start` to `end` (half-open); `None` where the detail
+    is gone and only the charge is left."""
 
     start: int
     end: int
@@ -144,8 +142,8 @@ class PriceSegment(msgspec.Struct, frozen=True, gc=False):
 
 
 class LeaseLine(msgspec.Struct, frozen=True, gc=False):
-    """One lease on a bill: when it was held (`end` is `None` while it lasts) and what it cost
-    within the bill's period."""
+    """A lease on a bill, with its charge within the bill's period. `end` is `None` while it
+    lasts."""
 
     lease: int
     leaf: str
@@ -155,8 +153,8 @@ class LeaseLine(msgspec.Struct, frozen=True, gc=False):
 
 
 class FeeLine(msgspec.Struct, frozen=True, gc=False):
-    """One flash fee on a bill: `rate` from `start` until `end`, and what of it fell within the
-    bill's period."""
+    """A flash fee on a bill: `rate` from `start` until `end`, with its charge within the bill's
+    period."""
 
     order: int
     scope: str
@@ -167,8 +165,8 @@ class FeeLine(msgspec.Struct, frozen=True, gc=False):
 
 
 class Bill(msgspec.Struct, frozen=True, gc=False):
-    """What a tenant owes for `[since, until)`. `carried` is what closed books hold; `total` is the
-    sum of everything above it."""
+    """A tenant's charges for `[since, until)`. `carried` comes from closed books. `total` is the
+    sum of all others."""
 
     tenant: str
     since: int

@@ -1,6 +1,5 @@
-"""The past of a path, read backwards from some time: all of its price logs together, so that the
-newest part of a long history costs no more than itself.
-"""
+"""Price history read backwards, all logs of a path together, so that the newest part of a long
+history costs no more than that part."""
 
 from __future__ import annotations
 
@@ -18,12 +17,12 @@ UNBOUNDED: Final = 1 << 60  # more than there will ever be of anything
 def newest_pieces(
     node: Node, lease: Lease | None, since: int, until: int, pieces_max: int, changes_max: int
 ) -> list[tuple[int, int, int]]:
-    """The pieces `(start, end, rate)` of constant rate within `[since, until)`, oldest first,
-    neighbours of equal rate joined: the newest `pieces_max` of them. The rate is what pressed on
-    the owner of the lease, up to its cap; without a lease, on anyone.
+    """The newest `pieces_max` pieces `(start, end, rate)` of constant rate within `[since, until)`,
+    oldest first, with neighbours of equal rate joined. The rate is that of the lease, up to its
+    cap; without a lease, the standing rate.
 
-    If there are more, or more than `changes_max` changes of price, of which many may not show, the
-    first begins later than `since`.
+    The first piece begins later than `since` if there are more pieces, or more than `changes_max`
+    changes of price, of which many may not show.
     """
     past = PathBackwards(node, None if lease is None else lease.tenant, until)
     starts: list[int] = []  # of the pieces found, newest first
@@ -53,7 +52,7 @@ def newest_pieces(
 
 
 class PathBackwards:
-    """What pressed on somebody at a node, and since when, just before a time that only falls."""
+    """The rate at a node for one owner, and since when, just before a time that only falls."""
 
     __slots__ = ("changed_at", "in_force", "logs", "owner", "rate")
 
@@ -65,7 +64,7 @@ class PathBackwards:
             if on_path.log is not None:
                 self.logs.append(on_path.log)
             on_path = on_path.above
-        # which record of each; -1: none yet
+        # the index of the record in force in each log; -1: none yet
         self.in_force = [log.index_before(before) for log in self.logs]
         self.rate = 0
         self.changed_at = -1

@@ -1,16 +1,16 @@
-"""The orders that rest at one node, and the two questions asked of them.
+"""The order book of one node. It answers two questions.
 
-*Who takes a leaf that opens?* The highest limit, then the earliest order (M8): a line per limit, in
-order of arrival, and a heap of the limits.
+*Which order takes a leaf that opens?* The one with the highest limit, then the earliest (M8): a
+queue per limit in order of arrival, and a heap of the limits.
 
-*Who presses, and how hard?* The best bid, and the best bid of anyone but its tenant, because nobody
-presses on themselves (M5): the sorted bids of every tenant, the tenant with the highest kept aside
-as the leader, and a heap of the others.
+*What do the orders press with?* The best bid, and the best bid of any other tenant, because no
+tenant presses on itself (M5): the sorted bids of every tenant, the tenant with the highest bid as
+the leader, and a heap of the others.
 
-Nothing is searched for in a heap: an entry that no longer holds is dropped when it comes to the
-top, and a heap that is mostly such entries is rebuilt, so that its size stays within a factor of
-what rests. Every operation is O(log of what rests here), amortised; a tenant's own bids are few,
-because its open orders are bounded.
+Heaps are never searched. A stale entry is dropped when it comes to the top, and a heap that is
+mostly stale is rebuilt, so its size stays proportional to the orders. Every operation is O(log n)
+amortised for n orders at this node; a tenant's own bids are few, because its open orders are
+bounded.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from laissez.market.order import Resting
     from laissez.market.tenant import Tenant
 
-SLACK: Final = 32  # below this many entries that no longer hold a rebuild costs more than it saves
-# a rival is kept as one machine word: how far its bid is below the highest price, then its tenant
+SLACK: Final = 32  # with fewer stale entries, rebuilding a heap costs more than it saves
+# A rival is one machine word: how far its bid is below the highest price, then its tenant.
 TENANT_BITS: Final = 24
 BID_TOP: Final = 1 << 34  # above every price
 
@@ -62,7 +62,7 @@ class Book:
         self.limits: list[int] = []
         self.pressers: dict[int, Presser] = {}
         self.leader: Presser | None = None
-        # heap of every presser but the leader, and of entries that no longer hold
+        # heap of every presser but the leader, and of stale entries
         self.rivals: list[int] = []
 
     def add(self, resting: Resting) -> None:
@@ -78,7 +78,7 @@ class Book:
             self._relent(resting)
 
     def first_in_line(self) -> Resting | None:
-        """The alternative that takes a leaf opened to this book: highest limit, then earliest."""
+        """The alternative that takes a leaf which opens: highest limit, then earliest."""
         limits = self.limits
         while limits:
             first = self.lines.get(-limits[0])
@@ -88,7 +88,7 @@ class Book:
         return None
 
     def _line_up(self, resting: Resting) -> None:
-        """Sequence numbers only grow, so whoever comes is the last in line."""
+        """Sequence numbers only grow, so a new alternative is the last in line."""
         first = self.lines.get(resting.limit)
         if first is not None:
             last = first.last
@@ -123,7 +123,7 @@ class Book:
         resting.last = None
 
     def best_rival(self) -> int:
-        """The best bid of anyone but the leader; 0 if there is none."""
+        """The best bid of any tenant but the leader; 0 if there is none."""
         rival = self._first_rival()
         return 0 if rival is None else rival.best
 
@@ -159,7 +159,7 @@ class Book:
             self._add_rival(presser)
 
     def _find_leader(self) -> None:
-        """The leader's best bid fell: it may have to give way."""
+        """Find the leader after its best bid fell."""
         leader = self.leader
         assert leader is not None
         rival = self._first_rival()
@@ -180,7 +180,7 @@ class Book:
             heapify(self.rivals)
 
     def _first_rival(self) -> Presser | None:
-        """An entry holds only while its tenant still has that best bid and does not lead."""
+        """The first entry whose tenant still has that best bid and does not lead."""
         rivals = self.rivals
         while rivals:
             presser = self.pressers.get(rivals[0] & ((1 << TENANT_BITS) - 1))

@@ -1,4 +1,4 @@
-"""Lazy bills: a charge is the integral of a rate (M14), computed when somebody asks for it.
+"""Lazy bills: a charge is the integral of a rate (M14), computed when it is asked for.
 
 How it works. A change of price touches one node's log and no lease, however many leases lie below.
 The rate of a leaf is the highest price on its path (M5), so a charge is the integral of a maximum
@@ -9,9 +9,9 @@ each piece (`PriceLog.area`), with the piece's price as the least and a hold's c
 Why it is exact. All times and prices are integers, every piece is half-open, and pieces abut: the
 integral is a sum of integers, divided only when an invoice is printed. A lease keeps how far its
 charge was computed (`settled`, `settled_to`), so a later question adds only what is new. That is a
-memo: no answer depends on when, or how often, anybody asked.
+cache: no answer depends on when, or how often, it was asked for.
 
-What must never happen: a charge that falls, or a memo ahead of the time it was computed for.
+What must never happen: a charge that falls, or a cache ahead of the time it was computed for.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def charge_until(lease: Lease, until: int) -> int:
 
 
 def charge_of_ended(tenant: Tenant) -> int:
-    """What all leases were charged that ended and are still on the books."""
+    """The charge of all ended leases on the books."""
     for lease in tenant.unsettled:
         tenant.settled += charge_until(lease, lease.end)
     tenant.unsettled = []
@@ -49,7 +49,7 @@ def charge_of_ended(tenant: Tenant) -> int:
 
 
 def charge_between(lease: Lease, since: int, until: int) -> int:
-    """What a lease was charged within `[since, until)`. The books must be open from `since` on."""
+    """The charge of a lease within `[since, until)`. The books must be open from `since` on."""
     if since <= lease.start:
         return charge_until(lease, until)
     if since == lease.carried_to:
@@ -58,7 +58,7 @@ def charge_between(lease: Lease, since: int, until: int) -> int:
 
 
 def _integral(lease: Lease, since: int, until: int) -> int:
-    """What a lease was charged within `[since, until)`."""
+    """The charge of a lease within `[since, until)`."""
     total = 0
     for start, end, cap in _cap_pieces(lease, since, until):
         total += BusyLogs(lease.leaf, lease.tenant, start, end).area(cap)
@@ -66,8 +66,8 @@ def _integral(lease: Lease, since: int, until: int) -> int:
 
 
 def _cap_pieces(lease: Lease, since: int, until: int) -> list[tuple[int, int, int]]:
-    """`[since, until)` cut where the cap of a held lease changes and where its hold ends (M17):
-    pieces `(start, end, cap)`, none of them empty."""
+    """The non-empty pieces `(start, end, cap)` of `[since, until)` between changes of a held
+    lease's cap and the end of its hold (M17)."""
     pieces: list[tuple[int, int, int]] = []
     if lease.caps is not None and lease.cap_times is not None:
         for i in range(bisect_right(lease.cap_times, since) - 1, len(lease.caps)):
@@ -104,8 +104,8 @@ class BusyLogs:
             node = node.above
 
     def area(self, cap: int) -> int:
-        """The integral of the rate, up to a cap: of the busiest log, over the pieces that the
-        others leave."""
+        """The integral of the rate, up to a cap: the busiest log's, over each piece in which the
+        other logs are constant."""
         if not self.logs:
             return (self.until - self.since) * min(self.least, cap)
         busiest = self.logs[0]
@@ -121,8 +121,8 @@ class BusyLogs:
         return total
 
     def pieces(self, logs: list[PriceLog]) -> tuple[list[int], list[int]]:
-        """When the highest price of these logs, and of the still ones, changes, and to what; the
-        first time is `since`."""
+        """The times at which the highest price of these logs and the quiet ones changes, and the
+        prices. The first time is `since`."""
         current: list[int] = []
         changes: list[tuple[int, int, int]] = []
         for which in range(len(logs)):

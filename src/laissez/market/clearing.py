@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
 
 def winner_of(leaf: Node) -> Resting | None:
-    """Who takes a leaf that opens: the highest limit, then the deepest scope, then the earliest
-    order (M8)."""
+    """The alternative that takes a leaf which opens: the highest limit, then the deepest scope,
+    then the earliest order (M8)."""
     best: Resting | None = None
     floor = 0
     node: Node | None = leaf
@@ -135,7 +135,7 @@ def _start_lease(state: State, leaf: Node, won: Resting) -> None:
 
 
 def open_leaf(state: State, leaf: Node) -> None:
-    """Give a leaf without a lease to whoever takes it; without a taker it is idle (M8)."""
+    """Give a leaf without a lease to its winner; without a winner it is idle (M8)."""
     won = winner_of(leaf)
     if won is not None:
         _start_lease(state, leaf, won)
@@ -143,8 +143,8 @@ def open_leaf(state: State, leaf: Node) -> None:
 
 
 def change_hands(state: State, leaf: Node) -> None:
-    """Open a leaf; if it is leased, because a price exceeds the owner's limit, the lease ends first
-    and says which price that was (M13)."""
+    """Open a leaf. A lease on it ends first, because a price exceeds the owner's limit; the event
+    says which price (M13)."""
     lease = leaf.lease
     if lease is not None:
         rate = leaf.rate(lease.tenant)
@@ -157,7 +157,7 @@ def change_hands(state: State, leaf: Node) -> None:
 
 
 def is_unstable(leaf: Node) -> bool:
-    """M7 for one leaf."""
+    """Whether one leaf violates M7."""
     lease = leaf.lease
     if lease is None:
         return leaf.online and winner_of(leaf) is not None
@@ -179,7 +179,7 @@ def clear_order(state: State, order: Order) -> None:
 
 
 def _best_deal(order: Order) -> Node | None:
-    """The leaf with the largest surplus that the order can take: on a tie an idle one, then the
+    """The leaf with the largest surplus that the order can take; on a tie an idle one, then the
     first in path order."""
     best: Node | None = None
     best_surplus = -1
@@ -208,13 +208,13 @@ def _best_deal(order: Order) -> Node | None:
 
 
 def _comes_first(node: Node, best: Node | None) -> bool:
-    """Could a leaf below `node` (or `node` itself) stand before `best` in path order?"""
+    """Whether a leaf below `node`, or `node` itself, may come before `best` in path order."""
     return best is None or node.first_leaf < best.first_leaf
 
 
 def clear_leaves(state: State, leaves: list[Node]) -> None:
-    """After any other command: the unstable ones among `leaves` open one by one, lowest ask first,
-    idle before leased, then path order (M9)."""
+    """After any other command: open the unstable ones among `leaves` one by one, lowest ask first,
+    idle before leased, then in path order (M9)."""
     asks: list[tuple[int, int, int]] = []
     for leaf in leaves:
         if leaf.lease is None:
@@ -246,7 +246,7 @@ def leases_below_limit(scope: Node, floor: int) -> list[Node]:
 def idle_within_reach(scope: Node) -> list[Node]:
     """The idle online leaves below a scope that some resting alternative can take.
 
-    Walks down with the highest limit and floor met so far, into subtrees only where a limit reaches
+    Walks down with the highest limit and floor so far, and only into subtrees where a limit reaches
     the lowest ask or where more orders rest.
     """
     limit, floor = (

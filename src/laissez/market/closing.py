@@ -1,8 +1,7 @@
 """Closing the books: how the market's memory stays bounded (M14).
 
-Price logs, ended leases and fees grow with what happens. Closing carries everything before a time
-forward as plain amounts, one per tenant and one per lease that goes on, and forgets the detail
-behind it. No total changes.
+Price logs, ended leases and fees grow with activity. Closing replaces everything before a time by
+plain amounts, one per tenant and one per live lease, and drops the detail. No total changes.
 """
 
 from __future__ import annotations
@@ -66,8 +65,7 @@ def _close_fees(tenant: Tenant, before: int) -> None:
 
 
 def _oldest_needed(state: State, root: Node, kind: int, before: int) -> int:
-    """The earliest time whose prices a band in this tree may still ask for, if that is before the
-    closing."""
+    """The earliest time whose prices a band in this tree may still need, at most `before`."""
     oldest = before
     for node in state.with_controls:
         controls = node.controls

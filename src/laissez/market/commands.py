@@ -1,8 +1,8 @@
-"""Everything that can change the market, one frozen struct each.
+"""The commands of the market, one frozen struct each.
 
-A command is plain data: it can be stored, sent and replayed. It does not carry its own time; the
-caller gives that to `Market.apply(command, at)`. Prices are whole micro-dollars per hour, durations
-whole microseconds. A tenant names its orders and leases by its own numbers: 1, 2, 3 (M10).
+A command is plain data: it can be stored, sent and replayed. It does not carry its time; the caller
+gives that to `Market.apply(command, at)`. Prices are whole micro-dollars per hour, durations whole
+microseconds. A tenant names its orders and leases by its own numbers: 1, 2, 3 (M10).
 """
 
 from __future__ import annotations
@@ -12,23 +12,20 @@ from typing import Final, TypeAlias
 import msgspec
 
 PRICE_MAX: Final = 10_000_000_000  # 10,000 dollars per hour: far above any instance on sale
-# enough for every type x zone a tenant names by hand; bounds the work of one command
+# Enough for every type and zone that a tenant names by hand; bounds the work of one command.
 ALTERNATIVES_MAX: Final = 16
 ORDERS_PER_TENANT_MAX: Final = 1_000  # open orders; bounds the memory one tenant can claim
 DURATION_MAX_US: Final = 366 * 24 * 3_600 * 1_000_000  # no control lasts longer than a year
 FRACTION_MAX_PPM: Final = 1_000_000_000  # a band a thousand times its anchor is no band
-# in the year 2255 if times count from 1970; every program that reads JSON holds such a number
-# exactly
+# In the year 2255 if times count from 1970. JSON numbers are exact up to here.
 TIME_MAX_US: Final = 2**53
-TENANTS_MAX: Final = (
-    100_000  # that ever placed an order; a hundred times what one cluster is planned for
-)
+TENANTS_MAX: Final = 100_000  # that ever placed an order: a hundred times what we plan for
 TENANT_NAME_MAX: Final = 200  # characters
 SHOWN_MAX: Final = 200  # characters of a sender's text that a refusal repeats
 
 
 class Alternative(msgspec.Struct, frozen=True, gc=False):
-    """One way to satisfy an order: any leaf below `scope`, pressing with `bid` now, following up to
+    """One way to fill an order: any leaf below `scope`. It presses with `bid` now and follows up to
     `limit`."""
 
     scope: str
@@ -37,12 +34,12 @@ class Alternative(msgspec.Struct, frozen=True, gc=False):
 
 
 def at_price(scope: str, price: int) -> Alternative:
-    """An alternative with one number: it is both bid and limit (M3)."""
+    """An alternative with one number, both bid and limit (M3)."""
     return Alternative(scope, price, price)
 
 
 def at_market(scope: str, limit: int) -> Alternative:
-    """An alternative that presses nothing and only follows, up to `limit` (M3)."""
+    """An alternative that does not press and only follows, up to `limit` (M3)."""
     return Alternative(scope, 0, limit)
 
 
@@ -73,7 +70,7 @@ class CancelOrder(msgspec.Struct, frozen=True, gc=False, tag="cancel_order"):
 
 
 class SetLimit(msgspec.Struct, frozen=True, gc=False, tag="set_limit"):
-    """Change the retention limit of a lease; `None` means it is never given up for price (M6)."""
+    """Change the limit of a lease; with `None` it is never given up for price (M6)."""
 
     tenant: str
     lease: int
@@ -81,8 +78,7 @@ class SetLimit(msgspec.Struct, frozen=True, gc=False, tag="set_limit"):
 
 
 class Relinquish(msgspec.Struct, frozen=True, gc=False, tag="relinquish"):
-    """Give a lease up. `budget_spent` marks that it is given up because the tenant's budget ran out
-    (M13)."""
+    """Give a lease up. `budget_spent` says that the tenant's budget is the reason (M13)."""
 
     tenant: str
     lease: int
@@ -90,7 +86,7 @@ class Relinquish(msgspec.Struct, frozen=True, gc=False, tag="relinquish"):
 
 
 class SetFloor(msgspec.Struct, frozen=True, gc=False, tag="set_floor"):
-    """Set the operator's standing bid at a node; `None` (the same as 0) removes it (M4)."""
+    """Set the operator's standing bid at a node; `None`, like 0, removes it (M4)."""
 
     node: str
     price: int | None
@@ -116,12 +112,12 @@ class BringOnline(msgspec.Struct, frozen=True, gc=False, tag="bring_online"):
 
 
 class AdvanceTime(msgspec.Struct, frozen=True, gc=False, tag="advance_time"):
-    """Let time pass: holds that end on the way end at their own time."""
+    """Let time pass. Holds that end on the way end at their own time."""
 
 
 class CloseBooks(msgspec.Struct, frozen=True, gc=False, tag="close_books"):
-    """Carry every charge before `before` forward as one amount per tenant and per lease, and forget
-    the detail behind it."""
+    """Replace the charges before `before` by one amount per tenant and lease, and drop the
+    detail."""
 
     before: int
 

@@ -1,9 +1,9 @@
-"""Volatility controls: what an operator sets at a node to slow prices down there and below (M15 to
-M18).
+"""Volatility controls: the operator's settings at a node that slow prices down there and below (M15
+to M18).
 
-Every kind is looked up on its own: what governs a node is the nearest setting of that kind on its
-path, from itself up. The bands count intervals from the command that set them, and measure against
-the value at the start of the current interval, which the price logs still know.
+Each kind is looked up by itself: the nearest setting of that kind governs, from the node up. Bands
+count intervals from the command that set them, and measure against the value at the start of the
+current interval, which the price logs still hold.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""What presses and what could be had, for the operator: the book around a node, the asks of leaves,
-and every leaf at a glance.
+"""Market depth for the operator: the book around a node, the asks of leaves, and all leaves in
+columns.
 
-A node's book is read by its lines, one per limit, so a question costs as much as there are
-different limits on the path, and the orders in the lines that are shown. Leaves have to be looked
-at one by one; they are asked for by their positions in path order, so that whoever asks about very
-many can do so a part at a time.
+Reading a book costs as much as there are different limits on the path, plus the orders in the lines
+that are shown. Leaves are read one by one. Callers name them by positions in path order, so that
+they can read very many in parts.
 """
 
 from __future__ import annotations
@@ -28,8 +27,7 @@ OFFLINE: Final = -2
 
 
 def book(state: State, path: str, groups_max: int) -> BookView:
-    """What is set at a node and what rests on its path, the highest `groups_max` limits one by
-    one."""
+    """The settings of a node and the orders on its path, with the highest `groups_max` limits."""
     node = find_node(state, path)
     books = _books_on_path(node)
     here = 0 if node.book is None else node.book.count
@@ -86,7 +84,7 @@ def _length_of_line(book: Book, limit: int) -> int:
 
 
 def _in_force(node: Node) -> ControlsView:
-    """Each kind as the nearest node on the path sets it (M15 to M18)."""
+    """The controls that govern a node (M15 to M18)."""
     rise = governing(node, RISE)
     fall = governing(node, FALL)
     return ControlsView(
@@ -99,8 +97,8 @@ def _in_force(node: Node) -> ControlsView:
 
 
 def asks(state: State, first: int, last: int) -> AsksView:
-    """Of the leaves at positions `first <= p < last`: how many there are at each ask (M9), and how
-    many that no price would open now."""
+    """The leaves at positions `first <= p < last`: how many have each ask (M9), and how many no
+    price would open now."""
     by_ask: dict[int, int] = {}
     never = 0
     online = 0

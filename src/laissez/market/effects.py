@@ -1,4 +1,4 @@
-"""What each command does once no guard objects."""
+"""The effects of each command, once its guards have passed."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from laissez.market.node import Node
     from laissez.market.state import State
 
-# looking up a member of an enum costs as much as a walk up the tree
+# Looking up a member of an enum costs as much as a walk up the tree.
 RELINQUISHED: Final = EndReason.RELINQUISHED
 BUDGET_SPENT: Final = EndReason.BUDGET_SPENT
 
@@ -93,8 +93,8 @@ def cancel(state: State, command: CancelOrder) -> None:
 def _alternatives_in_force(
     state: State, order: Order, asked: tuple[Alternative, ...]
 ) -> tuple[tuple[Alternative, ...], bool]:
-    """Give an order its alternatives, clipped by rise bands (M15); says what is in force and
-    whether anything was clipped."""
+    """Give an order its alternatives, clipped by rise bands (M15). Returns those in force, and
+    whether any was clipped."""
     by_path = state.forest.by_path
     order.alternatives = tuple(
         [
@@ -145,7 +145,7 @@ def _end_at_once(state: State, leaf: Node, reason: EndReason) -> None:
     end_lease(state, leaf, reason, leaf.rate(leaf.lease.tenant))
 
 
-# -- the operator's
+# -- the operator's commands
 
 
 def set_floor(state: State, command: SetFloor) -> None:

@@ -1,15 +1,14 @@
-"""What a question is answered with when it has no answer. Commands are never answered with an
-exception: they are refused."""
+"""Errors of questions that have no answer. Commands never raise: they are refused."""
 
 from __future__ import annotations
 
 
 class MarketError(Exception):
-    """Base of everything the market raises on purpose."""
+    """Base of all errors that the market raises on purpose."""
 
 
 class UnknownScope(MarketError, LookupError):
-    """No such node, or none that the asker may see: the two cannot be told apart (M12)."""
+    """No such node, or one that the tenant may not see: both get the same answer (M12)."""
 
     def __init__(self, path: str) -> None:
         super().__init__(
@@ -20,8 +19,7 @@ class UnknownScope(MarketError, LookupError):
 
 
 class UnknownNode(MarketError, LookupError):
-    """No such node, or not of the kind that was asked for. Only the operator's questions are
-    answered like this."""
+    """No such node, or one of another kind. Only questions of the operator raise this."""
 
     def __init__(self, path: str, expected: str) -> None:
         super().__init__(f"there is no {expected} {path!r}")
@@ -29,7 +27,7 @@ class UnknownNode(MarketError, LookupError):
 
 
 class UnknownLease(MarketError, LookupError):
-    """The tenant has no lease of this number, or none that the books still hold."""
+    """The tenant has no lease of this number, or the books no longer hold it."""
 
     def __init__(self, tenant: str, id: int) -> None:
         super().__init__(f"no lease {id} of {tenant!r} in the open books")
@@ -38,7 +36,7 @@ class UnknownLease(MarketError, LookupError):
 
 
 class TimeNotReached(MarketError, ValueError):
-    """A bill cannot end in the future: what will be charged then is not known."""
+    """A bill cannot end in the future."""
 
     def __init__(self, asked: int, now: int) -> None:
         super().__init__(
@@ -47,7 +45,7 @@ class TimeNotReached(MarketError, ValueError):
 
 
 class EmptyPeriod(MarketError, ValueError):
-    """A bill cannot end before it begins, nor begin before time does."""
+    """A bill cannot end before it begins, nor begin before time 0."""
 
     def __init__(self, since: int, until: int) -> None:
         super().__init__(
@@ -57,7 +55,7 @@ class EmptyPeriod(MarketError, ValueError):
 
 
 class BooksAreClosed(MarketError, ValueError):
-    """The detail behind a period that begins before the books were closed is gone."""
+    """The detail of a period before the closing of the books is gone."""
 
     def __init__(self, asked: int, closed_before: int) -> None:
         super().__init__(f"the books are closed before {closed_before}, asked for {asked}")

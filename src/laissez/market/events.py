@@ -1,8 +1,8 @@
-"""Everything the market says happened, one frozen struct each, in the past tense.
+"""The events of the market, one frozen struct each, in the past tense.
 
-An event with a `tenant` is for that tenant (and the operator) and holds nothing about any other
-tenant (M12); an event without one is for the operator alone. `at` is when it happened, which for a
-hold that ended between two commands is before the command that made it known.
+An event with a `tenant` is for that tenant and the operator, and holds nothing about any other
+tenant (M12). An event without one is for the operator alone. `at` is when it happened: the end of a
+hold between two commands is before the command that made it known.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from laissez.market.reasons import EndReason, Reason
 
 
 class OrderPlaced(msgspec.Struct, frozen=True, gc=False, tag="order_placed"):
-    """The order is in the market, with the alternatives in force; `clipped` says that a bid was
-    lowered by a rise band (M15)."""
+    """The order is in the market with these alternatives in force. `clipped` says that a rise band
+    lowered a bid (M15)."""
 
     at: int
     tenant: str
@@ -41,8 +41,8 @@ class OrderCancelled(msgspec.Struct, frozen=True, gc=False, tag="order_cancelled
 
 
 class LeaseStarted(msgspec.Struct, frozen=True, gc=False, tag="lease_started"):
-    """`order` is filled: its tenant owns `leaf` from this instant. `hold_until` is when it can
-    first be lost for price (M17), if held at all."""
+    """`order` is filled: its tenant owns `leaf` from now on. Until `hold_until`, if there is a
+    hold, the lease cannot be lost for price (M17)."""
 
     at: int
     tenant: str
@@ -55,8 +55,8 @@ class LeaseStarted(msgspec.Struct, frozen=True, gc=False, tag="lease_started"):
 
 
 class LeaseEnded(msgspec.Struct, frozen=True, gc=False, tag="lease_ended"):
-    """The lease is over, with the two prices that explain it: the rate that pressed (the floor, if
-    that was it) and the owner's limit (M13)."""
+    """The lease is over. Two prices explain it: the rate (the floor, if that was the reason) and
+    the owner's limit (M13)."""
 
     at: int
     tenant: str
@@ -88,7 +88,7 @@ class FeeCharged(msgspec.Struct, frozen=True, gc=False, tag="fee_charged"):
 
 
 class FloorSet(msgspec.Struct, frozen=True, gc=False, tag="floor_set"):
-    """The floor in force at a node (0: none); `clipped` says that a fall band held it up (M16)."""
+    """The floor in force at a node (0: none). `clipped` says that a fall band held it up (M16)."""
 
     at: int
     node: str
@@ -121,8 +121,8 @@ class BooksClosed(msgspec.Struct, frozen=True, gc=False, tag="books_closed"):
 
 
 class Refused(msgspec.Struct, frozen=True, gc=False, tag="refused"):
-    """The command changed nothing. `subject` names the place, `found` what was given and `bound`
-    what it was measured against."""
+    """The command changed nothing. `subject` names the place, `found` the value given and `bound`
+    the bound that it violates."""
 
     at: int
     tenant: str | None

@@ -1,8 +1,7 @@
-"""What a tenant has let itself in for: what it is charged now, the most that can become of it, and
-what has yet to be paid for bids.
+"""A tenant's exposure: its charge per hour now, the highest that it can become, and the fees that
+its bids may still cost.
 
-Numbers alone, without a line for each lease: they are asked for again and again while a budget or a
-cap is watched.
+Totals only, without a line per lease: budgets and caps need them very often.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def leased(market: Market, name: str) -> tuple[int, int]:
-    """What all leases are charged per hour now, and the most that they can be."""
+    """The charge per hour of all leases now, and the highest possible one."""
     tenant = _tenant(market, name)
     if tenant is None:
         return 0, 0
@@ -35,19 +34,19 @@ def leased(market: Market, name: str) -> tuple[int, int]:
 
 
 def most_of(market: Market, name: str, lease: int) -> int:
-    """The most that a live lease of a tenant's can be charged per hour, as its limit is now."""
+    """The most that a live lease can be charged per hour with its present limit."""
     live = _live_lease(market, name, lease)
     return _most(live, live.limit)
 
 
 def most_at(market: Market, name: str, lease: int, limit: int) -> int:
-    """The same if its limit were this one."""
+    """The same with another limit."""
     return _most(_live_lease(market, name, lease), limit)
 
 
 def _most(lease: Lease, limit: int) -> int:
-    """While it is held, a limit that was lowered does not make it cheaper (M17). No limit is the
-    highest price there is."""
+    """A lower limit does not make a held lease cheaper (M17). Without a limit, the highest price
+    counts."""
     return min(max(limit, lease.start_limit) if lease.held else limit, PRICE_MAX)
 
 
@@ -58,8 +57,8 @@ def _live_lease(market: Market, name: str, id: int) -> Lease:
 
 
 def committed(market: Market, name: str) -> int:
-    """What a tenant owes until now, as its bill adds it up, with its fees whole: also what of them
-    is yet to come."""
+    """A tenant's charges until now, as its bill adds them up, with each fee in full, also the part
+    that is yet to accrue."""
     tenant = _tenant(market, name)
     if tenant is None:
         return 0
@@ -73,8 +72,7 @@ def committed(market: Market, name: str) -> int:
 
 
 def liabilities(market: Market, name: str, at: int) -> list[tuple[int, int]]:
-    """The fees that cancelling every open order then would bring (M18): the rate of each, and until
-    when."""
+    """The fees for cancelling all open orders at that time (M18), as pairs of rate and end."""
     tenant = _tenant(market, name)
     if tenant is None:
         return []
@@ -85,8 +83,8 @@ def liabilities(market: Market, name: str, at: int) -> list[tuple[int, int]]:
 
 
 def at_stake(market: Market, name: str, at: int) -> int:
-    """What they come to. There may be thousands of them, and this is asked for with every order
-    under a budget."""
+    """The sum of those fees. It is computed by itself because there may be thousands of them, and
+    every order under a budget needs it."""
     tenant = _tenant(market, name)
     total = 0
     if tenant is not None:
@@ -100,11 +98,11 @@ def at_stake(market: Market, name: str, at: int) -> int:
 def at_risk(
     market: Market, name: str, alternatives: tuple[Alternative, ...], amended: int | None = None
 ) -> int:
-    """The most that an order with these alternatives may newly bring in fees if it is withdrawn too
-    soon: a bid that is placed or raised, whole.
+    """The most new fees that an order with these alternatives may cost if it is withdrawn too soon:
+    bids that are placed or raised count in full.
 
-    It will be less where others bid or a floor stands. That is not subtracted: whoever is refused
-    an order would learn a price that it may not see (M12), and need not even bid for it.
+    They will cost less where others bid or a floor stands. That is not subtracted, because a
+    refusal would then reveal a price that the tenant may not see (M12).
     """
     if not market._state.with_controls:
         return 0
@@ -116,7 +114,7 @@ def at_risk(
 
 
 def _bids(market: Market, name: str, order: int | None) -> dict[str, int]:
-    """By scope, as they are in force."""
+    """The bids in force, by scope."""
     tenant = _tenant(market, name)
     if tenant is None or order is None or order not in tenant.orders:
         return {}

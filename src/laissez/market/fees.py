@@ -1,9 +1,9 @@
-"""Flash fees: a bid that lifts a scope's standing rate must stand for a while, or pay for what it
-would have pressed (M18).
+"""Flash fees: a bid that lifts a scope's standing rate must stand for a while, or its tenant pays
+the difference that it made (M18).
 
-A bid becomes *liable* when it is placed or raised; withdrawing it too soon turns the liability, or
-the part withdrawn, into a fee. The fee is a rate that runs until the bid would have been free to
-go: it accrues, and shows on the bill, like a lease.
+A bid becomes *liable* when it is placed or raised. Withdrawing it too soon turns the liability, or
+the part withdrawn, into a fee. The fee is a rate until the time at which the bid would have been
+free to go: it accrues, and shows on the bill, like a lease.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
 
 def become_liable(state: State, resting: Resting) -> None:
-    """A bid that lifts its scope's standing rate must stand for a while, or pay. The order itself
-    must not rest while this is asked."""
+    """Make a bid liable if it lifts its scope's standing rate. Its order must not rest yet."""
     flash = flash_of(resting.scope)
     if flash == 0:
         return

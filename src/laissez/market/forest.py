@@ -7,7 +7,7 @@ from typing import Final
 from laissez.market.node import Node
 from laissez.market.topology import Topology
 
-# children a node may have before they are bundled: looking at eight is cheaper than another level
+# A node with more children gets bundles of them: reading eight is cheaper than another level.
 BUNDLE_MAX: Final = 8
 
 
@@ -38,7 +38,7 @@ class Forest:
 
 
 def _adopt(parent: Node, children: list[Node]) -> None:
-    """Hang the children under their parent, in bundles of bundles if there are many."""
+    """Attach the children to their parent, in bundles of bundles if there are many."""
     while len(children) > BUNDLE_MAX:
         children = [
             _bundle(parent, children[i : i + BUNDLE_MAX])

@@ -1,5 +1,5 @@
-"""Why a command is not allowed: every guard, in the order the specification gives, and no effect
-before the last one has passed."""
+"""Guards: the reasons to refuse a command, checked in the order that the specification gives. No
+command takes effect before its last guard has passed."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def refuse(
     found: int | None = None,
     bound: int | None = None,
 ) -> Refused:
-    """What the sender gave is repeated only as far as it can be shown."""
+    """Repeats what the sender gave only as far as it can be shown."""
     return Refused(
         state.now,
         sender if _is_tenant_name(sender) else None,
@@ -117,7 +117,7 @@ def why_not_cancel(state: State, command: CancelOrder) -> Refused | None:
 
 
 def _why_not_order(state: State, name: str, id: int) -> Refused | None:
-    """A number counts among the tenant's own orders, so another's cannot even be named (M12)."""
+    """Order numbers are the tenant's own, so it cannot even name another tenant's order (M12)."""
     tenant = state.tenants.get(name)
     if tenant is None:
         refused = _why_not_tenant(state, name)
@@ -164,7 +164,7 @@ def why_not_relinquish(state: State, command: Relinquish) -> Refused | None:
 
 
 def _why_not_lease(state: State, name: str, id: int) -> Refused | None:
-    """A lease that has ended and one that never was answer alike."""
+    """A lease that has ended and one that never existed get the same answer."""
     tenant = state.tenants.get(name)
     if tenant is not None and tenant.live_lease(id) is not None:
         return None

@@ -1,5 +1,5 @@
-"""A lease: one tenant's ownership of one leaf, its limit, its hold, and how much of its charge is
-already worked out."""
+"""A lease: one tenant's ownership of one leaf, with its limit, its hold, and the part of its charge
+that is computed already."""
 
 from __future__ import annotations
 
@@ -62,20 +62,20 @@ class Lease:
             self.cap_times = [start]
             self.caps = [limit]
 
-        self.carried = 0  # its charge until carried_to, whose detail was closed
+        self.carried = 0  # its charge until carried_to; the books before that are closed
         self.carried_to = start
-        # its charge until settled_to: a memo, no part of the state, so that asking changes no bill
+        # Its charge until settled_to: a cache, not part of the state.
         self.settled = 0
         self.settled_to = start
 
     def cap(self) -> int:
-        """The most it can be charged now. A limit lowered during the hold does not make the leaf
-        cheaper (M17)."""
+        """The most it can be charged now. Lowering the limit during the hold does not make the
+        lease cheaper (M17)."""
         return max(self.limit, self.start_limit) if self.held else NEVER
 
     def cap_before(self, time: int) -> tuple[int, int]:
-        """The most that it could be charged just before `time`, and since when; the time is after
-        its start."""
+        """The most it could be charged just before `time`, and since when. `time` is after its
+        start."""
         if self.caps is None or self.cap_times is None or time > self.hold_until:
             return NEVER, self.hold_until
         index = bisect_left(self.cap_times, time) - 1
@@ -96,8 +96,7 @@ class Lease:
             self.caps.append(self.cap())
 
     def carry_forward(self, charge: int, before: int) -> None:
-        """Its charge until `before` becomes one amount; the caps that led to it are no longer
-        needed."""
+        """Keep its charge until `before` as one amount, and drop the caps that led to it."""
         self.carried = charge
         self.carried_to = before
         if self.caps is not None and self.cap_times is not None:

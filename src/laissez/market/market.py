@@ -1,17 +1,18 @@
-"""The market: commands in, events out, and read-only questions in between.
+"""The market: commands in, events out, and read-only questions.
 
-`apply` is the only way to change anything, with `apply_typed` as its form for commands that a typed
-decoder made. It lets the holds that end on the way end at their own
-time, asks the guards, and only then acts; a command that a guard stops changes nothing. The market
-has no clock: time is what the commands say it is, and it never runs backwards.
+`apply` is the only way to change anything; `apply_typed` is the same for commands from a typed
+decoder. Time passes first: holds that end before the command end at their own time. Then the guards
+decide, and only then does the command take effect, so a refused command changes nothing. The market
+has no clock: commands carry the time, which never runs backwards.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from heapq import heappop
-from typing import Any
+from typing import Any, Final
 
-from laissez.market import depth, questions, snapshot, standing
+from laissez.market import closing, depth, effects, guards, questions, snapshot
 from laissez.market.answers import (
     AsksView,
     Bill,
@@ -28,23 +29,53 @@ from laissez.market.answers import (
 )
 from laissez.market.backwards import UNBOUNDED
 from laissez.market.clearing import end_holds
-from laissez.market.commands import ORDERS_PER_TENANT_MAX, TIME_MAX_US, Command
+from laissez.market.commands import (
+    ORDERS_PER_TENANT_MAX,
+    TIME_MAX_US,
+    AdvanceTime,
+    AmendOrder,
+    BringOnline,
+    CancelOrder,
+    CloseBooks,
+    Command,
+    PlaceOrder,
+    Relinquish,
+    SetControls,
+    SetFloor,
+    SetLimit,
+    TakeOffline,
+)
 from laissez.market.events import Event, Refused
+from laissez.market.field_types import is_whole, wrong_field
 from laissez.market.forest import Forest
 from laissez.market.guards import refuse
 from laissez.market.reasons import Reason
-from laissez.market.rules import RULES
-from laissez.market.shapes import is_whole
 from laissez.market.state import State, check_orders_max
 from laissez.market.topology import Topology
+
+# Each command's guard and effect. There is no effect where the passing of time is all.
+_RULES: Final[
+    dict[type, tuple[Callable[[State, Any], Refused | None], Callable[[State, Any], None] | None]]
+] = {
+    PlaceOrder: (guards.why_not_place, effects.place),
+    AmendOrder: (guards.why_not_amend, effects.amend),
+    CancelOrder: (guards.why_not_cancel, effects.cancel),
+    SetLimit: (guards.why_not_limit, effects.set_limit),
+    Relinquish: (guards.why_not_relinquish, effects.relinquish),
+    SetFloor: (guards.why_not_floor, effects.set_floor),
+    SetControls: (guards.why_not_controls, effects.set_controls),
+    TakeOffline: (guards.why_not_offline, effects.take_offline),
+    BringOnline: (guards.why_not_online, effects.bring_online),
+    AdvanceTime: (guards.never_refused, None),
+    CloseBooks: (guards.why_not_close, closing.close_books),
+}
 
 
 class Market:
     """One exchange for the leaves of one forest.
 
-    Numbers that come from outside are declared as `Any` and looked at: declared as `int`, the
-    compiled form would raise on a float, and take a boolean, before they could be refused in our
-    own words.
+    Numbers from callers are declared as `Any` and checked: declared as `int`, the compiled form
+    would raise on a float, and accept a boolean, before they could be refused properly.
     """
 
     def __init__(
@@ -63,18 +94,14 @@ class Market:
     # -- change
 
     def apply(self, command: Command, at: Any) -> list[Event]:
-        """Carry out one command at time `at`, a whole number of microseconds, and say everything
-        that happened.
-
-        If the command may not be carried out, the last event is a `Refused`.
-        """
-        rule = RULES.get(type(command))
-        if rule is None:
+        """Carry out one command at time `at`, in whole microseconds. Returns everything that
+        happened; if the command is refused, the last event is a `Refused`."""
+        if type(command) not in _RULES:
             raise TypeError(f"expected a command of the market, found {type(command).__name__}")
         state = self._state
         if not is_whole(at):
             return [refuse(state, _sender(command), Reason.MALFORMED, "at")]
-        field = rule[0](command)
+        field = wrong_field(command)
         if not field:
             return self.apply_typed(command, at)
         events = _let_pass(state, at) if state.now <= at <= TIME_MAX_US else []
@@ -82,9 +109,9 @@ class Market:
         return events
 
     def apply_typed(self, command: Command, at: int) -> list[Event]:
-        """The same for a command whose fields are known to have the declared types, as those have
-        that a typed decoder made: no type is checked again. Values still are."""
-        _, why_not, carry_out = RULES[type(command)]
+        """The same for a command from a typed decoder: the values of its fields are checked, their
+        types are not."""
+        why_not, carry_out = _RULES[type(command)]
         state = self._state
         if at < state.now or at > TIME_MAX_US:
             return [_wrong_time(state, command, at)]
@@ -109,8 +136,8 @@ class Market:
         return self._state.forest.topology
 
     def next_deadline(self) -> int | None:
-        """When the next hold ends and the market may move without a command; `None` if none ever
-        will (M17)."""
+        """When the next hold ends, which may move the market without a command (M17); `None` if
+        nothing is held."""
         holds = self._state.holds
         while holds and holds[0][2].end >= 0:  # ended early
             heappop(holds)
@@ -129,7 +156,7 @@ class Market:
         return questions.find_leaf(self._state, leaf).online
 
     def rate(self, leaf: str) -> int:
-        """What presses on a leaf now (M5)."""
+        """The rate of a leaf now (M5)."""
         node = questions.find_leaf(self._state, leaf)
         return node.rate(None if node.lease is None else node.lease.tenant)
 
@@ -146,21 +173,21 @@ class Market:
         return questions.controls(self._state)
 
     def quote(self, tenant: str | None, scope: str) -> int | None:
-        """What it takes to open a leaf of the scope now, for a tenant or for the operator (`None`);
-        `None` if no price would (M11, M12)."""
+        """The lowest price that would win a leaf of the scope now, for a tenant or for the operator
+        (`None`); `None` if no price would (M11, M12)."""
         return questions.quote(self._state, tenant, scope)
 
     def standing_rate(self, node: str) -> int:
-        """The highest floor or bid on the path of a node, of anyone."""
-        return standing.standing_rate(self._state, node)
+        """The highest floor or bid on the path of a node."""
+        return questions.standing_rate(self._state, node)
 
     def standing_rates(self, node: str, since: int, segments_max: int) -> tuple[RateSegment, ...]:
-        """What the standing rate of a node was, piece by piece, since then or as far back as the
-        books and `segments_max` allow."""
-        return standing.standing_rates(self._state, node, since, segments_max)
+        """The history of a node's standing rate since `since`, or as far back as the books and
+        `segments_max` allow."""
+        return questions.standing_rates(self._state, node, since, segments_max)
 
     def book(self, node: str, groups_max: int) -> BookView:
-        """What is set at a node and rests on its path, by limit."""
+        """The settings of a node and the orders on its path, grouped by limit."""
         return depth.book(self._state, node, groups_max)
 
     def asks(self, first: int, last: int) -> AsksView:
@@ -176,7 +203,7 @@ class Market:
         return questions.pricing_domain(self._state, tenant)
 
     def counts(self, tenant: str) -> TenantCounts:
-        """How many orders and leases a tenant has, and ever had."""
+        """How many orders and leases a tenant has now, and had in all."""
         return questions.counts(self._state, tenant)
 
     def orders(self, tenant: str | None = None) -> tuple[OrderView, ...]:
@@ -184,11 +211,11 @@ class Market:
         return questions.orders(self._state, tenant)
 
     def order(self, tenant: str, order: int) -> OrderView | None:
-        """An order of a tenant's, if it is open."""
+        """A tenant's order, if it is open."""
         return questions.order(self._state, tenant, order)
 
     def lease_won(self, tenant: str, order: int) -> int | None:
-        """The lease that an order of a tenant's won, if it did, as long as the books know it."""
+        """The lease that a tenant's order won, as long as the books hold it."""
         return questions.lease_won(self._state, tenant, order)
 
     def leases(self, tenant: str | None = None) -> tuple[LeaseView, ...]:
@@ -196,7 +223,7 @@ class Market:
         return questions.leases(self._state, tenant)
 
     def lease(self, tenant: str, lease: int) -> LeaseView | None:
-        """A lease of a tenant's, live or ended, as long as the books know it."""
+        """A tenant's lease, live or ended, as long as the books hold it."""
         return questions.lease(self._state, tenant, lease)
 
     def lease_on(self, leaf: str) -> LeaseView | None:
@@ -205,44 +232,43 @@ class Market:
         return None if lease is None else questions.lease_view(lease)
 
     def bill(self, tenant: str, since: Any = None, until: Any = None) -> Bill:
-        """What a tenant owes for `[since, until)`; by default for everything until now (M14)."""
+        """A tenant's charges for `[since, until)`; by default everything until now (M14)."""
         return questions.bill(self._state, tenant, since, until)
 
     def bill_lines(self, tenant: str) -> int:
-        """How many lines a bill can have at most: as many as there are leases and fees on the
-        books."""
+        """The most lines that a bill can have: one per lease and fee on the books."""
         return questions.bill_lines(self._state, tenant)
 
     def charge(self, tenant: str, lease: int) -> int:
-        """What a lease was charged until now, in all."""
+        """The whole charge of a lease until now."""
         return questions.charge(self._state, tenant, lease)
 
     def settle(self, tenant: str, lease: int) -> None:
-        """Work out what a lease was charged until now, so that the next bill need not. No answer is
-        another one for it."""
+        """Compute the charge of a lease until now, so that the next bill need not. This changes no
+        answer."""
         questions.settle(self._state, tenant, lease)
 
     def to_settle(self, tenant: str) -> tuple[int, ...]:
-        """The leases of a tenant whose charge is to be worked out for its next bill: those that
-        last, and those that ended since the last one."""
+        """The leases whose charge the tenant's next bill must compute: live ones, and those that
+        ended since the last bill."""
         return questions.to_settle(self._state, tenant)
 
     def fees(self, tenant: str) -> tuple[FeeLine, ...]:
-        """The flash fees of a tenant that are still on the books, whole (M18)."""
+        """A tenant's flash fees on the books, each in full (M18)."""
         return questions.fees(self._state, tenant)
 
     def revenue(self) -> int:
-        """What all tenants together owe (M14)."""
+        """The charges of all tenants together (M14)."""
         return questions.revenue(self._state)
 
     def price_history(
         self, tenant: str, lease: int, segments_max: int = UNBOUNDED
     ) -> tuple[PriceSegment, ...]:
-        """What a lease was charged, piece by piece: the newest `segments_max` pieces, or fewer if
-        many changes did not show, and before them one without a rate if there is more."""
+        """The rates that a lease was charged: the newest `segments_max` pieces, or fewer if many
+        changes did not show. One piece without a rate stands for all that came before."""
         return questions.price_history(self._state, tenant, lease, segments_max)
 
-    # -- the whole of it
+    # -- snapshots
 
     def snapshot(self) -> bytes:
         """The whole state as bytes; equal states give equal bytes."""
@@ -254,14 +280,14 @@ class Market:
 
     @staticmethod
     def restore(data: bytes) -> Market:
-        """The market whose snapshot this is; it goes on as if it had never stopped."""
+        """The market of a snapshot; it continues as if it had never stopped."""
         state = snapshot.load(data)
         return Market(state.forest.topology, _restored=state)
 
 
 def _let_pass(state: State, at: int) -> list[Event]:
-    """Let time pass until `at`. Returns the events of the command under way: so far, those of the
-    holds that ended."""
+    """Advance time to `at` and end the holds on the way. Returns the list that collects the events
+    of the present command."""
     events: list[Event] = []
     state.events = events
     if state.holds:
@@ -277,5 +303,5 @@ def _wrong_time(state: State, command: Command, at: int) -> Refused:
 
 
 def _sender(command: Any) -> Any:
-    """Whoever the command names as its tenant; the operator's name nobody."""
+    """The tenant of a command; commands of the operator have none."""
     return getattr(command, "tenant", None)

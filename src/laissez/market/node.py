@@ -1,17 +1,16 @@
-"""A point of a tree, with what a walk up or down needs to know of it.
+"""A node of a tree, with the prices that walks up and down the tree read.
 
 Two walks make the market fast, and both touch only a handful of nodes:
 
-- *up*, from a leaf to its root: what presses on this leaf (M5), who takes it (M8). Each node
-  answers for the orders and the floor that rest at it.
-- *down*, from a scope to one leaf: which leaf is cheapest (M9, M11). Each node keeps the lowest
-  asks of its whole subtree, so the walk never searches: the lowest floor of an idle leaf, the
-  lowest limit of a leased one, and the lowest limit of any *other* owner, so that "not my own leaf"
-  costs nothing.
+- *up*, from a leaf to its root: the rate of the leaf (M5) and who takes it (M8). Each node answers
+  for its own floor and the orders that rest at it.
+- *down*, from a scope to one leaf: the cheapest leaf (M9, M11). Each node keeps the lowest asks of
+  its subtree, so the walk never searches: the lowest floor of an idle leaf, the lowest limit of a
+  leased one, and the lowest limit of any *other* owner, so that "not my own leaf" costs nothing.
 
-A node with very many children would make its asks dear to keep. Such children are gathered under
-*bundles*, nodes without a name that exist for the walk down only: `parent` and `children` include
-them, `above` passes over them.
+A node with very many children would make its asks expensive to keep. Such children are gathered
+under *bundles*, nodes without a name that exist for the walk down only: `parent` and `children`
+include them, `above` skips them.
 """
 
 from __future__ import annotations
@@ -27,8 +26,7 @@ if TYPE_CHECKING:
     from laissez.market.order import Resting
     from laissez.market.tenant import Tenant
 
-# an ask no price reaches, a limit no rate exceeds; small enough to stay a machine word when 1 is
-# added
+# An ask that no price reaches, a limit that no rate exceeds. Adding 1 keeps it a machine word.
 NEVER: Final = 1 << 60
 
 
@@ -58,20 +56,19 @@ class Node:
     )
 
     def __init__(self, path: str, above: Node | None) -> None:
-        # What the walk up reads comes first and what the walk down reads next, so that each finds
-        # it together in memory.
+        # The fields that one walk reads stand together, so that they are close in memory.
         self.above = above  # the next named node towards the root
         self.price = 0  # the higher of the floor and the best bid here
-        self.price_by: Tenant | None = None  # who makes it, if a single tenant does
-        self.price_other = 0  # what it would be without them
+        self.price_by: Tenant | None = None  # the tenant that makes it, if it is a single one
+        self.price_other = 0  # the price without that tenant
         self.floor = 0
         self.book: Book | None = None
         self.lease: Lease | None = None
 
-        self.idle_ask = NEVER  # lowest floor, counted from here down, of an idle online leaf below
+        self.idle_ask = NEVER  # lowest floor of an idle online leaf below, counted from here down
         self.lease_ask = NEVER  # lowest limit of a lease below that can be taken
-        self.lease_ask_owner: Tenant | None = None  # whose it is
-        self.lease_ask_other = NEVER  # lowest limit of anyone else's
+        self.lease_ask_owner: Tenant | None = None  # the owner of that lease
+        self.lease_ask_other = NEVER  # lowest limit of any other owner's lease
         self.children: list[Node] | None = None  # None for a leaf
         self.parent: Node | None = above  # the next node of any kind towards the root
 
@@ -95,8 +92,8 @@ class Node:
     # -- the walk up
 
     def rate(self, owner: Tenant | None) -> int:
-        """The highest floor or bid on the path of this node that is not `owner`'s own: what a leaf
-        that `owner` holds is charged (M5)."""
+        """The highest floor or bid on the path of this node that is not `owner`'s own: the rate of
+        a leaf that `owner` holds (M5)."""
         rate = 0
         node: Node | None = self
         while node is not None:
@@ -117,7 +114,7 @@ class Node:
         return floor
 
     def highest_limit(self) -> int:
-        """The highest limit that rests on the path of this node; -1 if nothing rests there."""
+        """The highest limit of the orders on the path of this node; -1 if there are none."""
         limit = -1
         node: Node | None = self
         while node is not None:
@@ -128,11 +125,11 @@ class Node:
         return limit
 
     def first_in_line(self) -> Resting | None:
-        """Who of those that rest here takes a leaf that opens below."""
+        """The alternative at this node that takes a leaf which opens below."""
         return None if self.book is None else self.book.first_in_line()
 
     def pressing(self, owner: Tenant | None) -> int:
-        """The price with which this node presses on a leaf that `owner` holds."""
+        """The price that this node sets for a leaf that `owner` holds."""
         return self.price_other if owner is not None and self.price_by is owner else self.price
 
     def ask_for(self, tenant: Tenant | None) -> int:
@@ -144,7 +141,7 @@ class Node:
         )
 
     def reprice(self, now: int, revision: int) -> None:
-        """The book or the floor changed: work out the price anew and log it if it moved."""
+        """Compute the price after a change of the book or the floor, and log it if it moved."""
         price = self.floor
         by: Tenant | None = None
         other = price
@@ -152,7 +149,7 @@ class Node:
         if book is not None and book.leader is not None and book.leader.best > price:
             price = book.leader.best
             other = max(other, book.best_rival())
-            if price > other:  # a price that two tenants make is nobody's own
+            if price > other:  # a price that two tenants make belongs to neither
                 by = book.leader.tenant
         if price == self.price and by is self.price_by and other == self.price_other:
             return
@@ -166,15 +163,14 @@ class Node:
     # -- the walk down
 
     def lowest_idle_ask(self) -> int:
-        """The lowest floor of an idle online leaf below, floors above this node counted; NEVER if
+        """The lowest floor of an idle online leaf below, counting floors above this node; NEVER if
         there is no such leaf."""
         return (
             self.idle_ask if self.above is None else max(self.idle_ask, self.above.highest_floor())
         )
 
     def refresh_leaf(self) -> None:
-        """The lease, the floor or the state of this leaf changed: bring the asks up to date, here
-        and above."""
+        """Update the asks, here and above, after a change of this leaf's lease, floor or state."""
         lease = self.lease
         was_idle = self.idle_ask
         was_leased = self.lease_ask
@@ -191,19 +187,19 @@ class Node:
             return
         same_idle = was_idle == self.idle_ask or min(was_idle, self.idle_ask) > parent.idle_ask
         if same_idle and min(was_leased, self.lease_ask) > parent.lease_ask_other:
-            # it neither was nor is among the lowest: most often there is nothing to do above
+            # It neither was nor is among the lowest, so nothing changes above: the common case.
             return
         parent.refresh_asks()
 
     def refresh_asks(self) -> None:
-        """Work out the asks from the children's, here and towards the root, until one does not
+        """Compute the asks from the children's, here and towards the root, until one does not
         change."""
         node: Node | None = self
         while node is not None and node.gather_asks():
             node = node.parent
 
     def gather_asks(self) -> bool:
-        """Take the lowest of the children's asks; says whether anything changed."""
+        """Take the lowest of the children's asks. Returns whether anything changed."""
         idle = NEVER
         low = NEVER
         owner: Tenant | None = None

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 class Resting:
-    """One alternative of an open order, with the bid in force and what it owes if withdrawn too
-    soon (M18)."""
+    """One alternative of an open order, with the bid in force and its liability if it is withdrawn
+    too soon (M18)."""
 
     __slots__ = (
         "bid",
@@ -34,10 +34,10 @@ class Resting:
         self.scope = scope
         self.bid = bid
         self.limit = limit
-        # its neighbours in the line of those with the same limit
+        # its neighbours in the queue of alternatives with the same limit
         self.earlier: Resting | None = None
         self.later: Resting | None = None
-        self.last: Resting | None = None  # the end of that line, kept by the first in it
+        self.last: Resting | None = None  # the end of that queue, kept by its first
         self.liable = 0
         self.liable_until = 0
 
@@ -56,6 +56,6 @@ class Order:
         self.alternatives: tuple[Resting, ...] = ()
 
     def close(self) -> None:
-        """It is filled or cancelled. Order and alternatives point at each other: let go, so that
-        neither waits for the garbage collector."""
+        """Break the cycle of order and alternatives, so that neither waits for the garbage
+        collector."""
         self.alternatives = ()

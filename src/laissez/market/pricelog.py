@@ -1,15 +1,15 @@
 """The price history of a node: bills, band anchors and invoices are computed from it (M14, M15).
 
-A node presses on every leaf below it with the higher of its floor and its best bid. Nobody is
-pressed by their own bid (M5), so one number is not enough: a record keeps the price, the tenant who
-makes it alone, and the price without that tenant. The bill of that tenant uses the second price,
-every other bill the first. A log grows by one record per change of price, however many leaves lie
-below, so an order at a root re-prices them all at once.
+A node presses on every leaf below it with the higher of its floor and its best bid. A tenant's own
+bid does not press on it (M5), so one number is not enough: a record keeps the price, the tenant
+that makes it alone, and the price without that tenant. The bill of that tenant uses the second
+price, every other bill the first. A log grows by one record per change of price, however many
+leaves lie below, so an order at a root re-prices them all at once.
 
 A root's price may change a hundred times a second, and a lease may last for weeks. So that a bill
 need not read every change, eight records are summed up in a span, eight spans in a larger one, and
-so on. A span answers for its whole period unless the rest of the leaf's path presses with a price
-between its lowest and its highest.
+so on. A span answers for its whole period unless the price of the rest of the path is between the
+span's lowest and highest price.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ SPAN: Final = 8  # records in a span, and spans in the next larger one
 
 
 class Span:
-    """A run of records: how long, how low and how high, the integral of the price, and how much of
-    it each tenant made alone."""
+    """A run of records: its duration, lowest and highest price, the integral of the price, and the
+    part of it that each tenant made alone."""
 
     __slots__ = ("area", "duration", "high", "low", "made_alone")
 
     def __init__(self) -> None:
         self.duration = 0
-        # the lowest price anyone was pressed with; -1 before the first record is counted in
+        # the lowest price that any tenant was pressed with; -1 before the first record
         self.low = -1
         self.high = 0
         self.area = 0
@@ -63,8 +63,8 @@ class PriceLog:
         self.spans: list[list[Span]] = []
 
     def record(self, at: int, revision: int, price: int, by: Tenant | None, other: int) -> None:
-        """Note a change. Only the last change of one revision counts: what happened and was undone
-        within one command never was."""
+        """Record a change. Only the last change of one revision counts: a change that is undone
+        within one command never happened."""
         if self.revisions and self.revisions[-1] == revision:
             self._forget_last()
         if self._last_is(price, by, other):
@@ -88,10 +88,10 @@ class PriceLog:
             return price == 0
         return self.prices[-1] == price and self.by[-1] is by and self.others[-1] == other
 
-    # -- what the price was
+    # -- prices
 
     def pressing(self, index: int, owner: Tenant | None) -> int:
-        """The price of record `index` (-1: before the first) as `owner` is pressed by it."""
+        """The price of record `index` (-1: before the first) for `owner`."""
         if index < 0:
             return 0
         if owner is not None and self.by[index] is owner:
@@ -117,7 +117,7 @@ class PriceLog:
     # -- integrals
 
     def area(self, since: int, until: int, owner: Tenant, least: int, most: int) -> int:
-        """The integral over `[since, until)` of what presses on `owner`: at least `least` (the rest
+        """The integral of the price for `owner` over `[since, until)`: at least `least` (the rest
         of the path), at most `most` (a cap)."""
         if least >= most:
             return (until - since) * most
@@ -130,8 +130,7 @@ class PriceLog:
         return head + self._area_of_records(first + 1, last, owner, least, most) + tail
 
     def _area_of_records(self, start: int, end: int, owner: Tenant, least: int, most: int) -> int:
-        """The same for the whole of records `start <= i < end`: by the largest spans that fit, one
-        after the other."""
+        """The same for all of records `start <= i < end`, by the largest spans that fit."""
         total = 0
         while start < end:
             level = 0
@@ -148,7 +147,7 @@ class PriceLog:
         return total
 
     def _has_span(self, level: int, index: int) -> bool:
-        """The span that ends at the last record is not closed yet."""
+        """Whether the span is closed: the one that ends at the last record is not."""
         return level < len(self.spans) and index < len(self.spans[level])
 
     def _area_of_span(self, level: int, index: int, owner: Tenant, least: int, most: int) -> int:
@@ -169,8 +168,8 @@ class PriceLog:
         return total
 
     def _sum_up(self, settled: int) -> None:
-        """Record `settled` can no longer be undone, so the records before it have their full
-        length: close the spans that end there."""
+        """Close the spans that end at record `settled`, which can no longer be undone, so that the
+        records before it have their full length."""
         level = 0
         size = SPAN
         while settled > 0 and settled % size == 0:
@@ -207,8 +206,8 @@ class PriceLog:
     # -- upkeep
 
     def forget_before(self, time: int) -> None:
-        """Drop what no question about `time` or later needs: all but the last record before it, and
-        that too if its price is 0."""
+        """Drop the records that no question about `time` or later needs: all but the last one
+        before it, and that too if its price is 0."""
         keep = self.index_before(time)
         if keep >= 0 and self.prices[keep] == 0:
             keep += 1
@@ -221,7 +220,7 @@ class PriceLog:
             self.sum_up_again()
 
     def sum_up_again(self) -> None:
-        """Make all spans anew from the records."""
+        """Rebuild all spans from the records."""
         self.spans = []
         for settled in range(1, len(self.times) - 1):
             self._sum_up(settled)

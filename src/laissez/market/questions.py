@@ -1,5 +1,4 @@
-"""Read-only questions. They may note how far a charge is worked out, but change nothing that any
-later question or command answers."""
+"""Read-only questions. They may cache how far a charge is computed, but change no answer."""
 
 from __future__ import annotations
 
@@ -14,6 +13,7 @@ from laissez.market.answers import (
     LeaseView,
     OrderView,
     PriceSegment,
+    RateSegment,
     TenantCounts,
 )
 from laissez.market.backwards import newest_pieces
@@ -27,8 +27,8 @@ from laissez.market.errors import (
     UnknownNode,
     UnknownScope,
 )
+from laissez.market.field_types import is_whole
 from laissez.market.node import NEVER
-from laissez.market.shapes import is_whole
 
 if TYPE_CHECKING:
     from laissez.market.controls import Controls
@@ -38,9 +38,10 @@ if TYPE_CHECKING:
     from laissez.market.state import State
     from laissez.market.tenant import Tenant
 
-# of price that are looked at for a segment of a history: most of them may lie below a rate that
-# never changes
+# Changes of price that one question reads, because most of them may lie below a rate that never
+# changes: per segment of a lease's history, and for one history of a standing rate.
 CHANGES_PER_SEGMENT: Final = 4
+CHANGES_MAX: Final = 30_000
 
 
 def find_node(state: State, path: str) -> Node:
@@ -58,7 +59,7 @@ def find_leaf(state: State, path: str) -> Node:
 
 
 def quote(state: State, name: str | None, path: str) -> int | None:
-    """M11, for the operator (`None`) or within a tenant's pricing domain (M12)."""
+    """The quote (M11) for the operator (`None`), or within a tenant's pricing domain (M12)."""
     scope = state.forest.by_path.get(path)
     if scope is None:
         raise UnknownScope(path)
@@ -199,8 +200,8 @@ def controls_view(path: str, controls: Controls) -> ControlsView:
 
 
 def fees(state: State, name: str) -> tuple[FeeLine, ...]:
-    """Whole fees, also the part that is yet to come and a fee that begins this very instant, which
-    no bill shows."""
+    """Fees in full: also the part that is yet to accrue, and a fee that begins at this instant,
+    which no bill shows."""
     tenant = state.tenants.get(name)
     if tenant is None:
         return ()
@@ -215,7 +216,7 @@ def fees(state: State, name: str) -> tuple[FeeLine, ...]:
 
 
 def bill(state: State, name: str, since: Any, until: Any) -> Bill:
-    """What a tenant owes for a period, or for everything until now."""
+    """A tenant's charges for a period, or for everything until now."""
     if (since is not None and not is_whole(since)) or (until is not None and not is_whole(until)):
         raise TypeError(
             f"expected whole microseconds for the period of a bill, found {since!r} and {until!r}"
@@ -300,7 +301,7 @@ def _on_the_books(state: State, name: str, id: int) -> Lease:
 
 
 def revenue(state: State) -> int:
-    """All that all tenants owe: counted over leases, not over bills, so that the two can be
+    """The charges of all tenants, added up over leases and not over bills, so that the two can be
     compared."""
     total = 0
     for tenant in state.tenants.values():
@@ -313,8 +314,8 @@ def revenue(state: State) -> int:
 
 
 def price_history(state: State, name: str, id: int, segments_max: int) -> tuple[PriceSegment, ...]:
-    """What a lease was charged, piece by piece, from its start to its end or now: the newest
-    pieces, and one without a rate for all before them."""
+    """The rates that a lease was charged from its start to its end or now: the newest pieces, and
+    one without a rate for all before them."""
     lease = _on_the_books(state, name, id)
     until = lease.last_moment(state.now)
     pieces = newest_pieces(
@@ -328,3 +329,20 @@ def price_history(state: State, name: str, id: int, segments_max: int) -> tuple[
     for segment in newest:
         before -= segment.charge
     return (PriceSegment(lease.start, begin, None, before), *newest)
+
+
+def standing_rate(state: State, path: str) -> int:
+    return find_node(state, path).rate(None)
+
+
+def standing_rates(
+    state: State, path: str, since: int, segments_max: int
+) -> tuple[RateSegment, ...]:
+    """The newest `segments_max` pieces of constant standing rate within `[since, now)`, oldest
+    first. They begin later than `since` if there are more, if the books are closed, or if very many
+    changes did not show."""
+    begin = max(since, state.closed_before)
+    pieces = newest_pieces(
+        find_node(state, path), None, begin, state.now, segments_max, CHANGES_MAX
+    )
+    return tuple([RateSegment(start, end, rate) for start, end, rate in pieces])

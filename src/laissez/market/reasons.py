@@ -1,7 +1,6 @@
-"""Why a command was refused, and why a lease ended: two closed lists.
+"""The reasons for refusals, and for the end of a lease: two closed lists.
 
-A refusal is a value, never an exception: the caller did something the rules do not allow, the
-market said so and changed nothing.
+A refusal is a value, never an exception. It changes nothing.
 """
 
 from __future__ import annotations
@@ -10,8 +9,8 @@ from enum import StrEnum
 
 
 class Reason(StrEnum):
-    """Why a command was refused. `docs/reference/market.md` says for each what `subject`, `found`
-    and `bound` hold."""
+    """Why a command was refused. `docs/reference/market.md` says what `subject`, `found` and
+    `bound` hold for each."""
 
     MALFORMED = "malformed"
     TIME_BACKWARDS = "time_backwards"

@@ -1,11 +1,10 @@
-"""The whole state as bytes, and back (the digest is their hash).
+"""Snapshots: the whole state as bytes, and back. The digest is their hash.
 
-The form holds what commands made and nothing that can be worked out from it: books, prices, asks
-and memos are rebuilt. Everything is written in an order of its own (by id, by name, by path), never
-in the order of a table, so equal states give equal bytes under any hash seed.
+A snapshot holds only what commands made. Books, prices, asks and caches are rebuilt from it.
+Everything is written in a defined order (by id, name or path), never in that of a hash table, so
+equal states give equal bytes under any hash seed.
 
-The checksum finds damage. It does not keep out who forges a snapshot: that is for whoever stores
-it.
+The checksum finds damage, not forgery.
 
     magic (8 bytes) | version (2 bytes, big-endian) | sha256 of the body (32 bytes) | body
     (MessagePack)
@@ -45,7 +44,7 @@ class _Log(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
 
 
 class _Node(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
-    """A node at which something was ever set or rested; all others are as new."""
+    """A node that was ever used; all others are as new."""
 
     path: str
     floor: int
@@ -134,7 +133,7 @@ class _State(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     leases: list[_Lease]
 
 
-# -- out
+# -- dump
 
 
 def dump(state: State) -> bytes:
@@ -183,7 +182,7 @@ def _describe(state: State) -> _State:
 
 
 def _is_used(node: Node) -> bool:
-    """Was anything here ever other than new? A log whose only change was undone at once does not
+    """Whether the node differs from a new one. A log whose only change was undone at once does not
     count."""
     return _has_records(node.log) or _has_records(node.floor_log) or not node.online
 
@@ -261,12 +260,12 @@ def _describe_tenant(tenant: Tenant) -> _Tenant:
     )
 
 
-# -- and back
+# -- load
 
 
 def load(data: bytes) -> State:
-    """Rebuild the state; anything but an intact snapshot of this version is refused, saying what is
-    wrong with it."""
+    """Rebuild the state. Anything but an intact snapshot of this version raises an error that says
+    what is wrong."""
     try:
         return _rebuild(msgspec.msgpack.decode(_checked_body(data), type=_State))
     except (msgspec.MsgspecError, TopologyError, LookupError, ValueError) as problem:

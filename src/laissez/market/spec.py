@@ -1,10 +1,10 @@
-"""How a topology is written: as TOML, YAML or JSON text, or as the plain nested data that these
-give (`docs/reference/topology.md`).
+"""Read topologies written as TOML, YAML or JSON text, or as plain nested data
+(`docs/reference/topology.md`).
 
 A written tree is a mapping from names to trees, a list of leaf names, or null or `"leaf"` for a
-leaf. A name may hold ranges, `rack[01-24]`. Sizes are checked before anything is written out, so a
+leaf. A name may hold ranges, `rack[01-24]`. Sizes are checked before ranges are expanded, so a
 short text cannot claim much more memory than the largest topology may have. A name given twice is
-refused, whatever the parser thinks of it.
+refused, whatever the parser does with it.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _STANDARD_TAG = "tag:yaml.org,2002:"
 
 
 def parse_topology(text: str, form: Form) -> Topology:
-    """The topology a text describes. `TopologyError` names the line of a mistake in syntax, and the
-    place of any other."""
+    """Parse a topology. `TopologyError` names the line of a mistake in syntax, and the place of any
+    other."""
     return Topology.from_mapping(_data(text, form))
 
 

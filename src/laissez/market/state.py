@@ -1,8 +1,8 @@
 """The whole state of a market, and nothing that acts on it.
 
-Everything here is either set by commands or follows from what was. `revision` counts the changes so
-far: one per accepted command that changes something, one per instant at which holds end. It puts
-changes of the same microsecond in order.
+Commands set everything here, or it follows from what they set. `revision` counts the changes so
+far: one per accepted command that changes something, one per instant at which holds end. It orders
+changes of the same microsecond.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import Any, Final
 
 from laissez.market.events import Event
+from laissez.market.field_types import is_whole
 from laissez.market.forest import Forest
 from laissez.market.lease import Lease
 from laissez.market.node import Node
 from laissez.market.order import Order
-from laissez.market.shapes import is_whole
 from laissez.market.tenant import Tenant
 
 ORDERS_MAX: Final = 1_000_000  # open orders that a tenant may be allowed
@@ -40,7 +40,7 @@ class State:
         self.orders_per_tenant_max = orders_per_tenant_max
         self.now = 0
         self.revision = 0
-        # Time priority and fencing tokens count over all tenants, so no tenant is told either.
+        # Time priority and fencing tokens count over all tenants, so tenants must not see either.
         self.sequence = 0  # of the order that was placed or amended last
         self.fence = 0  # of the lease that started last
         self.closed_before = 0
@@ -51,7 +51,7 @@ class State:
         self.events: list[Event] = []  # of the command being applied
 
     def tenant(self, name: str) -> Tenant:
-        """The tenant of this name, known from now on."""
+        """The tenant of this name, added if it is new."""
         known = self.tenants.get(name)
         if known is None:
             known = Tenant(name, len(self.tenants) + 1)

@@ -1,4 +1,4 @@
-"""What the market knows of one tenant: its open orders, what it holds, and what it owes."""
+"""A tenant in the market: its open orders, its leases, and its charges."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Fee:
         self.end = end
 
     def charge(self, since: int, until: int) -> int:
-        """What of the fee falls within `[since, until)`."""
+        """The part of the fee within `[since, until)`."""
         return self.rate * max(0, min(self.end, until) - max(self.start, since))
 
 
@@ -48,24 +48,23 @@ class Tenant:
 
     def __init__(self, name: str, number: int) -> None:
         self.name = name
-        # by order of first appearance; breaks ties between equal bids inside a book, never between
-        # orders
+        # In order of first appearance. Breaks ties between equal bids inside a book, never between
+        # orders.
         self.number = number
         self.orders_placed = 0
         self.leases_started = 0
         self.orders: dict[int, Order] = {}  # open ones, by id
-        # Positions of the leaves it owns, sorted: "does it own one below here?" is a bisection. An
-        # array, so that this stays in one place in memory.
+        # The sorted positions of the leaves it owns: "does it own one below here?" is a bisection.
+        # An array, so that they lie together in memory.
         self.holding: array[int] = array("i")
         # by id: live ones, and ended ones until the books are closed over them
         self.leases: dict[int, Lease] = {}
         self.filled: dict[int, Lease] = {}  # the same, by the order that won it
         self.fees: list[Fee] = []
-        self.fees_whole = 0  # what they come to when all are over
+        self.fees_whole = 0  # their sum, each in full
         self.carried = 0
-        # Ended leases that are still on the books: what they were charged in all, but for those
-        # that are yet to be counted in. A memo, like that of a lease, so that what a tenant owes
-        # need not be added up over all that it had in a day.
+        # The charges of ended leases on the books, without those in `unsettled`. A cache, so that a
+        # tenant's charges need not be added up over all its leases of a day.
         self.settled = 0
         self.unsettled: list[Lease] = []
 
@@ -84,6 +83,6 @@ class Tenant:
         return lease if lease is not None and lease.end < 0 else None
 
     def owns_between(self, first: int, last: int) -> bool:
-        """Does it own a leaf at a position in `[first, last)`?"""
+        """Whether it owns a leaf at a position in `[first, last)`."""
         index = bisect_left(self.holding, first)
         return index < len(self.holding) and self.holding[index] < last

@@ -1,11 +1,11 @@
-"""Which leaves exist and how they nest: a forest with one tree per resource type, fixed for the
-life of a market.
+"""Topologies: which leaves exist and how they nest. A forest with one tree per resource type, fixed
+for the life of a market.
 
 Nodes are kept in path order, parents before children, so the nodes and the leaves of a subtree are
 two contiguous runs. Two arrays of positions then answer every question; parents and ancestors are
 read off the path itself. That keeps a leaf at a few hundred bytes.
 
-How a topology is written down, as plain data or as text, is in `laissez.market.spec`.
+`laissez.market.spec` reads topologies from plain data or text.
 """
 
 from __future__ import annotations
@@ -27,8 +27,7 @@ _NAME: Final = re.compile(r"(?!\.\.?$)[A-Za-z0-9._-]{1,64}")
 
 
 class TopologyError(ValueError):
-    """What was written is not a topology, or the topology has no such place; the message names
-    it."""
+    """Not a valid topology, or no such node in it; the message names the place."""
 
 
 class Topology:
@@ -127,8 +126,7 @@ class Topology:
         return tuple(["/".join(parts[:depth]) for depth in range(1, len(parts))])
 
     def leaf_range(self, path: str) -> tuple[int, int]:
-        """Where the leaves below stand in `leaves`: from the first number up to, not including, the
-        second."""
+        """The half-open range of the leaves below in `leaves`."""
         position = self._at(path)
         return self._first[position], self._first[self._end[position]]
 
@@ -263,8 +261,8 @@ def refused(place: str, problem: str) -> TopologyError:
 
 
 def shown(found: object) -> str:
-    """What was found, for a message. Of anything but text only the type: a few aliases can make a
-    mapping that would print for days."""
+    """A found value, for a message. Only text is shown, and the type of anything else: a few
+    aliases can make a mapping that would print for days."""
     return repr(_cut(found)) if isinstance(found, str) else type(found).__name__
 
 
@@ -280,7 +278,7 @@ def _checked_path(path: object) -> str:
 
 
 def _shared(left: list[str], right: list[str]) -> int:
-    """How many names two paths have in common, from the root."""
+    """The number of names that two paths share, from the root."""
     count = 0
     while count < len(left) and count < len(right) and left[count] == right[count]:
         count += 1
