@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from laissez.client.errors import Unauthenticated
 from laissez_check import cli
 from laissez_check.crashes import clients
 from laissez_check.crashes import run as crashes
 from laissez_check.crashes.clients import Lost, Session
-from laissez_check.crashes.ledger import Ledger
+from laissez_check.crashes.ledger import Asked, Ledger
 from laissez_check.crashes.served import FAULTS, entry_of
 from laissez_check.started_server import Entry
 
@@ -74,6 +75,23 @@ def test_answers_may_be_late_only_where_the_server_was_killed_again(
 
     monkeypatch.setattr(clients, "ANSWER_WITHIN_S", 0.2)
     assert bool(asyncio.run(story())) is not is_killed
+
+
+def test_a_session_that_ended_by_itself_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> list[str]:
+        ledger = Ledger(("bob",))
+        session = Session(ledger, "bob", "http://127.0.0.1:9", "secret", asyncio.Event(), "json")
+
+        def send(_: object) -> None:
+            raise Unauthenticated("unauthenticated", "expected a key that is in force", 401)
+
+        monkeypatch.setattr(session._session, "send", send)
+        with pytest.raises(Lost):
+            await session.send(Asked("bob", "x", {"type": "cancel_order", "order": "ord_1"}))
+        return ledger.broken
+
+    (found,) = asyncio.run(story())
+    assert found.startswith("a session of bob ended: Unauthenticated(")
 
 
 def test_a_failure_is_shown_and_leaves_with_1(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,8 @@ without an answer; that is no error.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Literal
 
 import httpx
@@ -137,7 +139,9 @@ class Session:
         future = self._pending.get(asked.id)
         if future is None:
             command = msgspec.convert({**asked.command, "id": asked.id}, TenantCommand)
-            future = self._pending[asked.id] = self._session.send(command)
+            with self._expecting_a_session():
+                future = self._session.send(command)
+            self._pending[asked.id] = future
             future.add_done_callback(lambda done: self._note(asked, done))
         await self._while_up(future)
         if not future.done():
@@ -149,7 +153,8 @@ class Session:
         drained = asyncio.create_task(self._session.drain())
         await self._while_up(drained)
         if drained.done():
-            await drained
+            with self._expecting_a_session():
+                await drained
             return
         drained.cancel()
         if self._down.is_set():
@@ -157,6 +162,15 @@ class Session:
         self._ledger.breaks(
             f"a session of {self.holder} got no answer within {ANSWER_WITHIN_S} s of a restart"
         )
+
+    @contextmanager
+    def _expecting_a_session(self) -> Iterator[None]:
+        """A session that ended by itself, such as by a key that a start forgot, is a finding."""
+        try:
+            yield
+        except LaissezError as error:
+            self._ledger.breaks(f"a session of {self.holder} ended: {error!r}")
+            raise Lost from error
 
     async def _while_up(self, awaited: asyncio.Future[Any]) -> None:
         down = asyncio.create_task(self._down.wait())
