@@ -1,4 +1,4 @@
-"""What the page about InfraMaps shows is what happens, and its tables leave nothing out."""
+"""What the pages about InfraMaps show is what happens, and their tables leave nothing out."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from laissez.operators import AlarmKind, Operator, read_maps
 from laissez.operators.config import MAPS, SOURCES
 from laissez.operators.inframap import InfraMap, SignalMap
 from support.doc_shell import examples, matches
-from support.paths import GUIDES
+from support.paths import GUIDES, REFERENCE
 
 pytestmark = pytest.mark.once
 
-PAGE = (GUIDES / "inframaps.md").read_text()
+PAGE = "\n".join((folder / "inframaps.md").read_text() for folder in (GUIDES, REFERENCE))
 TOML = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
 OWN_MAP, REHEARSED, FROM_PYTHON = examples(PAGE)
 

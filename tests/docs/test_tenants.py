@@ -38,13 +38,16 @@ from laissez.tenants.templates.specs import TEMPLATES, TemplateSpec
 from laissez.tenants.templates.task import PROBE_OF, Hooks, Task, TaskFile, read_task
 from laissez_check.integration import count_lines
 from support.doc_shell import Example, Shell, examples, matches
-from support.paths import GUIDES, TUTORIAL
+from support.paths import GUIDES, REFERENCE
 
 pytestmark = pytest.mark.once
 
-PAGE = "\n".join((GUIDES / f"{name}.md").read_text() for name in ("tasks", "adapters"))
-GETTING_STARTED = (TUTORIAL / "first-hour.md").read_text()
-YAML = re.findall(r"```yaml\n(.*?)```", PAGE + GETTING_STARTED, re.DOTALL)
+PAGE = "\n".join(
+    (folder / f"{name}.md").read_text()
+    for folder in (GUIDES, REFERENCE)
+    for name in ("tasks", "adapters")
+)
+YAML = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
 TASKS = {re.findall(r"^name: (\S+)", text)[0]: text for text in YAML}
 EXAMPLES = examples(PAGE)
 CONSOLES = [one for one in EXAMPLES if one.kind == "console"]

@@ -15,13 +15,13 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from support.paths import EXAMPLES, GUIDES
+from support.paths import EXAMPLES, REFERENCE
 from support.service_world import LEAVES, World, with_service
 
 pytestmark = pytest.mark.once
 
 DASHBOARD: dict[str, Any] = json.loads((EXAMPLES / "grafana.json").read_text())
-MONITOR = (GUIDES / "monitor.md").read_text()
+METRICS = (REFERENCE / "metrics.md").read_text()
 PROMTOOL = shutil.which("promtool") or "/usr/bin/promtool"
 WITHIN_S = 30
 
@@ -55,7 +55,7 @@ def queries() -> dict[str, str]:
 
 
 def alarms() -> dict[str, str]:
-    (written,) = re.findall(r"```yaml\n(groups:.*?)```", MONITOR, re.DOTALL)
+    (written,) = re.findall(r"```yaml\n(groups:.*?)```", METRICS, re.DOTALL)
     return {rule["alert"]: rule["expr"] for rule in yaml.safe_load(written)["groups"][0]["rules"]}
 
 
