@@ -107,7 +107,7 @@ def service(
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Time durable requests to a real server (10,000 leaves, 1,000 tenants), and a start after a
-    crash. The load generator runs on this machine, too."""
+    crash."""
     named = load or list(ROWS)
     _check_known("loads", named, ROWS)
     loads = [one for one in named if one != recovery.RECOVERY]
@@ -128,8 +128,8 @@ def console(
     ] = 5,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Measure what it costs the server to be looked at: 10,000 leaves whose prices all move five
-    times a second, and previews of a floor."""
+    """Measure what open consoles cost the server while the prices of 10,000 leaves move five times
+    a second, and previews of a floor."""
     with steps("bench console", len(consoles.FOLLOWERS) + 2) as step:
         found = consoles.measure(seconds, step)
     _report(found, tables.show_console, output)
@@ -162,8 +162,8 @@ def soak(
     ] = 3_000,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Watch the server under a steady load: memory, files, threads, drift; and audit events, record
-    and bills. Exit status 1 if anything is wrong."""
+    """Watch memory, files, threads and drift under a steady load; audit events, record and bills.
+    Exit status 1 if anything is wrong."""
     with steps("bench soak", 4) as step:
         found = soaks.measure(minutes, per_second, step)
     _report(found, tables.show_soak, output)
@@ -177,9 +177,8 @@ def overload(
     ] = 10,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Ask for 50, 80, 100 and 150 % of what the server can do, at given moments whether or not it
-    has answered, and see what it sheds. Exit status 1 if it sheds nothing of what is too much, or
-    those it admits wait for too long."""
+    """Offer 50, 80, 100 and 150 % of the server's capacity, open loop. Exit status 1 if it sheds
+    too little, or admitted requests wait too long."""
     loads = load or list(overloads.LOADS)
     _check_known("loads", loads, overloads.LOADS)
     with steps("bench overload", len(loads) + 1) as step:
@@ -198,8 +197,8 @@ def noisy(
     ] = 10,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """See how much one tenant that asks as fast as it can slows the others down, in the server's
-    processor time. Exit status 1 if that is certainly by more than a tenth."""
+    """Measure how much one noisy tenant slows the others down, in the server's processor time. Exit
+    status 1 if certainly by more than a tenth."""
     kinds = kind or list(KINDS)
     _check_known("kinds of noise", [one for one in kinds if not ANY_REQUEST.fullmatch(one)], KINDS)
     with steps("bench noisy", 2) as step:

@@ -6,6 +6,7 @@ Run this file as a program to write the page anew (`make reference`).
 from __future__ import annotations
 
 import re
+from collections import Counter
 from enum import Enum
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -21,7 +22,7 @@ from support.paths import REFERENCE
 
 PAGE = REFERENCE / "cli.md"
 BEGIN = "<!-- The rest is made by `make reference`. -->\n\n"
-# The top of the page describes these. Entries leave the first out and only name the second.
+# The top of the page describes these.
 EVERYWHERE = {
     "--url",
     "--profile",
@@ -32,7 +33,6 @@ EVERYWHERE = {
     "--idempotency-key",
     "--help",
 }
-OFTEN = {"--data", "--seed", "--tenant", "--watch", "--workers"}
 PLACES = {name: place for members in COMMANDS.values() for name, place, _ in members} | {
     point.name: point.value for point in entry_points(group=PLUGINS)
 }
@@ -90,44 +90,65 @@ def argument(parameter: Any) -> str:
     return name if parameter.required else f"[{name}]"
 
 
+def parameters(command: Any) -> dict[str, str]:
+    """What a command takes: how its usage shows a parameter, and the line that explains it."""
+    found = {}
+    for one in command.params:
+        if one.param_type_name == "argument":
+            name = argument(one)
+            found[name] = f"- `{name.strip('[].')}`: {one.help}" if one.help else ""
+        elif not one.hidden and not EVERYWHERE & set(one.opts):
+            found[f"[{one.opts[0]}]"] = option_line(one)
+    return found
+
+
 def flowing(text: str | None) -> str:
     """Help text as one paragraph; the source breaks its lines."""
     return re.sub(r"\s+", " ", (text or "").partition("\f")[0]).strip()
 
 
-def entry(path: str, command: Any) -> str:
-    """Usage, help and options of a command."""
-    arguments = [one for one in command.params if one.param_type_name == "argument"]
-    options = [one for one in command.params if one.param_type_name == "option" and not one.hidden]
-    often = sorted(OFTEN & {name for one in options for name in one.opts})
-    usage = " ".join([path, *map(argument, arguments), *(f"[{name}]" for name in often)])
-    lines = [f"- `{argument(one).strip('[].')}`: {one.help}" for one in arguments if one.help]
-    lines += [option_line(one) for one in options if not (EVERYWHERE | OFTEN) & set(one.opts)]
-    return "\n\n".join([f"`{usage}`: {flowing(command.help)}"] + ["\n".join(lines)] * bool(lines))
+def entry(path: str, command: Any, shared: set[str]) -> str:
+    """Usage, help and options of a command. Lines of several commands are on the page once."""
+    lines = parameters(command)
+    usage = " ".join(
+        [path, *(name for name, line in lines.items() if name[:2] != "[-" or line in shared)]
+    )
+    own = [line for line in lines.values() if line and line not in shared]
+    return "\n\n".join([f"`{usage}`: {flowing(command.help)}"] + ["\n".join(own)] * bool(own))
 
 
-def section(name: str, command: Any, about: str) -> str:
+def section(name: str, command: Any, shared: set[str]) -> str:
     """A command with its subcommands. Those that check, measure and reproduce get a line each."""
     members = members_of(name, command)
     path = f"laissez {name}"
     if not members:
-        parts = [entry(path, command)]
+        parts = [entry(path, command, shared)]
     elif name in PROOFS:
         lines = [f"- `{path} {key}`: {flowing(one.help)}" for key, one in members.items()]
-        parts = [about, "\n".join(lines)]
+        parts = ["\n".join(lines)]
     else:
-        parts = [about, *(entry(f"{path} {key}", one) for key, one in members.items())]
+        parts = [entry(f"{path} {key}", one, shared) for key, one in members.items()]
     return "\n\n".join([f"### {path}", *parts])
 
 
 def reference() -> str:
-    panels: dict[str, list[str]] = {}
     top: Any = typer.main.get_command(app)
-    for name, command in top.commands.items():
-        if not command.hidden:
-            found = command_at(PLACES[name]) if name in PLACES else command
-            about = flowing(command.help)
-            panels.setdefault(command.rich_help_panel, []).append(section(name, found, about))
+    shown = {name: one for name, one in top.commands.items() if not one.hidden}
+    commands = {
+        name: command_at(PLACES[name]) if name in PLACES else one for name, one in shown.items()
+    }
+    described = [
+        one
+        for name, command in commands.items()
+        for one in members_of(name, command).values() or [command]
+        if name not in PROOFS or not members_of(name, command)
+    ]
+    counts = Counter(line for one in described for line in parameters(one).values() if line)
+    shared = {line for line, count in counts.items() if count > 1}
+    panels = {"Parameters of several commands": ["\n".join(sorted(shared))]}
+    for name, command in commands.items():
+        panel = panels.setdefault(shown[name].rich_help_panel, [])
+        panel.append(section(name, command, shared))
     return "\n\n".join("\n\n".join([f"## {panel}", *panels[panel]]) for panel in panels) + "\n"
 
 

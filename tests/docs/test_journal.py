@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import sqlite3
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,11 +46,14 @@ def snake(kind: type) -> str:
     return re.sub("(?<!^)(?=[A-Z])", "_", kind.__name__).lower()
 
 
-def table(title: str, rows: Sequence[tuple[str, ...]], codes: Iterable[int] = range(1_000)) -> str:
-    head = ("code", title) if len(rows[0]) == 1 else ("code", title, "fields")
-    lines = [head, ("---",) * len(head)]
-    lines += [(str(code), *row) for code, row in zip(codes, rows, strict=False)]
+def table(title: str, rows: Sequence[tuple[str, str]]) -> str:
+    lines = [("code", title, "fields"), ("---",) * 3]
+    lines += [(str(code), *row) for code, row in enumerate(rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def listed(title: str, names: Mapping[int, str]) -> str:
+    return f"{title}: {', '.join(f'{code} `{name}`' for code, name in names.items())}."
 
 
 def fields_of(kind: type, without: tuple[str, ...]) -> str:
@@ -83,13 +86,9 @@ def tables() -> str:
         (
             table("command", commands_table),
             table("event", events_table),
-            table(
-                "reason of a refusal",
-                [(f"`{reason}`",) for reason in refusals.REASONS.values()],
-                refusals.REASONS,
-            ),
-            table("reason of `lease_ended`", [(f"`{reason}`",) for reason in codec.END_REASONS]),
-            table("action of a budget", [(f"`{action.name.lower()}`",) for action in Action]),
+            listed("Reasons of a refusal", refusals.REASONS),
+            listed("Reasons of `lease_ended`", dict(enumerate(codec.END_REASONS))),
+            listed("Actions of a budget", {int(one): one.name.lower() for one in Action}),
         )
     )
 
@@ -110,12 +109,17 @@ class Stranger:
     """Reads entries with the page, SQLite and a MessagePack library."""
 
     def __init__(self, page: str, genesis: bytes) -> None:
-        self.commands, self.events, self.reasons, self.ends, self.actions = (
+        blocks = page.partition(BEGIN)[2].partition(END)[0].split("\n\n")
+        self.commands, self.events = (
             {
                 int(code): tuple(re.findall(r"`(\w+)`", row))
                 for code, row in re.findall(r"^\| (\d+) (.*)", one, re.MULTILINE)
             }
-            for one in page.partition(BEGIN)[2].partition(END)[0].split("\n\n")
+            for one in blocks[:2]
+        )
+        self.reasons, self.ends, self.actions = (
+            {int(code): name for code, name in re.findall(r"(\d+) `(\w+)`", one)}
+            for one in blocks[2:]
         )
         self.holders, self.keys = ["operator"], ["service"]
         self.nodes = list(nodes_of(msgspec.msgpack.decode(genesis[GENESIS_HEADER:])[0]))
@@ -147,7 +151,7 @@ class Stranger:
         found["refusal"] = None
         if refused:
             reason, subject, *numbers = refused[0]
-            found["refusal"] = self.reasons[reason][0], self.name(self.nodes, subject), numbers
+            found["refusal"] = self.reasons[reason], self.name(self.nodes, subject), numbers
         return found
 
     def name(self, by_number: list[str], written: int | str) -> str:
@@ -166,9 +170,9 @@ class Stranger:
         if name in ("scope", "node", "leaf"):
             return self.name(self.nodes, value)
         if name == "reason":
-            return self.ends[value][0]
+            return self.ends[value]
         if name == "action":
-            return self.actions[value][0]
+            return self.actions[value]
         if name == "alternatives":
             return value and [
                 {

@@ -18,6 +18,7 @@ from support.paths import EXAMPLES, REFERENCE
 
 PAGE = REFERENCE / "settings.md"
 FILE = (EXAMPLES / "laissez.toml").read_text()
+COUNT_MAX = 1_000_000_000_000  # of counts that have no bound of their own
 BEGIN = "<!-- The rest is made by `make reference`. -->\n\n"
 
 pytestmark = pytest.mark.once
@@ -34,7 +35,7 @@ def values_of(kind: msgspec.inspect.Type) -> str:
             return "a list of text"
         case msgspec.inspect.IntType() | msgspec.inspect.FloatType():
             low = f"above {kind.gt:g}" if kind.gt is not None else f"{kind.ge:,}"
-            return f"{low} to {kind.le:,}"
+            return f"from {low}" if kind.le == COUNT_MAX else f"{low} to {kind.le:,}"
         case _:
             return "text"
 

@@ -170,7 +170,7 @@ def _write_there(folder: Path) -> None:
 
 
 TenantOption: TypeAlias = Annotated[
-    str | None, typer.Option("--tenant", help="Only this tenant's; for the operator.")
+    str | None, typer.Option("--tenant", help="Only this tenant's (operator).")
 ]
 SinceOption: TypeAlias = Annotated[
     str | None,

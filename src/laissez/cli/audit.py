@@ -35,7 +35,7 @@ DataOption: TypeAlias = Annotated[
     typer.Option("--data", metavar="FOLDER", help="The data folder. Default: from the settings."),
 ]
 OneTenantOption: TypeAlias = Annotated[
-    str | None, typer.Option("--tenant", help="Only this tenant's.")
+    str | None, typer.Option("--tenant", help="Only this tenant's (operator).")
 ]
 
 

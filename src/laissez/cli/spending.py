@@ -178,9 +178,8 @@ def set_budget(
         typer.Option(
             help=(
                 "What happens when it is spent. Default: warn, or with --keep the action set"
-                " before. All others cancel your orders and reject new ones; limits_to_floor also"
-                " lowers every limit to the floor and gives up leases in their minimum hold;"
-                " relinquish gives up every lease."
+                " before. All others cancel your orders and refuse new ones; limits_to_floor also"
+                " lowers every limit to the floor; relinquish gives up every lease."
             )
         ),
     ] = None,
@@ -189,16 +188,16 @@ def set_budget(
         typer.Option(
             "--keep",
             help=(
-                "Change the budget that is set; what was spent of it stays spent. An amount below"
-                " that acts at once. Without a budget, counting starts now."
+                "Change the budget that is set and keep the count of what was spent. An amount"
+                " below that acts at once."
             ),
         ),
     ] = False,
     idempotency_key: IdempotencyOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Set a budget in place of the one before. It counts from now, unless you --keep it. Events
-    tell you when 50, 80 and 100 % are spent."""
+    """Set a budget in place of the one before, counting from now unless you --keep it. Events tell
+    you when 50, 80 and 100 % are spent."""
     before = None if keep and action else _budget_before(client, is_needed=keep)
     then = action or (before.action if keep and before else None) or Action.WARN
     budget = client.set_budget(dollars, str(then), keep, idempotency_key=idempotency_key)
@@ -233,8 +232,7 @@ def remove_budget(client: Client, idempotency_key: str | None) -> Done:
 @caps.command("show")
 @shows(CAPS)
 def show_caps(client: Client, tenant: TenantOption = None) -> SpendingCaps:
-    """Show your present rate with open orders at their limits, the worst that all could cost, and
-    the caps on both."""
+    """Show your present and your worst possible cost per hour, and the caps on both."""
     return client.own_caps(tenant)
 
 
@@ -247,8 +245,8 @@ def set_caps(
     idempotency_key: IdempotencyOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Set caps of your own; a cap that is not given stays. Orders and higher limits that could
-    exceed a cap are refused; no lease ends."""
+    """Set caps of your own; a cap that is not given stays. A cap refuses orders and higher limits
+    that could exceed it; it ends no lease."""
     own = client.own_caps().own
     wanted = [
         before if given is None else None if given == "none" else given

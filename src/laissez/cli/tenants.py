@@ -152,7 +152,7 @@ def sets_caps(function: Callable[..., Tenant]) -> Command:
 def create(
     client: Client, name: NameArgument, new_caps: dict[str, Any], idempotency_key: str | None
 ) -> Tenant:
-    """Create a tenant. It can do nothing before it has a key: `laissez tenants issue-key`."""
+    """Create a tenant. It needs a key next: `laissez tenants issue-key`."""
     return client.create_tenant(name, Caps(**new_caps), idempotency_key=idempotency_key)
 
 

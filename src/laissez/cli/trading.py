@@ -257,8 +257,7 @@ def cancel(client: Client, order: OrderArgument, idempotency_key: str | None) ->
 @leases.command("list")
 @lists(LEASES, empty="no leases")
 def list_leases(client: Client, tenant: TenantOption = None) -> Iterable[Lease]:
-    """List your leases: the market's rate, the rate that you are charged now, and the cost so
-    far."""
+    """List your leases with the market's rate, your present charge, and the cost so far."""
     return client.leases(tenant=tenant)
 
 
@@ -302,7 +301,7 @@ def release(
     ],
     idempotency_key: str | None,
 ) -> LeaseDone | Instance:
-    """Give up a lease, or stop an instance, which cancels its order or gives up its lease."""
+    """Give up a lease, or stop an instance."""
     if target.startswith(LEASE):
         return client.relinquish(target, idempotency_key=idempotency_key)
     if target.startswith(INSTANCE):
