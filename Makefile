@@ -56,9 +56,9 @@ lint: $(TOOLS) ## ruff and mypy
 	@$(BIN)/ruff format --check --quiet || { echo "not formatted: run $(BIN)/ruff format"; exit 1; }
 	@$(BIN)/mypy
 
-test-interpreted: $(TOOLS) ## tests of the market on its Python sources; every branch of it must be reached
+test-interpreted: $(TOOLS) ## tests of market and exchange on their Python sources; every branch must be reached
 	@echo "== tests, market interpreted"
-	@LAISSEZ_MARKET=interpreted $(BIN)/pytest -q $(PARALLEL) -m 'not once or sources' --cov=laissez.market --cov-report=term
+	@LAISSEZ_MARKET=interpreted $(BIN)/pytest -q $(PARALLEL) -m 'not once or sources' --cov=laissez.market --cov=laissez.exchange --cov-report=term
 
 test-compiled: build ## all tests, on the compiled market
 	@if [ -e $(BUILT) ]; then \

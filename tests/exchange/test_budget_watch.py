@@ -38,8 +38,6 @@ from support.budget_world import (
 )
 from support.exchange_histories import draw, requests_of
 
-pytestmark = pytest.mark.once
-
 THRIFTY_SEEDS = (0, 3, 6, 9, 12)
 
 

@@ -33,8 +33,6 @@ from laissez.wire.rendering import action_text
 from support.exchange_histories import draw, requests_of, with_fees
 from support.service_world import HOUR_US, World, with_service
 
-pytestmark = pytest.mark.once
-
 DOLLAR = 1_000_000
 SECOND_US = 1_000_000
 

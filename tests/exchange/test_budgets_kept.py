@@ -11,8 +11,6 @@ from laissez.market import commands as to_market
 from laissez_check.event_audit import Auditor
 from support.budget_world import DOLLAR, HOUR_US, RATE, Thrifty, code, flashing, told
 
-pytestmark = pytest.mark.once
-
 
 def half_spent(action: Action = Action.RELINQUISH) -> Thrifty:
     """Of a budget of 36 dollars, 18 are spent after five hours; both told."""

@@ -32,8 +32,6 @@ from support.exchange_histories import draw, with_fees
 from support.live_world import Live, place, with_live
 from support.service_world import World, with_service
 
-pytestmark = pytest.mark.once
-
 MINUTE_US = 60_000_000
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from laissez.exchange import keys
+from laissez.exchange import keys, names
 from laissez.exchange.commands import (
     OPERATOR,
     SERVICE,
@@ -31,8 +31,6 @@ from laissez.wire.ids import tag_of
 from laissez.wire.limits import OPEN_ORDERS_MAX
 from laissez.wire.texts import code_of
 from support.service_world import World, with_service
-
-pytestmark = pytest.mark.once
 
 
 class Office:
@@ -288,6 +286,14 @@ def test_a_name_whose_ids_would_be_those_of_another_is_refused_also_after_a_rest
     ]
     office.exchange = Exchange.restore(office.exchange.snapshot())
     assert "tenant_invalid" == office.say(CreateTenant(other, Caps()))
+
+
+@pytest.mark.sources
+def test_the_cache_of_tags_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(names, "_TAGS_MAX", 3)
+    monkeypatch.setattr(names, "_tags", {})
+    assert [tag_of(f"team{n}") for n in range(9)] == [tag_of(f"team{n}") for n in range(9)]
+    assert len(names._tags) <= 3
 
 
 def test_a_name_whose_ids_would_be_the_operators_is_refused(
