@@ -143,7 +143,7 @@ def test_a_misnamed_or_unreadable_snapshot_is_passed_over(tmp_path: Path) -> Non
 def test_a_snapshot_that_the_machine_no_longer_reads_is_passed_over(tmp_path: Path) -> None:
     machine = with_snapshots(tmp_path, 20)
 
-    def restore(body: bytes) -> Sum:
+    def restore(body: bytes, seq: int) -> Sum:
         raise SnapshotUnusable("written by an older market")
 
     with Journal.open(tmp_path) as journal:

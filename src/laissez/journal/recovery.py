@@ -44,11 +44,11 @@ def recover(
     journal: Journal,
     *,
     begin: Callable[[bytes], M],
-    restore: Callable[[bytes], M],
+    restore: Callable[[bytes, int], M],
     on_progress: Progress | None = None,
 ) -> Recovered[M]:
-    """`begin` makes the machine from the genesis, `restore` from a snapshot's body. `restore`
-    raises SnapshotUnusable for a format it does not know."""
+    """`begin` makes the machine from the genesis, `restore` from the body of the snapshot after
+    an entry. `restore` raises SnapshotUnusable for a format it does not know."""
     warnings: list[str] = []
     with journal.reader() as live:
         live.check_file()
@@ -104,7 +104,7 @@ def _groups_after(journal: Journal, reader: Reader, base: Position) -> Iterator[
 
 
 def _from_snapshot(
-    journal: Journal, reader: Reader, restore: Callable[[bytes], M], warnings: list[str]
+    journal: Journal, reader: Reader, restore: Callable[[bytes, int], M], warnings: list[str]
 ) -> tuple[M, int] | None:
     for file in snapshots.newest_first(journal.folder):
         if file.seq > journal.last:
@@ -119,7 +119,7 @@ def _from_snapshot(
                 raise SnapshotUnusable(f"{file.path} is older than the entries of the live file")
             snapshot = file.read()
             _check_origin(file.path.name, snapshot, reader)
-            return restore(snapshot.body), snapshot.seq
+            return restore(snapshot.body, snapshot.seq), snapshot.seq
         except SnapshotUnusable as error:
             warnings.append(f"{error}. Recovery went on without it; move it away.")
     return None

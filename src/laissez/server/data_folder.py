@@ -5,10 +5,8 @@ from __future__ import annotations
 
 import gc
 from bisect import bisect_left
-from collections import deque
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeAlias
 
 import msgspec
 
@@ -31,23 +29,26 @@ from laissez.server.event_log import EventLog
 from laissez.server.settings import Limits
 from laissez.units import HOUR_US
 
-Indexed: TypeAlias = tuple[Any, ...]  # the time of an entry and what `Codec.indexed` returns
-
 
 class Replaying:
     """The exchange as the journal knows it: bytes in, bytes out."""
 
-    def __init__(self, exchange: Exchange, indexed: deque[Indexed] | None = None) -> None:
-        """`indexed` collects what the indexes need of the entries that are replayed."""
+    def __init__(self, exchange: Exchange, seq: int = 0, event_log: EventLog | None = None) -> None:
+        """`seq` is the entry that the exchange has reached. The event log, if there is one, gets
+        the entries that are replayed."""
         self.exchange = exchange
         self.codec = Codec(exchange.names)
-        self._indexed = indexed
+        self._seq = seq
+        self._event_log = event_log
 
     def apply(self, at: int, packed: bytes) -> tuple[bytes, tuple[Document, ...]]:
         request = self.codec.unpack_request(packed)
         applied = self.exchange.apply(at, request)
-        if self._indexed is not None:
-            self._indexed.append((at, request.who, request.id, applied.first, applied.tenants))
+        self._seq += 1
+        if self._event_log is not None:
+            self._event_log.add(
+                at, self._seq, request.who, request.id, applied.first, applied.tenants
+            )
         return self.codec.pack_outcome(at, request, applied), applied.documents
 
     def snapshot(self) -> bytes:
@@ -106,52 +107,52 @@ def open_folder(
 
 
 def _recovered(journal: Journal, limits: Limits, start_clock: Callable[[int], Clock]) -> Opened:
-    # What the event log needs of the entries that are replayed: they need not be read again.
-    replayed: deque[Indexed] = deque(
-        maxlen=max(limits.history_events_max, limits.history_commands_max)
+    event_log = EventLog(
+        limits.history_events_max,
+        limits.history_commands_max,
+        round(limits.history_hours * HOUR_US),
     )
+
+    def restore(body: bytes, seq: int) -> Replaying:
+        machine = Replaying(_restored(body), seq, event_log)
+        _fill(event_log, journal, machine, seq)
+        return machine
+
     recovered = recover(
         journal,
-        begin=lambda genesis: Replaying(Exchange.begin(genesis), replayed),
-        restore=lambda body: Replaying(_restored(body), replayed),
+        begin=lambda genesis: Replaying(Exchange.begin(genesis), 0, event_log),
+        restore=restore,
     )
     exchange = recovered.machine.exchange
-    opened = Opened(
+    clock = start_clock(max(journal.last_at, exchange.market.now))
+    event_log.forget(clock.now())
+    return Opened(
         journal,
         exchange,
-        start_clock(max(journal.last_at, exchange.market.now)),
-        EventLog(
-            limits.history_events_max,
-            limits.history_commands_max,
-            round(limits.history_hours * HOUR_US),
-        ),
+        clock,
+        event_log,
         recovered.replayed,
         recovered.snapshot_seq,
         recovered.warnings,
     )
-    _fill(opened, recovered.machine.codec, replayed)
-    return opened
 
 
-def _fill(opened: Opened, codec: Codec, replayed: deque[Indexed]) -> None:
-    """Fill the event log with the entries that were replayed, and before them with those that must
-    be read again."""
-    event_log = opened.event_log
-    replayed_from = opened.journal.last - len(replayed) + 1
-    with opened.journal.reader() as reader:
-        for group in reader.groups(_first_kept(opened, codec, reader), replayed_from - 1):
-            for seq, entry in enumerate(group.entries[: replayed_from - group.first], group.first):
+def _fill(event_log: EventLog, journal: Journal, machine: Replaying, snapshot: int) -> None:
+    """Fill the event log with entries up to the snapshot. Those after it are replayed."""
+    codec = machine.codec
+    with journal.reader() as reader:
+        first = _first_kept(event_log, journal, machine, snapshot, reader)
+        for group in reader.groups(first, snapshot):
+            for seq, entry in enumerate(group.entries[: snapshot + 1 - group.first], group.first):
                 event_log.add(entry.at, seq, *codec.indexed(entry.request, entry.outcome))
-    for seq, (at, *indexed) in enumerate(replayed, replayed_from):
-        event_log.add(at, seq, *indexed)
-    event_log.forget(opened.clock.now())
 
 
-def _first_kept(opened: Opened, codec: Codec, reader: Reader) -> int:
+def _first_kept(
+    event_log: EventLog, journal: Journal, machine: Replaying, snapshot: int, reader: Reader
+) -> int:
     """The first entry that belongs into the event log, by bisection: times and the numbers of
     events never fall."""
-    event_log, now = opened.event_log, opened.clock.now()
-    base, last = reader.base().seq, opened.journal.last
+    base = reader.base().seq
 
     def entry(seq: int) -> Entry:
         found = reader.entry(seq)
@@ -159,13 +160,14 @@ def _first_kept(opened: Opened, codec: Codec, reader: Reader) -> int:
         return found
 
     def first_event(seq: int) -> int:
-        return codec.indexed(entry(seq).request, entry(seq).outcome)[2]
+        return machine.codec.indexed(entry(seq).request, entry(seq).outcome)[2]
 
-    entries = range(base + 1, last + 1)
-    young = bisect_left(entries, now - event_log.age_max_us, key=lambda seq: entry(seq).at)
-    oldest_event = opened.exchange.events + 1 - event_log.events_max
+    entries = range(base + 1, snapshot + 1)
+    oldest = journal.last_at - event_log.age_max_us
+    young = bisect_left(entries, oldest, key=lambda seq: entry(seq).at)
+    oldest_event = machine.exchange.events + 1 - event_log.events_max
     events = bisect_left(entries, oldest_event, key=first_event)
-    commands = last - event_log.commands_max - base
+    commands = journal.last - event_log.commands_max - base
     return base + 1 + max(young, min(events, commands))
 
 

@@ -302,13 +302,11 @@ class _KeyCheck(Replaying):
     def __init__(self, exchange: Exchange, strangers: dict[tuple[str, str], int]) -> None:
         super().__init__(exchange)
         self._strangers = strangers
-        self._seq = 0
 
     def apply(self, at: int, request: bytes) -> tuple[bytes, tuple[Document, ...]]:
-        self._seq += 1
         asked = self.codec.unpack_request(request)
         if asked.key.startswith(KEY):
             known = self.exchange.keys.get(asked.key)
             if known is None or known.holder != asked.who:
-                self._strangers.setdefault((asked.who, asked.key), self._seq)
+                self._strangers.setdefault((asked.who, asked.key), self._seq + 1)
         return super().apply(at, request)
