@@ -20,7 +20,7 @@ from laissez.client import Client
 from laissez.client.errors import Forbidden
 from laissez.wire import books, events, figures, inframaps, views
 from laissez.wire.problems import Code, ProblemError
-from laissez.wire.requests import Caps
+from laissez.wire.requests import Alternative, Caps
 from laissez.wire.webhooks import DeadLetter, Webhook, WebhookSecret
 
 pytestmark = pytest.mark.once
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.once
 AT = "2026-11-15T08:30:00.123456Z"
 QUOTE = views.Quote("h100/rack1", "2.5", AT)
 ORDER = views.Order(
-    "ord_aaaaaaaa1", AT, (events.InForce("h100", "2", "3.5"), events.InForce("a100", "1", "1"))
+    "ord_aaaaaaaa1", AT, (Alternative("h100", "3.5", "2"), Alternative("a100", "1", "1"))
 )
 LEASE = views.Lease(
     "lse_aaaaaaaa1",

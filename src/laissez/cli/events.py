@@ -17,8 +17,8 @@ from laissez.cli.secret import reveals
 from laissez.cli.tables import Column, format_second, show_json, time_column
 from laissez.cli.trading import alternative_text
 from laissez.client import Client
-from laissez.wire.events import Band, InForce, Notice, Numbered
-from laissez.wire.requests import Caps
+from laissez.wire.events import Band, Notice, Numbered
+from laissez.wire.requests import Alternative, Caps
 from laissez.wire.views import Done
 from laissez.wire.webhooks import DeadLetter, Webhook, WebhookSecret
 
@@ -86,7 +86,7 @@ def _field_text(value: object) -> str:
             return "none"
         case bool():
             return "yes" if value else "no"
-        case InForce():
+        case Alternative():
             return alternative_text(value)
         case Band():
             return str(band_text(value))

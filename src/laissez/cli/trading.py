@@ -15,7 +15,6 @@ from laissez.cli.errors import EXIT_FAILED
 from laissez.cli.output import Format, FormatOption
 from laissez.cli.tables import Column, money, price_column, show, show_json, time_column
 from laissez.client import Alternative, Client
-from laissez.wire.events import InForce
 from laissez.wire.ids import INSTANCE, LEASE
 from laissez.wire.views import (
     Instance,
@@ -45,9 +44,10 @@ AlternativesArgument: TypeAlias = Annotated[
 ]
 
 
-def alternative_text(alternative: InForce) -> str:
+def alternative_text(alternative: Alternative) -> str:
     """An alternative as users type it: h100/rack1@2.00:3.50."""
-    bid, limit = money(alternative.bid), money(alternative.limit)
+    limit = money(alternative.limit)
+    bid = limit if alternative.bid is None else money(alternative.bid)
     return f"{alternative.scope}@{limit}" if bid == limit else f"{alternative.scope}@{bid}:{limit}"
 
 

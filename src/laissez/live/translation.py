@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from laissez.market import commands
-from laissez.market.commands import Alternative
 from laissez.tenants import Held, Resting
 from laissez.units import format_price, parse_price, parse_time
 from laissez.wire import requests, views
+from laissez.wire.decoding import read_alternatives
+from laissez.wire.rendering import alternatives_text
 
 Sent: TypeAlias = requests.TenantCommand | requests.OperatorCommand
 
@@ -58,21 +59,19 @@ class Names:
         return self._last
 
     def _resting(self, number: int, order: views.Order) -> Resting:
-        alternatives = tuple(
-            Alternative(one.scope, parse_price(one.bid), parse_price(one.limit))
-            for one in order.alternatives
-        )
-        return Resting(number, self._touched.get(number, parse_time(order.placed_at)), alternatives)
+        placed_at = self._touched.get(number, parse_time(order.placed_at))
+        return Resting(number, placed_at, read_alternatives(order.alternatives))
 
     def request(self, command: commands.TenantCommand, now: int) -> Sent:
         """The command as the API takes it."""
         match command:
             case commands.PlaceOrder():
-                return requests.PlaceOrder(alternatives=_written(command.alternatives))
+                return requests.PlaceOrder(alternatives=alternatives_text(command.alternatives))
             case commands.AmendOrder():
                 self._touched[command.order] = now
                 return requests.AmendOrder(
-                    order=self._orders[command.order], alternatives=_written(command.alternatives)
+                    order=self._orders[command.order],
+                    alternatives=alternatives_text(command.alternatives),
                 )
             case commands.CancelOrder():
                 return requests.CancelOrder(order=self._orders[command.order])
@@ -85,13 +84,6 @@ class Names:
                 return requests.Relinquish(
                     lease=self._leases[command.lease], budget_spent=command.budget_spent
                 )
-
-
-def _written(alternatives: tuple[Alternative, ...]) -> tuple[requests.Alternative, ...]:
-    return tuple(
-        requests.Alternative(one.scope, format_price(one.limit), format_price(one.bid))
-        for one in alternatives
-    )
 
 
 def described(command: commands.TenantCommand, leaves: Mapping[int, str]) -> dict[str, str]:

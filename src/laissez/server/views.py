@@ -21,7 +21,13 @@ from laissez.units import dollars, format_time
 from laissez.wire.ids import ORDER, instance_of_order, lease_id, number_of, order_id, tag_of
 from laissez.wire.limits import PRICE_PIECES_MAX
 from laissez.wire.problems import ProblemError
-from laissez.wire.rendering import caps_text, in_force, optional_price, optional_time, price
+from laissez.wire.rendering import (
+    alternatives_text,
+    caps_text,
+    optional_price,
+    optional_time,
+    price,
+)
 from laissez.wire.views import Instance, Key, Lease, Order, PriceSegment, Quote, Tenant
 
 SHOWN_MAX = 200  # characters of a caller's text that an error repeats
@@ -59,7 +65,7 @@ def _order(account: Account, view: OrderView, named: bool) -> Order:
     return Order(
         order_id(tag_of(account.name), view.order),
         format_time(view.placed_at),
-        in_force(view.alternatives),
+        alternatives_text(view.alternatives),
         account.name if named else None,
     )
 

@@ -12,15 +12,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from laissez.wire.requests import Caps
-
-
-class InForce(msgspec.Struct, frozen=True, gc=False):
-    """An alternative in force. The bid is lower than requested if a rise band clipped it."""
-
-    scope: str
-    bid: str
-    limit: str
+from laissez.wire.requests import Alternative, Caps
 
 
 class _Event(msgspec.Struct, frozen=True, gc=False, tag_field="type"):
@@ -29,13 +21,13 @@ class _Event(msgspec.Struct, frozen=True, gc=False, tag_field="type"):
 
 class OrderPlaced(_Event, frozen=True, tag="order.placed"):
     order: str
-    alternatives: tuple[InForce, ...]
+    alternatives: tuple[Alternative, ...]
     clipped: bool
 
 
 class OrderAmended(_Event, frozen=True, tag="order.amended"):
     order: str
-    alternatives: tuple[InForce, ...]
+    alternatives: tuple[Alternative, ...]
     clipped: bool
 
 

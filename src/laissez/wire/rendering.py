@@ -20,7 +20,7 @@ from laissez.market.commands import Band as MarketBand
 from laissez.units import SECOND_US, format_amount, format_price, format_time
 from laissez.wire import events as wire
 from laissez.wire import requests
-from laissez.wire.events import Event, InForce, Numbered
+from laissez.wire.events import Event, Numbered
 from laissez.wire.ids import lease_id, order_id, tag_of, webhook_id
 
 # The same few prices come again and again.
@@ -45,13 +45,13 @@ def optional_time(us: int | None) -> str | None:
     return None if us is None else format_time(us)
 
 
-def in_force(alternatives: tuple[Alternative, ...]) -> tuple[InForce, ...]:
-    return tuple([_in_force(one) for one in alternatives])
+def alternatives_text(alternatives: tuple[Alternative, ...]) -> tuple[requests.Alternative, ...]:
+    return tuple([_alternative(one) for one in alternatives])
 
 
-def _in_force(one: Alternative) -> InForce:
+def _alternative(one: Alternative) -> requests.Alternative:
     limit = price(one.limit)
-    return InForce(one.scope, limit if one.bid == one.limit else price(one.bid), limit)
+    return requests.Alternative(one.scope, limit, limit if one.bid == one.limit else price(one.bid))
 
 
 def band(setting: MarketBand | None) -> wire.Band | None:
@@ -104,7 +104,7 @@ _RENDER_FIELD: dict[str, Callable[[Any, str], object]] = {
     "price": lambda micro, _: price(micro),
     "spent": lambda micro, _: format_amount(micro),
     "amount": lambda micro, _: None if micro is None else format_amount(micro),
-    "alternatives": lambda alternatives, _: in_force(alternatives),
+    "alternatives": lambda alternatives, _: alternatives_text(alternatives),
     "rise": lambda setting, _: band(setting),
     "fall": lambda setting, _: band(setting),
     "caps": lambda caps, _: caps_text(caps),

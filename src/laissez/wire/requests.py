@@ -12,7 +12,8 @@ class Alternative(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False, omit_defaults=True
 ):
     """Any leaf below `scope`. `bid` is the price offered now and `limit` the most you will pay, in
-    dollars per hour. `bid` defaults to `limit`."""
+    dollars per hour. In a request `bid` defaults to `limit`. In an answer it is always there, and
+    lower than requested if a rise band clipped it."""
 
     scope: str
     limit: str

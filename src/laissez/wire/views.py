@@ -6,8 +6,8 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from laissez.wire.events import Band, InForce, Numbered
-from laissez.wire.requests import Caps
+from laissez.wire.events import Band, Numbered
+from laissez.wire.requests import Alternative, Caps
 
 T = TypeVar("T")
 
@@ -25,7 +25,7 @@ class Order(msgspec.Struct, frozen=True):
 
     id: str
     placed_at: str
-    alternatives: tuple[InForce, ...]
+    alternatives: tuple[Alternative, ...]
     tenant: str | None = None  # for the operator only
 
 
@@ -54,7 +54,7 @@ class OrderDone(msgspec.Struct, frozen=True):
 
     id: str
     state: str
-    alternatives: tuple[InForce, ...]
+    alternatives: tuple[Alternative, ...]
     clipped: bool
     lease: str | None
     leaf: str | None

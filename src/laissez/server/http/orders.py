@@ -21,7 +21,7 @@ from laissez.wire.ids import LEASE, number_of, tag_of
 from laissez.wire.limits import PREVIEW_COMMANDS_MAX
 from laissez.wire.problems import STATUS, Code, ProblemError
 from laissez.wire.rendering import rendered
-from laissez.wire.requests import OperatorCommand
+from laissez.wire.requests import Alternative, OperatorCommand
 from laissez.wire.texts import code_of, explain, no_lease, no_order
 from laissez.wire.views import (
     BatchDone,
@@ -42,7 +42,7 @@ ENTERED_AT_ONCE = 16  # commands before others have their turn: less than a mill
 def order_done(call: Call) -> OrderDone:
     """What became of the order, from the events alone, so that a repeat is answered alike."""
     id, state, clipped = "", "open", False
-    alternatives: tuple[told.InForce, ...] = ()
+    alternatives: tuple[Alternative, ...] = ()
     lease = leaf = rate = None
     events = call.events
     for one in events:

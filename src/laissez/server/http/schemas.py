@@ -167,7 +167,10 @@ LEAF, ORDER, LEASE = "h100/west/rack-7/host-2/gpu-0", "ord_kq3m5x2a17", "lse_kq3
 HOOK, URL = "whk_kq3m5x2a1", "https://hooks.example.com/laissez"
 TYPES = ("lease.started", "lease.ended")
 WANTED = (requests.Alternative("h100/west", "2.75"), requests.Alternative("a100", "1.5", "1.2"))
-IN_FORCE = (events.InForce("h100/west", "2.75", "2.75"), events.InForce("a100", "1.2", "1.5"))
+IN_FORCE = (
+    requests.Alternative("h100/west", "2.75", "2.75"),
+    requests.Alternative("a100", "1.5", "1.2"),
+)
 PLACED = events.Numbered(31, events.OrderPlaced(AT, ORDER, IN_FORCE, False))
 STARTED = events.Numbered(32, events.LeaseStarted(AT, LEASE, LEAF, ORDER, "0.9", "2.75", None))
 
