@@ -27,7 +27,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test test-suite test-pythons lint test-interpreted test-compiled system bench docs reference build lock audit clean
+.PHONY: help run test test-quick test-suite test-pythons lint test-interpreted test-compiled system bench docs reference build lock audit clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -39,6 +39,9 @@ run: $(RUNTIME) ## start the service with a sample market; Ctrl-C stops it, a se
 test: ## lint, then all tests on both forms of the market
 	@$(MAKE) --no-print-directory --jobs=3 lint build system
 	@$(MAKE) --no-print-directory test-suite
+
+test-quick: build ## what a change breaks most often, in about a minute: no slow tests, on one form of the market
+	@$(BIN)/pytest -q $(PARALLEL) -m 'not slow and not sources'
 
 test-suite: build
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=line test-interpreted test-compiled

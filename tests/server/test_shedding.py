@@ -220,6 +220,7 @@ def test_a_session_that_is_to_rest_from_its_first_words_on_is_not_read(tmp_path:
             )
             await eventually(lambda: len(live.sessions) == 1)
             assert not is_read(live)
+            peer.socket.transport.abort()  # a farewell would not be read for seconds
 
     with_live(tmp_path / "data", tale, replace(PATIENT, refusals_per_second=1, refusals_burst=1))
 

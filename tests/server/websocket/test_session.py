@@ -367,6 +367,8 @@ def test_pings_are_answered_at_a_pace_and_cost_others_nothing(tmp_path: Path) ->
                 connection._parsed < 1_000 and not connection.transport.is_reading()
                 for connection in live.connections
             )
+            for peer in (nobody, ann):  # a farewell would not be read for seconds
+                peer.socket.transport.abort()
 
     with_live(tmp_path / "data", tale, replace(GENEROUS, refusals_per_second=1, refusals_burst=2))
 
