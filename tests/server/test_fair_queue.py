@@ -38,7 +38,7 @@ class Piece:
     """Something to do that takes a while; `bug` happens instead."""
 
     def __init__(
-        self, hand: Hand, log: list[str], name: str, us: int = 1_000, bug: bool = False
+        self, hand: Hand, log: list[str], name: str, us: int = PIECE_US, bug: bool = False
     ) -> None:
         self._hand, self._log, self._name, self._left, self._bug = hand, log, name, us, bug
 
@@ -65,7 +65,7 @@ class World:
         self.turns = FairQueue(self.hand.clock, WAIT_US_MAX, self.together)
         self.log: list[str] = []
 
-    def come(self, line: str, name: str, us: int = 1_000, bug: bool = False) -> None:
+    def come(self, line: str, name: str, us: int = PIECE_US, bug: bool = False) -> None:
         self.turns.wait(line, Piece(self.hand, self.log, name, us, bug))
 
     async def turn(self) -> list[str]:
@@ -223,9 +223,9 @@ def test_a_long_piece_of_work_is_done_in_parts_and_keeps_its_place() -> None:
 
 def test_a_turn_ends_when_its_time_is_over_and_the_loop_has_its_own() -> None:
     async def story(world: World) -> None:
-        fit = TURN_US // 1_000
+        fit = TURN_US // PIECE_US
         for number in range(fit + 2):
-            world.come(f"t{number}", f"{number}", 1_000)
+            world.come(f"t{number}", f"{number}", PIECE_US)
         assert fit == len(await world.turn())
         assert [f"{fit}", f"{fit + 1}"] == await world.turn()
 
@@ -258,7 +258,7 @@ def test_in_a_line_that_does_not_empty_those_who_waited_too_long_are_turned_away
         world.hand.us += BAD_FOR_US - WAIT_US_MAX
         world.come("ann", "just in time")
         world.come(OPERATOR, "the operator's")
-        world.hand.us += WAIT_US_MAX - 1_000  # the operator's takes so long
+        world.hand.us += WAIT_US_MAX - PIECE_US  # the operator's takes so long
         assert ["the operator's", "too long away", "just in time"] == await world.turn()
         assert 1 == world.turns.shed
         world.come("ann", "soon after")

@@ -24,7 +24,7 @@ from laissez.server.clock import Clock
 # of work in one turn of the loop. New arrivals wait that long; what is done together is stored and
 # sent together.
 TURN_US = 2_000
-PIECE_US = 1_000  # of work for one line at a time
+PIECE_US = 400  # of work for one line at a time
 # HTTP requests begun in one turn that go on in a task, for an unknown time
 REQUESTS_MAX = 4
 BAD_FOR_US = 100_000  # a line that has been late for this long is overloaded, not bursting
