@@ -47,9 +47,8 @@ def snake(kind: type) -> str:
 
 
 def table(title: str, rows: Sequence[tuple[str, str]]) -> str:
-    lines = [("code", title, "fields"), ("---",) * 3]
-    lines += [(str(code), *row) for code, row in enumerate(rows)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    lines = [f"- {code} {name}: {fields or 'none'}" for code, (name, fields) in enumerate(rows)]
+    return "\n".join([f"{title}, each with its code and its fields:\n", *lines])
 
 
 def listed(title: str, names: Mapping[int, str]) -> str:
@@ -84,8 +83,8 @@ def tables() -> str:
     ]
     return "\n\n".join(
         (
-            table("command", commands_table),
-            table("event", events_table),
+            table("Commands", commands_table),
+            table("Events", events_table),
             listed("Reasons of a refusal", refusals.REASONS),
             listed("Reasons of `lease_ended`", dict(enumerate(codec.END_REASONS))),
             listed("Actions of a budget", {int(one): one.name.lower() for one in Action}),
@@ -113,13 +112,13 @@ class Stranger:
         self.commands, self.events = (
             {
                 int(code): tuple(re.findall(r"`(\w+)`", row))
-                for code, row in re.findall(r"^\| (\d+) (.*)", one, re.MULTILINE)
+                for code, row in re.findall(r"^- (\d+) (.*)", one, re.MULTILINE)
             }
-            for one in blocks[:2]
+            for one in (blocks[1], blocks[3])
         )
         self.reasons, self.ends, self.actions = (
             {int(code): name for code, name in re.findall(r"(\d+) `(\w+)`", one)}
-            for one in blocks[2:]
+            for one in blocks[4:]
         )
         self.holders, self.keys = ["operator"], ["service"]
         self.nodes = list(nodes_of(msgspec.msgpack.decode(genesis[GENESIS_HEADER:])[0]))

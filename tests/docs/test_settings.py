@@ -25,19 +25,15 @@ pytestmark = pytest.mark.once
 
 
 def values_of(kind: msgspec.inspect.Type) -> str:
-    """The values that a setting may have."""
+    """The values that a setting may have, if its default does not show them."""
     match kind:
-        case msgspec.inspect.BoolType():
-            return "`true`, `false`"
         case msgspec.inspect.LiteralType():
-            return ", ".join(f"`{value}`" for value in sorted(map(str, kind.values)))
-        case msgspec.inspect.VarTupleType():
-            return "a list of text"
-        case msgspec.inspect.IntType() | msgspec.inspect.FloatType():
+            return ", ".join(f'"{value}"' for value in sorted(map(str, kind.values)))
+        case msgspec.inspect.IntType() | msgspec.inspect.FloatType() if kind.le != COUNT_MAX:
             low = f"above {kind.gt:g}" if kind.gt is not None else f"{kind.ge:,}"
-            return f"from {low}" if kind.le == COUNT_MAX else f"{low} to {kind.le:,}"
+            return f"{low} to {kind.le:,}"
         case _:
-            return "text"
+            return ""
 
 
 def table(section: str) -> str:
@@ -46,10 +42,10 @@ def table(section: str) -> str:
     (kinds,) = msgspec.inspect.multi_type_info([SECTIONS[section]])
     assert isinstance(kinds, msgspec.inspect.StructType)
     values = {field.name: values_of(field.type) for field in kinds.fields}
-    rows = [("setting", "default", "values", "meaning"), ("---",) * 4]
-    rows += [
-        (f"`{name}`", f"`{default}`", values[name], meaning) for name, default, meaning in written
-    ]
+    rows = [("setting", "default", "meaning, and allowed values"), ("---",) * 3]
+    for name, default, meaning in written:
+        allowed = f" ({values[name]})" if values[name] else ""
+        rows.append((f"`{name}`", f"`{default}`", meaning + allowed))
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
