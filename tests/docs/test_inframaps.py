@@ -22,7 +22,7 @@ pytestmark = pytest.mark.once
 
 PAGE = "\n".join((folder / "inframaps.md").read_text() for folder in (GUIDES, REFERENCE))
 TOML = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
-OWN_MAP, REHEARSED, FROM_PYTHON = examples(PAGE)
+OWN_MAP, REHEARSED = examples(PAGE)
 
 
 def printed(code: str) -> str:
@@ -51,11 +51,6 @@ def test_a_map_of_your_own_does_what_the_page_shows(
 def test_a_map_of_your_own_takes_about_ten_lines() -> None:
     lines = [line for line in OWN_MAP.steps[0][0].splitlines() if line.strip()]
     assert len(lines) <= 10
-
-
-def test_the_example_from_python_prints_what_the_page_shows() -> None:
-    ((code, shown),) = FROM_PYTHON.steps
-    assert shown == printed(code)
 
 
 def test_the_example_file_has_every_table_and_every_kind_of_map() -> None:

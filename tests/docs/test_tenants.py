@@ -84,7 +84,7 @@ def named(cell: str) -> list[str]:
 def test_every_program_prints_what_the_page_shows() -> None:
     names: dict[str, Any] = {"__name__": "example"}
     programs = [one for one in EXAMPLES if one.kind == "python"]
-    assert 6 == len(programs)
+    assert 5 == len(programs)
     for one in programs:
         printed = ran(one, names)
         assert matches(one.steps[0][1], printed), f"line {one.line}\n--- printed\n{printed}"
