@@ -36,21 +36,21 @@ def values_of(kind: msgspec.inspect.Type) -> str:
             return ""
 
 
-def table(section: str) -> str:
+def listed(section: str) -> str:
     text = FILE.partition(f"\n[{section}]")[2].partition("\n\n")[0]
     written = re.findall(r"^(\w+) = (.*?) +# (.*)$", text, re.MULTILINE)
     (kinds,) = msgspec.inspect.multi_type_info([SECTIONS[section]])
     assert isinstance(kinds, msgspec.inspect.StructType)
     values = {field.name: values_of(field.type) for field in kinds.fields}
-    rows = [("setting", "default", "meaning, and allowed values"), ("---",) * 3]
+    lines = []
     for name, default, meaning in written:
         allowed = f" ({values[name]})" if values[name] else ""
-        rows.append((f"`{name}`", f"`{default}`", meaning + allowed))
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+        lines.append(f"- `{name} = {default}`: {meaning}{allowed}")
+    return "\n".join(lines)
 
 
 def reference() -> str:
-    return "\n\n".join(f"## {section}\n\n{table(section)}" for section in SECTIONS) + "\n"
+    return "\n\n".join(f"## {section}\n\n{listed(section)}" for section in SECTIONS) + "\n"
 
 
 def test_the_page_is_made_of_the_settings() -> None:
@@ -60,7 +60,7 @@ def test_the_page_is_made_of_the_settings() -> None:
 
 def test_every_setting_is_on_the_page() -> None:
     settings = {name for fields in tomllib.loads(FILE).values() for name in fields}
-    assert settings == set(re.findall(r"^\| `(\w+)` \|", PAGE.read_text(), re.MULTILINE))
+    assert settings == set(re.findall(r"^- `(\w+) = ", PAGE.read_text(), re.MULTILINE))
 
 
 if __name__ == "__main__":
