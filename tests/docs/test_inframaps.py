@@ -55,7 +55,7 @@ def test_a_map_of_your_own_takes_about_ten_lines() -> None:
 
 def test_the_example_file_has_every_table_and_every_kind_of_map() -> None:
     written = tomllib.loads((EXAMPLES / "maps.toml").read_text())
-    assert set(re.findall(r"^\| `\[(\w+)", PAGE, re.MULTILINE)) == set(written)
+    assert set(re.findall(r"^- `\[(\w+)", PAGE, re.MULTILINE)) == set(written)
     assert set(MAPS) == {table["kind"] for table in written["maps"].values()}
 
 
