@@ -6,19 +6,16 @@ Run this file as a program to write the page anew (`make reference`).
 from __future__ import annotations
 
 import re
-from collections import Counter
-from enum import Enum
 from importlib import import_module
 from importlib.metadata import entry_points
-from pathlib import Path
 from typing import Any
 
 import pytest
 import typer.main
 from typer.testing import CliRunner
 
-from laissez.cli.app import COMMANDS, PLUGINS, PROOFS, app
-from support.paths import REFERENCE
+from laissez.cli.app import COMMANDS, PLUGINS, app
+from support.paths import INTERNALS, REFERENCE
 
 PAGE = REFERENCE / "cli.md"
 BEGIN = "<!-- The rest is made by `make reference`. -->\n\n"
@@ -33,6 +30,8 @@ EVERYWHERE = {
     "--idempotency-key",
     "--help",
 }
+# These pages explain the subcommands of a group.
+PROVED_ON = {"bench": "performance.md", "check": "reliability.md"}
 PLACES = {name: place for members in COMMANDS.values() for name, place, _ in members} | {
     point.name: point.value for point in entry_points(group=PLUGINS)
 }
@@ -59,46 +58,20 @@ def members_of(name: str, command: Any) -> dict[str, Any]:
     return {key: member for key, member in members.items() if not member.hidden}
 
 
-def placeholder(option: Any) -> str:
-    if option.metavar:
-        return str(option.metavar)
-    kind = option.type_descriptor.annotation
-    if isinstance(kind, type) and issubclass(kind, Enum):
-        return "|".join(str(one.value) for one in kind)
-    return {int: "N", float: "N", Path: "PATH"}.get(kind, "TEXT")
-
-
-def default_of(option: Any) -> str:
-    default = option.default
-    if option.is_flag or default in (None, (), "") or callable(default):
-        return ""
-    shown = default.value if isinstance(default, Enum) else default
-    return f" (default: {shown:g})" if isinstance(shown, float) else f" (default: {shown})"
-
-
-def option_line(option: Any) -> str:
-    value = "" if option.is_flag else f" {placeholder(option)}"
-    names = ", ".join(f"`{name}{value}`" for name in (*option.opts, *option.secondary_opts))
-    required = " (required)" if option.required else ""
-    about = f": {option.help}" if option.help else ""
-    return f"- {names}{about}{default_of(option)}{required}"
-
-
 def argument(parameter: Any) -> str:
     name = (parameter.metavar or parameter.name.upper()).removesuffix("...").strip("[]")
     name += "..." if parameter.nargs == -1 else ""
     return name if parameter.required else f"[{name}]"
 
 
-def parameters(command: Any) -> dict[str, str]:
-    """What a command takes: how its usage shows a parameter, and the line that explains it."""
-    found = {}
+def parameters(command: Any) -> list[str]:
+    """The arguments and options that a command takes, as its usage shows them."""
+    found = []
     for one in command.params:
         if one.param_type_name == "argument":
-            name = argument(one)
-            found[name] = f"- `{name.strip('[].')}`: {one.help}" if one.help else ""
+            found.append(argument(one))
         elif not one.hidden and not EVERYWHERE & set(one.opts):
-            found[f"[{one.opts[0]}]"] = option_line(one)
+            found.append(one.opts[0] if one.required else f"[{one.opts[0]}]")
     return found
 
 
@@ -107,49 +80,39 @@ def flowing(text: str | None) -> str:
     return re.sub(r"\s+", " ", (text or "").partition("\f")[0]).strip()
 
 
-def entry(path: str, command: Any, shared: set[str]) -> str:
-    """Usage, help and options of a command. Lines of several commands are on the page once."""
-    lines = parameters(command)
-    usage = " ".join(
-        [path, *(name for name, line in lines.items() if name[:2] != "[-" or line in shared)]
-    )
-    own = [line for line in lines.values() if line and line not in shared]
-    return "\n\n".join([f"`{usage}`: {flowing(command.help)}"] + ["\n".join(own)] * bool(own))
+def entry(path: str, command: Any) -> str:
+    """Usage and help of a command."""
+    usage = " ".join([path, *parameters(command)])
+    return f"`{usage}`: {flowing(command.help)}"
 
 
-def section(name: str, command: Any, shared: set[str]) -> str:
-    """A command with its subcommands. Those that check, measure and reproduce get a line each."""
+def section(name: str, command: Any) -> str:
+    """A command, or a group with its subcommands or the page that explains them."""
     members = members_of(name, command)
     path = f"laissez {name}"
     if not members:
-        parts = [entry(path, command, shared)]
-    elif name in PROOFS:
-        lines = [f"- `{path} {key}`: {flowing(one.help)}" for key, one in members.items()]
-        parts = ["\n".join(lines)]
+        return entry(path, command)
+    if name in PROVED_ON:
+        named = ", ".join(f"`{key}`" for key in members)
+        parts = [f"{named}: see [{PROVED_ON[name]}](../internals/{PROVED_ON[name]})."]
     else:
-        parts = [entry(f"{path} {key}", one, shared) for key, one in members.items()]
+        parts = [entry(f"{path} {key}", one) for key, one in members.items()]
     return "\n\n".join([f"### {path}", *parts])
 
 
 def reference() -> str:
     top: Any = typer.main.get_command(app)
-    shown = {name: one for name, one in top.commands.items() if not one.hidden}
-    commands = {
-        name: command_at(PLACES[name]) if name in PLACES else one for name, one in shown.items()
-    }
-    described = [
-        one
-        for name, command in commands.items()
-        for one in members_of(name, command).values() or [command]
-        if name not in PROOFS or not members_of(name, command)
+    panels: dict[str, list[str]] = {}
+    for name, one in top.commands.items():
+        if not one.hidden:
+            command = command_at(PLACES[name]) if name in PLACES else one
+            panels.setdefault(one.rich_help_panel, []).append(section(name, command))
+    # Single commands first: they have no heading of their own.
+    parts = [
+        "\n\n".join([f"## {panel}", *sorted(panels[panel], key=lambda part: part[0] == "#")])
+        for panel in panels
     ]
-    counts = Counter(line for one in described for line in parameters(one).values() if line)
-    shared = {line for line, count in counts.items() if count > 1}
-    panels = {"Parameters of several commands": ["\n".join(sorted(shared))]}
-    for name, command in commands.items():
-        panel = panels.setdefault(shown[name].rich_help_panel, [])
-        panel.append(section(name, command, shared))
-    return "\n\n".join("\n\n".join([f"## {panel}", *panels[panel]]) for panel in panels) + "\n"
+    return "\n\n".join(parts) + "\n"
 
 
 def test_the_page_is_what_the_program_says() -> None:
@@ -162,7 +125,18 @@ def test_every_command_of_the_help_is_on_the_page() -> None:
     named = set(re.findall(r"^│ ([a-z][a-z-]*) ", shown, re.MULTILINE))
     assert {"quote", "serve", "check", "version"} <= named
     page = PAGE.read_text()
-    assert [] == [one for one in sorted(named) if f"### laissez {one}\n" not in page]
+    assert [] == [
+        one
+        for one in sorted(named)
+        if not re.search(rf"^### laissez {one}$|^`laissez {one}\b", page, re.MULTILINE)
+    ]
+
+
+def test_the_commands_that_check_and_measure_are_on_their_pages() -> None:
+    for name, page in PROVED_ON.items():
+        text = (INTERNALS / page).read_text()
+        members = members_of(name, command_at(PLACES[name]))
+        assert [] == [key for key in members if f"laissez {name} {key}" not in text]
 
 
 if __name__ == "__main__":

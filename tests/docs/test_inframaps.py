@@ -12,17 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from laissez.operators import AlarmKind, Operator, read_maps
+from laissez.operators import AlarmKind
 from laissez.operators.config import MAPS, SOURCES
 from laissez.operators.inframap import InfraMap, SignalMap
 from support.doc_shell import examples, matches
-from support.paths import GUIDES, REFERENCE
+from support.paths import EXAMPLES, GUIDES, REFERENCE
 
 pytestmark = pytest.mark.once
 
 PAGE = "\n".join((folder / "inframaps.md").read_text() for folder in (GUIDES, REFERENCE))
 TOML = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
-OWN_MAP, REHEARSED, FROM_PYTHON = examples(PAGE)
+OWN_MAP, REHEARSED = examples(PAGE)
 
 
 def printed(code: str) -> str:
@@ -53,25 +53,10 @@ def test_a_map_of_your_own_takes_about_ten_lines() -> None:
     assert len(lines) <= 10
 
 
-def test_the_example_from_python_prints_what_the_page_shows() -> None:
-    ((code, shown),) = FROM_PYTHON.steps
-    assert shown == printed(code)
-
-
-def test_the_tables_of_the_page_are_a_file_that_can_be_used(tmp_path: Path) -> None:
-    """All of them but those of the map of one's own, with a source for each signal they name."""
-    text = (
-        "\n".join(block for block in TOML if "site_maps" not in block)
-        + '\n[base.a100]\nprice = "1"\nfloor_max = "2"\n'
-    )
-    for signal in sorted(set(re.findall(r'^signal = "(.*)"', text, re.MULTILINE))):
-        text += f'[signals.{signal}]\nsource = "python"\ncall = "math:sqrt"\n'
-    path = tmp_path / "maps.toml"
-    path.write_text(text)
-    assert isinstance(read_maps(path), Operator)
-    assert {"power", "cooling", "carbon", "utilisation"} == {
-        table["kind"] for table in tomllib.loads(text)["maps"].values()
-    }
+def test_the_example_file_has_every_table_and_every_kind_of_map() -> None:
+    written = tomllib.loads((EXAMPLES / "maps.toml").read_text())
+    assert set(re.findall(r"^- `\[(\w+)", PAGE, re.MULTILINE)) == set(written)
+    assert set(MAPS) == {table["kind"] for table in written["maps"].values()}
 
 
 def rows(heading: str, number: int = 0) -> list[list[str]]:

@@ -1,7 +1,7 @@
-"""`docs/reference/journal.md` describes entries so that a stranger can write a reader: its tables
+"""`docs/reference/journal.md` describes entries so that a stranger can write a reader: its lists
 are those of the codec, and a reader that knows only the page agrees with the codec.
 
-Run this file as a program to write the tables anew (`make reference`).
+Run this file as a program to write the lists anew (`make reference`).
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from support.paths import REFERENCE
 from support.service_world import LEAVES, World, with_service
 
 PAGE = REFERENCE / "journal.md"
-BEGIN = "<!-- These tables are made by `make reference`. -->\n\n"
-END = "\n\n<!-- The end of the tables. -->"
+BEGIN = "<!-- These lists are made by `make reference`. -->\n\n"
+END = "\n\n<!-- The end of the lists. -->"
 GENESIS_HEADER = 42
 # These commands leave their tenant out: it is who sent them.
 OF_TENANT = (
@@ -46,10 +46,9 @@ def snake(kind: type) -> str:
     return re.sub("(?<!^)(?=[A-Z])", "_", kind.__name__).lower()
 
 
-def table(title: str, rows: Sequence[tuple[str, str]]) -> str:
-    lines = [("code", title, "fields"), ("---",) * 3]
-    lines += [(str(code), *row) for code, row in enumerate(rows)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+def coded(title: str, rows: Sequence[tuple[str, str]]) -> str:
+    lines = [f"- {code} {name}: {fields or 'none'}" for code, (name, fields) in enumerate(rows)]
+    return "\n".join([f"{title}, each with its code and its fields:\n", *lines])
 
 
 def listed(title: str, names: Mapping[int, str]) -> str:
@@ -61,13 +60,13 @@ def fields_of(kind: type, without: tuple[str, ...]) -> str:
     return ", ".join(f"`{name}`" for name in names if name not in without)
 
 
-def tables() -> str:
-    commands_table = [
+def lists() -> str:
+    command_rows = [
         (f"`{snake(kind)}`", fields_of(kind, ("tenant",) if kind in OF_TENANT else ()))
         for kind in codec.COMMANDS
     ]
     # The tenant of an event comes first wherever it stands in the struct.
-    events_table = [
+    event_rows = [
         (
             f"`{snake(kind)}`",
             ", ".join(
@@ -84,8 +83,8 @@ def tables() -> str:
     ]
     return "\n\n".join(
         (
-            table("command", commands_table),
-            table("event", events_table),
+            coded("Commands", command_rows),
+            coded("Events", event_rows),
             listed("Reasons of a refusal", refusals.REASONS),
             listed("Reasons of `lease_ended`", dict(enumerate(codec.END_REASONS))),
             listed("Actions of a budget", {int(one): one.name.lower() for one in Action}),
@@ -93,9 +92,9 @@ def tables() -> str:
     )
 
 
-def test_the_tables_of_the_page_are_those_of_the_codec() -> None:
+def test_the_lists_of_the_page_are_those_of_the_codec() -> None:
     written = PAGE.read_text().partition(BEGIN)[2].partition(END)[0]
-    assert written == tables(), "run: make reference"
+    assert written == lists(), "run: make reference"
 
 
 def test_actions_are_written_as_their_places() -> None:
@@ -113,13 +112,13 @@ class Stranger:
         self.commands, self.events = (
             {
                 int(code): tuple(re.findall(r"`(\w+)`", row))
-                for code, row in re.findall(r"^\| (\d+) (.*)", one, re.MULTILINE)
+                for code, row in re.findall(r"^- (\d+) (.*)", one, re.MULTILINE)
             }
-            for one in blocks[:2]
+            for one in (blocks[1], blocks[3])
         )
         self.reasons, self.ends, self.actions = (
             {int(code): name for code, name in re.findall(r"(\d+) `(\w+)`", one)}
-            for one in blocks[2:]
+            for one in blocks[4:]
         )
         self.holders, self.keys = ["operator"], ["service"]
         self.nodes = list(nodes_of(msgspec.msgpack.decode(genesis[GENESIS_HEADER:])[0]))
@@ -314,4 +313,4 @@ def test_a_reader_that_knows_only_the_page_agrees_with_the_codec(tmp_path: Path)
 
 if __name__ == "__main__":
     before, _, rest = PAGE.read_text().partition(BEGIN)
-    PAGE.write_text(f"{before}{BEGIN}{tables()}{END}{rest.partition(END)[2]}")
+    PAGE.write_text(f"{before}{BEGIN}{lists()}{END}{rest.partition(END)[2]}")

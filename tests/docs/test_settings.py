@@ -25,36 +25,32 @@ pytestmark = pytest.mark.once
 
 
 def values_of(kind: msgspec.inspect.Type) -> str:
-    """The values that a setting may have."""
+    """The values that a setting may have, if its default does not show them."""
     match kind:
-        case msgspec.inspect.BoolType():
-            return "`true`, `false`"
         case msgspec.inspect.LiteralType():
-            return ", ".join(f"`{value}`" for value in sorted(map(str, kind.values)))
-        case msgspec.inspect.VarTupleType():
-            return "a list of text"
-        case msgspec.inspect.IntType() | msgspec.inspect.FloatType():
+            return ", ".join(f'"{value}"' for value in sorted(map(str, kind.values)))
+        case msgspec.inspect.IntType() | msgspec.inspect.FloatType() if kind.le != COUNT_MAX:
             low = f"above {kind.gt:g}" if kind.gt is not None else f"{kind.ge:,}"
-            return f"from {low}" if kind.le == COUNT_MAX else f"{low} to {kind.le:,}"
+            return f"{low} to {kind.le:,}"
         case _:
-            return "text"
+            return ""
 
 
-def table(section: str) -> str:
+def listed(section: str) -> str:
     text = FILE.partition(f"\n[{section}]")[2].partition("\n\n")[0]
     written = re.findall(r"^(\w+) = (.*?) +# (.*)$", text, re.MULTILINE)
     (kinds,) = msgspec.inspect.multi_type_info([SECTIONS[section]])
     assert isinstance(kinds, msgspec.inspect.StructType)
     values = {field.name: values_of(field.type) for field in kinds.fields}
-    rows = [("setting", "default", "values", "meaning"), ("---",) * 4]
-    rows += [
-        (f"`{name}`", f"`{default}`", values[name], meaning) for name, default, meaning in written
-    ]
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    lines = []
+    for name, default, meaning in written:
+        allowed = f" ({values[name]})" if values[name] else ""
+        lines.append(f"- `{name} = {default}`: {meaning}{allowed}")
+    return "\n".join(lines)
 
 
 def reference() -> str:
-    return "\n\n".join(f"## {section}\n\n{table(section)}" for section in SECTIONS) + "\n"
+    return "\n\n".join(f"## {section}\n\n{listed(section)}" for section in SECTIONS) + "\n"
 
 
 def test_the_page_is_made_of_the_settings() -> None:
@@ -64,7 +60,7 @@ def test_the_page_is_made_of_the_settings() -> None:
 
 def test_every_setting_is_on_the_page() -> None:
     settings = {name for fields in tomllib.loads(FILE).values() for name in fields}
-    assert settings == set(re.findall(r"^\| `(\w+)` \|", PAGE.read_text(), re.MULTILINE))
+    assert settings == set(re.findall(r"^- `(\w+) = ", PAGE.read_text(), re.MULTILINE))
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ def mistakes(folder: Path, text: str) -> list[str]:
 
 def test_the_example_can_be_used() -> None:
     operator = read_maps(EXAMPLE)
-    assert {"row1-power", "row1-inlet"} == set(operator.sources)
+    assert {"row1-power", "row1-inlet", "grid-intensity"} == set(operator.sources)
     world = DryRun(operator, ["h100/row1/a", "h100/row2/a", "a100/x"])
     decision = world.tick(1_770_000_000_000_000, {})
     assert {
@@ -55,7 +55,7 @@ def test_the_example_can_be_used() -> None:
         SetControls("h100", Band(500_000, 60_000_000), Band(200_000, 300_000_000), 60_000_000)
         == decision.commands[0]
     )
-    assert ["row1-power", "row1-cooling"] == [alarm.where for alarm in decision.alarms]
+    assert ["row1-power", "row1-cooling", "grid"] == [alarm.where for alarm in decision.alarms]
     operator.close()
 
 

@@ -15,13 +15,12 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from support.paths import EXAMPLES, REFERENCE
+from support.paths import EXAMPLES
 from support.service_world import LEAVES, World, with_service
 
 pytestmark = pytest.mark.once
 
 DASHBOARD: dict[str, Any] = json.loads((EXAMPLES / "grafana.json").read_text())
-METRICS = (REFERENCE / "metrics.md").read_text()
 PROMTOOL = shutil.which("promtool") or "/usr/bin/promtool"
 WITHIN_S = 30
 
@@ -55,8 +54,8 @@ def queries() -> dict[str, str]:
 
 
 def alarms() -> dict[str, str]:
-    (written,) = re.findall(r"```yaml\n(groups:.*?)```", METRICS, re.DOTALL)
-    return {rule["alert"]: rule["expr"] for rule in yaml.safe_load(written)["groups"][0]["rules"]}
+    written = yaml.safe_load((EXAMPLES / "alarms.yml").read_text())
+    return {rule["alert"]: rule["expr"] for rule in written["groups"][0]["rules"]}
 
 
 def asked(query: str) -> Asked:

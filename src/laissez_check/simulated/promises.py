@@ -20,10 +20,9 @@ PROMISES: dict[str, Promise] = {
         " code and the events of its first answer.",
         ("carried out twice", "was answered first with"),
     ),
-    "I2": Promise("An id that was used for something else is a conflict."),
+    "I2": Promise("An id used for another request is a conflict."),
     "D2": Promise(
-        "The journal, replayed from its beginning, gives the state that the service had, to the"
-        " byte."
+        "The journal, replayed from its beginning, gives the state of the service, to the byte."
     ),
     "A1": Promise(
         "Owners, rates, quotes and bills are what the operator's events make them, to the millionth"
@@ -43,8 +42,7 @@ PROMISES: dict[str, Promise] = {
         " that shares nothing with the market."
     ),
     "D3": Promise(
-        "The record of what was done and refused is whole: journal, log of refusals and digests"
-        " follow from one another."
+        "The record is whole: journal, log of refusals and digests follow from one another."
     ),
     "S1": Promise(
         "Events are numbered 1, 2, 3, ... in the journal, in pages, streams and sessions, and each"
@@ -58,29 +56,22 @@ PROMISES: dict[str, Promise] = {
             "are not those of the journal",
         ),
     ),
-    "V1": Promise("A tenant is told its own events, all of them, and nobody else's."),
-    "K1": Promise(
-        "A key that was revoked opens nothing, and who came in with it is not listened to any more."
-    ),
-    "G1": Promise(
-        "What goes with a session goes when it ends: its place, and the orders that were to."
-    ),
-    "T1": Promise(
-        "What is over by itself, a hold or a budget, ends within a second, though nobody asks."
-    ),
-    "W1": Promise("What is delivered to a webhook is signed with its secret."),
+    "V1": Promise("A tenant gets all of its own events and no others."),
+    "K1": Promise("A revoked key opens nothing, and its sessions and streams end."),
+    "G1": Promise("A session that ends frees its slot and cancels the orders tied to it."),
+    "T1": Promise("A hold or a budget ends within a second of its time, without any request."),
+    "W1": Promise("Every delivery to a webhook is signed with its secret."),
     "W2": Promise(
-        "A webhook is sent its events in order, none left out, and none of anybody else."
+        "A webhook gets the events of its holder in order, none left out, and no others."
     ),
-    "W3": Promise("Once nothing goes wrong any more, everything is delivered."),
-    "R1": Promise("Whatever a crash leaves behind, the service starts."),
-    "R2": Promise("A planned stop comes to its end."),
-    "L1": Promise(
-        "Once nothing goes wrong any more, every request is answered and every session comes back."
-    ),
-    "B1": Promise("Nobody meets a bug of the service.", ("was answered with (",)),
+    "W3": Promise("Once the faults stop, every event is delivered."),
+    "R1": Promise("The service starts after every crash."),
+    "R2": Promise("A planned stop completes."),
+    "L1": Promise("Once the faults stop, every request is answered and every session reconnects."),
+    "B1": Promise("No client meets a bug of the service.", ("was answered with (",)),
     "D1": Promise(
-        "Everything that anybody was told is in the journal, unchanged.", ("the journal", "journal")
+        "Everything that a client was told is in the journal, unchanged.",
+        ("the journal", "journal"),
     ),
 }
 
