@@ -10,6 +10,9 @@ import random
 import signal
 import socket
 import sys
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import msgspec
@@ -80,8 +83,12 @@ class Server:
         self._entry = entry
         self._topology = folder / "cluster.toml"
         self._topology.write_text(TOPOLOGY)
-        self._log = folder / "server.log"
+        self.log = folder / "server.log"
         self._process: asyncio.subprocess.Process | None = None
+
+    @property
+    def operator_key(self) -> str:
+        return (self.data / "keys" / "operator.key").read_text().strip()
 
     @property
     def process(self) -> asyncio.subprocess.Process:
@@ -96,7 +103,7 @@ class Server:
             if not name.startswith("LAISSEZ_") or name == "LAISSEZ_MARKET"
         }
         folders = ("--data", str(self.data), "--topology", str(self._topology))
-        with self._log.open("ab") as log:
+        with self.log.open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable,
                 *self._entry.command,
@@ -108,16 +115,19 @@ class Server:
             )
 
     async def start_and_wait(self) -> None:
-        """Until it takes requests. It is started again, as a supervisor would, while a copy of the
-        one before it lives on."""
-        async with asyncio.timeout(READY_WITHIN_S):
-            await self.start()
-            while not await self._is_ready():
-                if self.process.returncode is not None:
-                    if not any(words in self.log_end().rpartition("\n")[2] for words in TAKEN):
-                        raise self._ended("the server did not start: it ended")
-                    await self.start()
-                await asyncio.sleep(0.01)
+        """Start the process and wait until it takes requests. It is started again, as a supervisor
+        would, while a copy of the one before it lives on."""
+        try:
+            async with asyncio.timeout(READY_WITHIN_S):
+                await self.start()
+                while not await self._is_ready():
+                    if self.process.returncode is not None:
+                        if not any(words in self.log_end().rpartition("\n")[2] for words in TAKEN):
+                            raise self._ended("the server did not start: it ended")
+                        await self.start()
+                    await asyncio.sleep(0.01)
+        except TimeoutError:
+            raise Finding(f"the server did not start in time\n{self.log_end()}") from None
 
     async def _is_ready(self) -> bool:
         """By an answer: a connection alone may be to the copy of a dead server, which has its
@@ -167,7 +177,19 @@ class Server:
         return Finding(f"{what} with status {self.process.returncode}\n{self.log_end()}")
 
     def log_lines(self) -> list[str]:
-        return self._log.read_text(errors="replace").splitlines()
+        return self.log.read_text(errors="replace").splitlines()
 
     def log_end(self) -> str:
         return "\n".join(self.log_lines()[-LOG_LINES_SHOWN:])
+
+
+@asynccontextmanager
+async def running(entry: Entry) -> AsyncIterator[Server]:
+    """A started server over a new folder, which is removed afterwards."""
+    with tempfile.TemporaryDirectory(prefix="laissez-check-", ignore_cleanup_errors=True) as folder:
+        server = Server(Path(folder), unused_port(random.Random()), entry)
+        try:
+            await server.start_and_wait()
+            yield server
+        finally:
+            await server.kill(with_children=True)

@@ -21,7 +21,7 @@ from laissez.client.errors import ApiError
 from laissez.server.lifecycle import Service
 from laissez_check import scratch
 from laissez_check.cli import app
-from laissez_check.simulated.answers import tells_of_bug
+from laissez_check.clients.answers import tells_of_bug
 from laissez_check.simulated.bugs import BUGS
 from laissez_check.simulated.campaign import run
 from laissez_check.simulated.logbook import Logbook
@@ -89,7 +89,7 @@ def test_worlds_keep_every_promise(first: int) -> None:
         outcome.counted[what] > 0
         for what in ("answers", "repeats", "events", "bills", "quotes", "deliveries")
     )
-    assert [] == [fault for fault in FREQUENT if not outcome.faults.get(fault)]
+    assert [] == [fault for fault in FREQUENT if not outcome.details["faults"].get(fault)]
 
 
 @pytest.mark.sources

@@ -103,7 +103,7 @@ class Client:
         ) as socket:
             yield socket
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         await self._transport.aclose()
 
 

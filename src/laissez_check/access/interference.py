@@ -15,24 +15,18 @@ from collections.abc import Callable
 from itertools import zip_longest
 from pathlib import Path
 
-import msgspec
-
 from laissez.server.auth import NewKey, new_key
 from laissez_check.access.pair_service import Service
 from laissez_check.access.pair_tenant import Tenant
 from laissez_check.access.pairs import Pair, draw_pair
+from laissez_check.finding import Outcome
 
 SUFFIXES = ("", "-by-another-name")
 SHOWN_BEFORE, SHOWN = 100, 400  # bytes around the first difference
 
 
-class Outcome(msgspec.Struct, frozen=True):
-    counted: dict[str, int]
-    failure: str | None
-
-
 def run(pairs: int, seed: int, tell: Callable[[int], None] = lambda done: None) -> Outcome:
-    """Play so many pairs; stop at the first whose transcripts differ."""
+    """Play pairs, and stop at the first whose transcripts differ."""
     counted = {"pairs": 0, "hidden commands": 0, "answers": 0, "budgets spent": 0}
     for drawn in range(seed, seed + pairs):
         pair = draw_pair(drawn)
@@ -46,7 +40,7 @@ def run(pairs: int, seed: int, tell: Callable[[int], None] = lambda done: None) 
             again = f"again: laissez check access --pairs 1 --seed {drawn}"
             return Outcome(counted, f"{difference}\n{again}")
         tell(counted["pairs"])
-    return Outcome(counted, None)
+    return Outcome(counted)
 
 
 def compare(first: list[bytes], second: list[bytes]) -> str | None:

@@ -1,11 +1,11 @@
-"""Bugs to be put into the journal and what lies beside it, to see that `laissez check damage` finds
-them. A check that never fails proves nothing."""
+"""Bugs put into the journal and the files beside it, to see that `laissez check damage` finds
+them."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 from laissez.journal import Document, Entry, Group, Journal, reader, recovery, snapshots, wal
@@ -14,8 +14,7 @@ from laissez.journal.snapshots import Snapshot, SnapshotFile
 from laissez.server import beside
 from laissez.server.audit import digests, log, writer
 from laissez.server.webhooks import signing
-
-Patch = tuple[Any, str, Any]  # where, what, by what
+from laissez_check.patches import Patch, replaced
 
 
 def mark_not_checked() -> list[Patch]:
@@ -125,15 +124,6 @@ BUGS: dict[str, Callable[[], list[Patch]]] = {
 }
 
 
-@contextmanager
-def put_in(bug: str) -> Iterator[None]:
-    """Nothing if there is no name."""
-    patches = BUGS[bug]() if bug else []
-    usual = [(where, name, getattr(where, name)) for where, name, _ in patches]
-    for where, name, value in patches:
-        setattr(where, name, value)
-    try:
-        yield
-    finally:
-        for where, name, value in usual:
-            setattr(where, name, value)
+def put_in(bug: str) -> AbstractContextManager[None]:
+    """The code with a bug in it, for a while; without one if there is no name."""
+    return replaced(BUGS[bug]() if bug else [])

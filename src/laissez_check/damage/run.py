@@ -36,7 +36,7 @@ from laissez_check.damage.files import Damage, damage
 from laissez_check.damage.market import AtWork, Truth, compare, opened
 from laissez_check.damage.rows import edit
 from laissez_check.damage.samples import SAMPLES, Sample, read_files, sample, write_files
-from laissez_check.finding import Finding
+from laissez_check.finding import Finding, Outcome
 from laissez_check.scratch import scratch
 
 CASE_TAKES_S = 60  # at most; it takes milliseconds
@@ -52,36 +52,22 @@ class Case(msgspec.Struct, frozen=True):
     finding: str | None = None
 
 
-class Outcome(msgspec.Struct, frozen=True):
-    cases: int
-    recovered: dict[str, int]  # by kind of damage
-    refused: dict[str, int]
-    failure: str | None
-
-    def kinds(self) -> list[str]:
-        return sorted(self.recovered.keys() | self.refused.keys())
-
-
 def run(
     seeds: range, jobs: int = 1, bug: str = "", tell: Callable[[int], None] = lambda cases: None
 ) -> Outcome:
-    """Play the case of every seed; stop at the first that finds something. `bug` is one of
-    `damage_bugs`, to see that it is found."""
-    recovered: Counter[str] = Counter()
-    refused: Counter[str] = Counter()
-    done = 0
+    """Play the case of every seed, and stop at the first finding. `bug` is one of
+    `laissez_check.damage.bugs`, to see that it is found."""
+    kinds: dict[str, Counter[str]] = {}  # recovered and refused, by kind of damage
+    counted = Counter(cases=0, recovered=0, refused=0)
     for case in in_order(seeds, partial(play, bug=bug), jobs):
         if case.finding is not None:
-            return Outcome(
-                done,
-                recovered,
-                refused,
-                f"{case.finding}\n\nagain: laissez check damage --cases 1 --seed {case.seed}",
-            )
-        (refused if case.refused else recovered)[case.kind] += 1
-        done += 1
-        tell(done)
-    return Outcome(done, recovered, refused, None)
+            again = f"again: laissez check damage --cases 1 --seed {case.seed}"
+            return Outcome(counted, f"{case.finding}\n\n{again}", {"kinds": kinds})
+        end = "refused" if case.refused else "recovered"
+        kinds.setdefault(case.kind, Counter(recovered=0, refused=0))[end] += 1
+        counted.update(("cases", end))
+        tell(counted["cases"])
+    return Outcome(counted, None, {"kinds": dict(sorted(kinds.items()))})
 
 
 def play(seed: int, bug: str = "") -> Case:

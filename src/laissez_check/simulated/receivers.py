@@ -12,9 +12,9 @@ import msgspec
 
 from laissez.client.errors import LaissezError
 from laissez.client.webhooks import verify
-from laissez_check.crashes.ledger import Ledger
+from laissez_check.clients.holder import Holder
+from laissez_check.clients.ledger import Ledger
 from laissez_check.finding import Finding
-from laissez_check.simulated.clients import Holder
 from laissez_check.simulated.network import Network
 
 PORT = 9001

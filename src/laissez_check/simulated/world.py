@@ -7,7 +7,6 @@ import asyncio
 import gc
 import hashlib
 import traceback
-from collections import deque
 from collections.abc import Coroutine
 from contextlib import suppress
 from pathlib import Path
@@ -22,27 +21,21 @@ from laissez.journal import Reader
 from laissez.journal.recovery import replay
 from laissez.server.data_folder import Replaying
 from laissez_check.bills.amounts import instant
-from laissez_check.crashes.inspector import Inspector
-from laissez_check.crashes.journal import Truth, compare
-from laissez_check.crashes.ledger import Json, Ledger
+from laissez_check.clients.population import SETTLES_WITHIN_S, Population
 from laissez_check.disk.faulty import FaultyDisk
 from laissez_check.finding import Finding
 from laissez_check.scratch import scratch
-from laissez_check.simulated.acts import Acts
 from laissez_check.simulated.audits import check_audits
 from laissez_check.simulated.bugs import planted
-from laissez_check.simulated.clients import Holder
 from laissez_check.simulated.edges import Wall, patched
 from laissez_check.simulated.logbook import Logbook
 from laissez_check.simulated.loop import SimulatedLoop, Stuck
-from laissez_check.simulated.machine import Life, Machine
-from laissez_check.simulated.mix import Mix, draw_mix
+from laissez_check.simulated.machine import PORT, Life, Machine
+from laissez_check.simulated.mix import draw_mix
 from laissez_check.simulated.network import Network
 from laissez_check.simulated.promises import numbered
 from laissez_check.simulated.receivers import Receiver
 
-SETTLES_WITHIN_S = 120.0
-STORY_LINES = 30
 LOOK_EVERY_S = 1.0  # whether the service can still store
 DELIVERED_WITHIN_S = 90.0
 QUIET_S = 3.0  # in which nobody asks for anything: longer than any hold
@@ -70,11 +63,11 @@ def play(seed: int, bug: str | None = None) -> Verdict:
             gc.enable()
 
 
-class World:
+class World(Population):
     def __init__(self, seed: int, root: Path) -> None:
         self.seed = seed
-        self._draw = Random(f"{seed} world")
-        self.mix: Mix = draw_mix(self._draw, str(root / "data"))
+        draw = Random(f"{seed} world")
+        self.mix = draw_mix(draw, str(root / "data"))
         self._loop = SimulatedLoop()
         self._wall = Wall(self._loop)
         self._network = Network(self._loop, Random(f"{seed} network"), self.mix.weather)
@@ -88,31 +81,16 @@ class World:
             Random(f"{seed} machine"),
             self.tell,
         )
-        tenants = self.mix.forest.tenants
-        self.ledger = Ledger((OPERATOR, *tenants))
-        self.abandoned: set[tuple[str, str]] = set()
-        self.forbidden: set[tuple[str, str]] = set()
-        self._truth = Truth(self._machine.folder)
+        url = f"http://127.0.0.1:{PORT}"
+        super().__init__(self.mix, url, self._machine.folder, draw, self._machine.began)
         self._receiver: Receiver | None = None
-        self._holders: dict[str, Holder] = {}
-        self._acts = Acts(self, self._holders, self._draw)
-        self._inspector: Inspector | None = None
-        self._story: deque[str] = deque(maxlen=STORY_LINES)
         self._transcript = hashlib.sha256()
         self._quiet_since = 0  # by the service's clock
 
     def tell(self, what: str) -> None:
         line = f"{self._loop.time() - 1000:9.4f}  {what}"
-        self._story.append(line)
+        super().tell(line)
         self._transcript.update(line.encode())
-
-    @property
-    def run(self) -> int:
-        return len(self._machine.began) - 1
-
-    def stored_events(self, holder: str, after: int) -> list[Json]:
-        self._truth.read_on()
-        return self._truth.streams.get(holder, [])[after:]
 
     def play(self) -> Verdict:
         failure: str | None = None
@@ -141,7 +119,7 @@ class World:
         return Verdict(
             self.seed,
             failure,
-            tuple(self._story),
+            tuple(self.story),
             self._counted(),
             self._met(),
             self._transcript.hexdigest(),
@@ -149,7 +127,7 @@ class World:
 
     def _met(self) -> dict[str, int]:
         """What really went wrong, not what might have."""
-        return dict(self._network.met + self._machine.met + self._disk.met + self._acts.met)
+        return dict(self._network.met + self._machine.met + self._disk.met + self.acts.met)
 
     def _cancel_all(self) -> None:
         left = [task for task in asyncio.all_tasks(self._loop) if not task.done()]
@@ -163,11 +141,11 @@ class World:
             "requests": len(self.ledger.asked),
             "answers": self.ledger.answers,
             "repeats": self.ledger.repeats,
-            "entries": self._truth.last,
+            "entries": self.truth.last,
             "events": sum(len(seen) for seen in self.ledger.seen.values()),
             "deliveries": 0 if self._receiver is None else self._receiver.deliveries,
-            "bills": 0 if self._inspector is None else self._inspector.bills,
-            "quotes": 0 if self._inspector is None else self._inspector.quotes,
+            "bills": self.inspector.bills,
+            "quotes": self.inspector.quotes,
         }
 
     # -- the two phases
@@ -175,20 +153,15 @@ class World:
     async def _live(self) -> None:
         await self._machine.start()
         supervising = asyncio.create_task(self._supervise())
-        self._holders |= {
-            name: Holder(self, name, self._machine.key_of(name), self._draw)
-            for name in (OPERATOR, *self.mix.forest.tenants)
-        }
-        self._inspector = Inspector(
-            self.ledger, self._truth, self._holders, self.mix.forest.leaves, self._machine.began
-        )
+        for name in (OPERATOR, *self.mix.forest.tenants):
+            self.move_in(name, self._machine.key_of(name))
         await self._unless_found(self._unsafe_phase(), supervising)
         self.tell("calm")
         self._network.calm_down()
         self._machine.calm_down()
         try:
             async with asyncio.timeout(SETTLES_WITHIN_S):
-                await self._unless_found(self._settle(), supervising)
+                await self._unless_found(self._come_to_rest(), supervising)
         except TimeoutError:
             raise Finding(
                 f"L1: the world did not come to rest within {SETTLES_WITHIN_S} seconds without"
@@ -224,7 +197,7 @@ class World:
             assert life is not None
             stops = self._happens(self.mix.stops)
             await asyncio.wait(
-                (life.ended,), timeout=self._draw.uniform(0.1, 4.0) if stops else LOOK_EVERY_S
+                (life.ended,), timeout=self.draw.uniform(0.1, 4.0) if stops else LOOK_EVERY_S
             )
             if self._happens(self.mix.standstill):
                 machine.stand_still()
@@ -234,7 +207,7 @@ class World:
                 await machine.start()
 
     def _happens(self, rate: float) -> bool:
-        return self._draw.random() < rate and not self._machine.calm
+        return self.draw.random() < rate and not self._machine.calm
 
     async def _end_if_due(self, life: Life, stops: bool) -> None:
         machine = self._machine
@@ -243,7 +216,7 @@ class World:
             raise Finding(f"B1: the service gave up, and its disk is well: {failure}")
         if life.is_dead or not (stops or failure is not None):
             return
-        if failure is not None and self._draw.random() < 0.5:
+        if failure is not None and self.draw.random() < 0.5:
             machine.crash()
         else:
             await machine.stop()
@@ -251,14 +224,12 @@ class World:
     # -- everything may go wrong
 
     async def _unsafe_phase(self) -> None:
-        first, last = (self._holders[self.mix.forest.tenants[index]] for index in (0, -1))
+        first, last = (self.holders[self.mix.forest.tenants[index]] for index in (0, -1))
         if self.mix.webhooks:
-            self._receiver = Receiver(self._network, self.ledger, self._draw)
+            self._receiver = Receiver(self._network, self.ledger, self.draw)
             await self._receiver.subscribe(last)
-        lives = [
-            asyncio.create_task(self._acts.life_of(holder)) for holder in self._holders.values()
-        ]
-        streams = [asyncio.create_task(self._acts.read_stream(first))] if self.mix.streams else []
+        lives = [asyncio.create_task(self.acts.life_of(holder)) for holder in self.holders.values()]
+        streams = [asyncio.create_task(self.acts.read_stream(first))] if self.mix.streams else []
         await asyncio.wait(lives, return_when=asyncio.FIRST_EXCEPTION)
         for task in streams:
             task.cancel()
@@ -269,25 +240,17 @@ class World:
 
     # -- nothing goes wrong any more
 
-    async def _settle(self) -> None:
-        assert self._inspector is not None
+    async def _come_to_rest(self) -> None:
         while not self._machine.is_well:
             await asyncio.sleep(0.5)
         await self._watch_time_pass()
-        for holder in self._holders.values():
-            if holder.has_new_key:
-                await holder.restart(forgets=False)
-            await self._settle_session(holder)
-        for holder in self._holders.values():
-            await self._settle_requests(holder)
-        self.ledger.check()
+        await self.settle()
         await self._settle_deliveries()
         self.tell("settled")
-        await self._inspector.inspect()
-        await self._settle_sessions(self._inspector)
+        await self.inspector.inspect()
+        await self._settle_sessions()
         self.ledger.check()
-        self._truth.read_on()
-        compare(self._truth, self.ledger)
+        self.compare_journal()
         self._compare_streams()
         self._check_what_ended()
         await self._end_sessions()
@@ -300,7 +263,7 @@ class World:
     def _check_what_ended(self) -> None:
         """It is told as of its own time, whoever saw to it; when that was, the journal knows."""
         for one, entered_at in zip(
-            self._truth.streams[OPERATOR], self._truth.entered_at, strict=True
+            self.truth.streams[OPERATOR], self.truth.entered_at, strict=True
         ):
             at = instant(one["event"]["at"])
             if self._quiet_since <= at < entered_at - LATE_US:
@@ -310,14 +273,14 @@ class World:
                 )
 
     async def _end_sessions(self) -> None:
-        for holder in self._holders.values():
+        for holder in self.holders.values():
             await holder.close_session(forgets=False)
         with suppress(TimeoutError):
             async with asyncio.timeout(GONE_WITHIN_S):
-                while self._truth.going or self._machine.places:
+                while self.truth.going or self._machine.places:
                     await asyncio.sleep(0.25)
-                    self._truth.read_on()
-        left = [f"the order {order} of {tenant}" for tenant, order in sorted(self._truth.going)] + [
+                    self.truth.read_on()
+        left = [f"the order {order} of {tenant}" for tenant, order in sorted(self.truth.going)] + [
             "a place"
         ] * self._machine.places
         if left:
@@ -326,20 +289,14 @@ class World:
                 " ended"
             )
 
-    async def _settle_sessions(self, inspector: Inspector) -> None:
-        """Every session has heard of everything that the pages of events have; one that was told of
-        a hole begins after it."""
-        for name, holder in self._holders.items():
-            while 0 <= holder.told.last < inspector.read[name]:
+    async def _settle_sessions(self) -> None:
+        """Wait until every session has all events of the pages. One that was told of a gap begins
+        after it."""
+        for name, holder in self.holders.items():
+            while 0 <= holder.told.last < self.inspector.read[name]:
                 # what was lost before may have used up its patience only now
-                await self._settle_session(holder)
+                await self.settle_session(holder)
                 await asyncio.sleep(0.1)
-
-    async def _settle_session(self, holder: Holder) -> None:
-        while not holder.has_session:
-            await holder.close_session(forgets=False)
-            await holder.open_session(reconnect_timeout_s=SETTLES_WITHIN_S)
-            await asyncio.sleep(0.5)
 
     def _compare_streams(self) -> None:
         """A tenant's events are the operator's about that tenant: the same, and in the same
@@ -355,27 +312,12 @@ class World:
                     " told about it"
                 )
 
-    async def _settle_requests(self, holder: Holder) -> None:
-        while True:
-            left = [
-                asked
-                for asked in self.ledger.unanswered(holder.name)
-                if (asked.holder, asked.id) not in self.abandoned
-            ]
-            if not left:
-                return
-            # an order that goes with its session needs one, and its patience may be used up by now
-            await self._settle_session(holder)
-            for asked in left:
-                await self._acts.send(holder, asked)
-            await asyncio.sleep(0.1)
-
     async def _settle_deliveries(self) -> None:
         receiver = self._receiver
         if receiver is None:
             return
         receiver.is_calm = True
-        holder = self._holders[receiver.holder]
+        holder = self.holders[receiver.holder]
         while not receiver.is_subscribed:
             await receiver.subscribe(holder)
             await asyncio.sleep(0.5)
@@ -386,9 +328,8 @@ class World:
         machine = self._machine
         await machine.stop()
         await machine.ended()
-        self._truth.read_on()
-        compare(self._truth, self.ledger)
-        for holder, id in sorted(self.forbidden & self._truth.parts.keys()):
+        self.compare_journal()
+        for holder, id in sorted(self.forbidden & self.truth.parts.keys()):
             raise Finding(
                 f"K1: {id} of {holder} was carried out; it was asked in a session whose key was"
                 " revoked"

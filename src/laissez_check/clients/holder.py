@@ -1,12 +1,11 @@
-"""Who lives in a world: a holder with the project's own clients, over REST and in a session, that
-ask, repeat, restart and forget."""
+"""A holder with the project's own clients, which ask over REST and in a session, repeat, restart
+and forget."""
 
 from __future__ import annotations
 
 import asyncio
 from functools import partial
-from random import Random
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -21,45 +20,42 @@ from laissez.client.errors import (
 from laissez.client.request import Request
 from laissez.client.sse import EventOrNotice
 from laissez.wire.requests import CancelOrder, OperatorCommand, TenantCommand
-from laissez_check.crashes.ledger import PASSING, Answer, Asked, Dense, Json, Ledger, Part
-from laissez_check.crashes.requests import as_rest, never_placed
-from laissez_check.simulated.answers import Watched, plain, read, tells_of_bug
-from laissez_check.simulated.machine import PORT
-from laissez_check.simulated.mix import Mix
+from laissez_check.clients.answers import Watched, plain, read, tells_of_bug
+from laissez_check.clients.ledger import PASSING, Answer, Asked, Dense, Json, Ledger, Part
+from laissez_check.clients.requests import as_rest, never_placed
+from laissez_check.worlds import World
 
-URL = f"http://127.0.0.1:{PORT}"
-TIMEOUT_S = 2.0
+if TYPE_CHECKING:
+    from laissez_check.clients.population import Population
+
 ANSWER_WAITED_S = 6.0
 NOT_AN_ANSWER = PASSING | {"journal_failed", "unauthenticated"}
 
 
-class Notes(Protocol):
-    """Where clients leave what they see."""
+class Habits(msgspec.Struct, frozen=True, kw_only=True):
+    """What the clients of a run do, and how often."""
 
-    ledger: Ledger
-    mix: Mix
-    abandoned: set[tuple[str, str]]
-    forbidden: set[tuple[str, str]]  # by whom and under which id: never to be carried out
-
-    @property
-    def run(self) -> int:
-        """The number of the run of the service that has begun last."""
-
-    def tell(self, what: str) -> None: ...
-
-    def stored_events(self, holder: str, after: int) -> list[Json]:
-        """From the journal: for whoever comes too late to ask the service."""
+    forest: World
+    prices: tuple[str, ...]
+    requests: int  # of each holder, while there are faults
+    pause_s: float  # at most, between two of them
+    restarts: float = 0.0  # of clients, per request
+    forgetful: float = 0.0  # share of restarting clients that lose their ids
+    doubles: float = 0.0  # requests sent twice at once
+    holds: bool = False  # the operator begins with a hold on everything
+    page_max: int = 1000
+    timeout_s: float = 2.0
 
 
 class Holder:
-    def __init__(self, notes: Notes, name: str, key: str, draw: Random) -> None:
-        self._notes = notes
-        self._ledger = notes.ledger
+    def __init__(self, population: Population, name: str, key: str) -> None:
+        self._population = population
+        self._ledger = population.ledger
+        self._draw = population.draw
         self.name = name
         self.key = key
         self.has_new_key = False  # which its clients do not use yet
-        self._draw = draw
-        self.goes_with_orders = name != "operator" and draw.random() < 0.2
+        self.goes_with_orders = name != "operator" and self._draw.random() < 0.2
         self.rest = self._new_rest()
         self.session: AsyncSession | None = None
         self.session_key = ""  # with which it was opened
@@ -72,7 +68,11 @@ class Holder:
 
     def _client(self, key: str) -> AsyncClient:
         return AsyncClient(
-            URL, key, timeout=TIMEOUT_S, retries=2, transport=Watched(self._ledger.breaks)
+            self._population.url,
+            key,
+            timeout=self._population.habits.timeout_s,
+            retries=2,
+            transport=Watched(self._ledger.breaks),
         )
 
     # -- asking
@@ -87,7 +87,7 @@ class Holder:
             answer = read(asked, await self.rest.request(request))
         except ApiError as error:
             if error.status >= 500 or error.code in NOT_AN_ANSWER:
-                self._notes.tell(f"{self.name} {asked.id} not answered: {error.code}")
+                self._population.tell(f"{self.name} {asked.id} not answered: {error.code}")
                 return
             answer = Answer(
                 (Part((error.code, error.detail), ()),)
@@ -97,10 +97,10 @@ class Holder:
                 b"{}",
             )
         except LaissezError as error:
-            self._notes.tell(f"{self.name} {asked.id} not answered: {error}")
+            self._population.tell(f"{self.name} {asked.id} not answered: {error}")
             return
         (ledger or self._ledger).answered(asked, answer, "REST")
-        self._notes.tell(f"{self.name} {asked.id} {answer.status}")
+        self._population.tell(f"{self.name} {asked.id} {answer.status}")
 
     async def asks_with(self, key: str) -> None:
         """Anything at all, with a key that may not be its own."""
@@ -143,7 +143,7 @@ class Holder:
         else:
             part = Part((error.code, error.detail), ())
         self._ledger.answered(asked, Answer((part,)), "session")
-        self._notes.tell(f"{self.name} {asked.id} {part.refused}")
+        self._population.tell(f"{self.name} {asked.id} {part.refused}")
 
     # -- a session, as long as it lasts
 
@@ -151,12 +151,12 @@ class Holder:
         """Try for a while; without one, everything goes over REST."""
         encoding: Any = self._draw.choice(("json", "msgpack"))
         session = AsyncSession(
-            URL,
+            self._population.url,
             self.key,
             resume_after=None if self.told.last < 0 else self.told.last,
             cancel_on_disconnect=self.goes_with_orders,
             encoding=encoding,
-            timeout=TIMEOUT_S,
+            timeout=self._population.habits.timeout_s,
             reconnect_timeout_s=reconnect_timeout_s,
         )
         self._watch_for_holes(session)
@@ -194,7 +194,7 @@ class Holder:
         except LaissezError:
             return
         future.add_done_callback(lambda done: done.cancelled() or done.exception())
-        await asyncio.wait((future,), timeout=TIMEOUT_S)
+        await asyncio.wait((future,), timeout=self._population.habits.timeout_s)
 
     @property
     def has_session(self) -> bool:
@@ -229,14 +229,14 @@ class Holder:
         if self._following is not None:
             await asyncio.wait((self._following,))
         if forgets:
-            self._notes.abandoned.update(
+            self._population.abandoned.update(
                 (asked.holder, asked.id) for asked in self._ledger.unanswered(self.name)
             )
 
     async def restart(self, forgets: bool) -> None:
         await self.close_session(forgets)
-        await self.rest.close()
-        self.rest = self._new_rest()
+        old, self.rest = self.rest, self._new_rest()
+        await old.close()
         self.has_new_key = False
         if forgets and self._draw.random() < 0.5:
             self.told.last = 0  # everything is told again
@@ -256,11 +256,11 @@ class Holder:
 
     async def pages(self, path: str, **query: str | int) -> list[Json]:
         found: list[Json] = []
-        query["limit"] = self._notes.mix.settings.limits.page_max
+        query["limit"] = self._population.habits.page_max
         try:
             page = await self.get(path, **query)
         except HistoryGone:
-            return self._notes.stored_events(self.name, int(query["after"]))
+            return self._population.stored_events(self.name, int(query["after"]))
         query.pop("after", None)
         while True:
             found += page["data"]

@@ -18,7 +18,7 @@ from laissez.exchange.exchange import Exchange
 from laissez.journal import Entry, Reader
 from laissez.wire.rendering import rendered
 from laissez.wire.texts import code_of, explain
-from laissez_check.crashes.ledger import Asked, Json, Ledger, Part, Shown
+from laissez_check.clients.ledger import Asked, Json, Ledger, Part, Shown
 from laissez_check.finding import Finding
 
 ENDS_ORDER = ("order.cancelled", "lease.started")

@@ -11,11 +11,10 @@ from collections import Counter
 from collections.abc import Sequence
 
 from laissez.wire.ids import order_id, tag_of
-from laissez_check.crashes.ledger import Asked, Holdings, Json
-from laissez_check.started_server import LEAVES
+from laissez_check.clients.ledger import Asked, Holdings, Json
+from laissez_check.worlds import World
 
-PRICES = ("0", "100", "200", "200.000001", "333.333333", "400", "700", "1000.5")
-SCOPES = ("gpu", "gpu/a", "gpu/a/r1", "gpu/a/r2", "gpu/b", "gpu/b/r3", "cpu", *LEAVES)
+PRICES = ("0", "1", "2", "2.000001", "3.333333", "4", "7", "10.5")
 ORDERS_MANY = 12
 OF_REST = frozenset({"batch", "run", "stop"})
 UNUSUAL_PRICE = "9999.999999"
@@ -38,21 +37,14 @@ REST = {
 
 
 class Drawer:
-    """One per run; draws from its own source, so that the same seed sends the same kinds of
-    requests."""
+    """Draws the requests of one run."""
 
-    def __init__(
-        self,
-        draw: random.Random,
-        scopes: Sequence[str] = SCOPES,
-        leaves: Sequence[str] = LEAVES,
-        prices: Sequence[str] = PRICES,
-    ) -> None:
+    def __init__(self, draw: random.Random, forest: World, prices: Sequence[str]) -> None:
         self.draw = draw
-        self._scopes = scopes
-        self._leaves = leaves
+        self._scopes = forest.nodes()
+        self._leaves = forest.leaves
         self._prices = prices
-        self._trees = tuple(scope for scope in scopes if "/" not in scope)
+        self._trees = tuple(scope for scope in self._scopes if "/" not in scope)
         self._count: Counter[str] = Counter()
 
     def asked(self, holder: str, command: Json, of_session: bool = False) -> Asked:

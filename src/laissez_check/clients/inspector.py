@@ -15,8 +15,8 @@ from typing import Any, Protocol
 
 from laissez.exchange.commands import OPERATOR
 from laissez_check.bills.amounts import dollars, instant, micro
-from laissez_check.crashes.journal import Truth, compare
-from laissez_check.crashes.ledger import Json, Ledger, Quoted
+from laissez_check.clients.journal import Truth, compare
+from laissez_check.clients.ledger import Json, Ledger, Quoted
 from laissez_check.event_audit import Auditor
 from laissez_check.finding import Finding
 from laissez_check.started_server import LEAVES

@@ -13,7 +13,7 @@ import msgspec
 from laissez.client.errors import ApiError
 from laissez.client.retries import response_error
 from laissez.wire.problems import STATUS
-from laissez_check.crashes.ledger import Answer, Asked, Json, Part
+from laissez_check.clients.ledger import Answer, Asked, Json, Part
 
 TRUST = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # never used, and slow to make
 UNAVAILABLE = 503
