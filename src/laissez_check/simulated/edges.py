@@ -77,7 +77,7 @@ class Backend(AsyncNetworkBackend):
             {TimeoutError: httpcore.ConnectTimeout, OSError: httpcore.ConnectError}
         ):
             async with asyncio.timeout(timeout):
-                return Stream(*await asyncio.open_connection(host, port))
+                return await _connected(host, port)
 
     async def connect_unix_socket(
         self, path: str, timeout: float | None = None, socket_options: Any = None
@@ -86,6 +86,18 @@ class Backend(AsyncNetworkBackend):
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
+
+
+class Writer(asyncio.StreamWriter):
+    def __del__(self) -> None:
+        """Say nothing of connections that are open when a world ends."""
+
+
+async def _connected(host: str, port: int) -> Stream:
+    loop, reader = asyncio.get_running_loop(), asyncio.StreamReader()
+    protocol = asyncio.StreamReaderProtocol(reader)
+    transport, _ = await loop.create_connection(lambda: protocol, host, port)
+    return Stream(reader, Writer(transport, protocol, reader, loop))
 
 
 class Stream(AsyncNetworkStream):
