@@ -183,8 +183,8 @@ def damage(
     jobs: JobsOption = 0,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Damage a data folder, or let the disk fail under it: it is recovered with all that was
-    acknowledged, or refused, saying where."""
+    """Damage a data folder: it is recovered with all that was acknowledged, or refused, saying
+    where."""
     from laissez_check.damage.run import run as run_damage
     from laissez_check.disk.sqlite_shim import CannotWatch
 

@@ -78,7 +78,7 @@ def test_a_server_that_allows_or_tells_too_much_is_noticed(
         "operation getDocs: access/table.py has no row for it",
         "operation readMinds: access/table.py has a row too many",
         "getMarket by reader: expected 403, found 200",
-        "cancelOrder by other, of what never was: expected Answer(status=404",
+        "cancelOrder by other, of a thing that never existed: expected Answer(status=404",
         "createWebhook with history by trader: expected 403, found 201",
         "the log holds a secret",
         "the log holds a price",
@@ -100,7 +100,7 @@ def test_a_change_by_a_caller_that_may_not_is_noticed(monkeypatch: pytest.Monkey
     monkeypatch.setitem(OPERATIONS, "setBudget", Row(frozenset(), {"amount": "100"}))
     found = findings(access.run(only=frozenset({"setBudget"})))
     assert "setBudget by mine: expected 403, found 200" in found
-    assert "setBudget: callers who may not have changed something" in found
+    assert "setBudget: forbidden callers changed something" in found
 
 
 def test_a_server_that_does_not_start_is_a_finding() -> None:

@@ -1,5 +1,4 @@
-"""`laissez check damage`: damaged data folders and faulty disks; and bugs put into the journal on
-purpose, which it must find."""
+"""`laissez check damage`: damaged data folders, and the bugs that it must find."""
 
 from __future__ import annotations
 
@@ -15,8 +14,7 @@ from laissez.wire.ids import tag_of, webhook_id
 from laissez.wire.webhooks import DeadLetter
 from laissez_check import cli
 from laissez_check.damage import run as damage
-from laissez_check.damage.beside_record import check_record
-from laissez_check.damage.beside_started import check_webhooks, start
+from laissez_check.damage.beside_started import check_record, check_webhooks, start
 from laissez_check.damage.bugs import BUGS
 from laissez_check.damage.samples import SAMPLES, sample, write_files
 from laissez_check.disk.faulty import FaultyDisk
@@ -26,19 +24,7 @@ from laissez_check.finding import Finding, Outcome
 pytestmark = pytest.mark.once
 
 # Where each bug is found soon: the check itself begins at 0.
-SEEDS = {
-    "mark_not_checked": 0,
-    "chain_not_checked": 0,
-    "documents_not_compared": 280,
-    "snapshot_not_checked": 500,
-    "snapshot_of_any_journal": 0,
-    "not_synced": 20,
-    "goes_on_after_a_failure": 40,
-    "found_entries_not_synced": 0,
-    "seal_not_checked": 60,
-    "digest_not_checked": 2000,
-    "any_line_goes_on": 1260,
-}
+SEEDS = dict.fromkeys(BUGS, 0) | {"snapshot_not_checked": 60, "any_line_goes_on": 1200}
 CASES = 120
 ANN = webhook_id(tag_of("ann"), 1)
 
@@ -69,10 +55,10 @@ def test_a_bug_put_in_on_purpose_is_found(bug: str) -> None:
 def test_a_case_is_the_same_each_time() -> None:
     found = next(
         case
-        for case in (damage.play(seed, "goes_on_after_a_failure") for seed in range(40, 80))
+        for case in (damage.play(seed, "chain_not_checked") for seed in range(40))
         if case.finding
     )
-    assert found == damage.play(found.seed, "goes_on_after_a_failure")
+    assert found == damage.play(found.seed, "chain_not_checked")
     files = sample(2).files
     sample.cache_clear()
     assert files.keys() == sample(2).files.keys()

@@ -1,5 +1,5 @@
-"""Two worlds that differ only in what a tenant may not see give it the same bytes: the second part
-of `laissez check access`.
+"""Two worlds that differ only in hidden facts give a tenant the same bytes: the second part of
+`laissez check access`.
 
 A pair is drawn (`pairs.py`), each of its worlds is played through the real service
 (`pair_service.py`), and the tenant does the same in both (`pair_tenant.py`). Its two transcripts,
@@ -56,7 +56,7 @@ def compare(first: list[bytes], second: list[bytes]) -> str | None:
             shown = slice(max(0, same - SHOWN_BEFORE), same - SHOWN_BEFORE + SHOWN)
             asked = one.partition(b" (")[0][:SHOWN].decode(errors="replace")
             return (
-                "a tenant is told two things where it may see no difference, at line"
+                "a tenant is told different bytes where it may see no difference, at line"
                 f" {index} of its transcript ({asked}):\n  {one[shown]!r}\n  {other[shown]!r}"
             )
     return None

@@ -3,6 +3,7 @@ somebody could really make."""
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
@@ -13,7 +14,7 @@ from laissez import market_form
 from laissez.exchange.commands import SERVICE, Request
 from laissez.exchange.events import Applied, Document, Event
 from laissez.exchange.exchange import Exchange
-from laissez.journal import Entry, recovery
+from laissez.journal import Entry, recovery, wal
 from laissez.journal.format import SEQ_MAX
 from laissez.market import EndReason, LeaseEnded, Market, Relinquish
 from laissez.market.answers import LeaseView
@@ -88,6 +89,23 @@ def last_group_left_out() -> list[Patch]:
             recovery.replay = replay
 
     return [(data_folder, "recover", recover_less)]
+
+
+def entries_not_synced() -> list[Patch]:
+    """An entry is acknowledged when it is written, and the disk has not been asked to keep it."""
+    opened = wal.open_for_writing
+
+    def hasty(*values: Any) -> sqlite3.Connection:
+        connection = opened(*values)
+        connection.execute("PRAGMA synchronous = NORMAL")
+        return connection
+
+    return [(wal, "open_for_writing", hasty)]
+
+
+def found_entries_not_synced() -> list[Patch]:
+    """A start tells of entries that may still be in the system's memory alone."""
+    return [(wal, "make_durable", lambda connection, folder: None)]
 
 
 def snapshot_of_later() -> list[Patch]:
@@ -266,6 +284,8 @@ BUGS: dict[str, Callable[[], list[Patch]]] = {
         ids_forgotten_at_start,
         body_not_compared,
         last_group_left_out,
+        entries_not_synced,
+        found_entries_not_synced,
         snapshot_of_later,
         clock_may_fall,
         resumed_after_next,

@@ -7,6 +7,7 @@ from random import Random
 
 import msgspec
 
+from laissez.journal.wal import CHECKPOINT_PAGES
 from laissez.server.settings import Books, Data, Journal, Limits, Settings, Stream, Webhooks
 from laissez_check.clients.holder import Habits
 from laissez_check.clients.requests import PRICES
@@ -34,6 +35,7 @@ class Mix(Habits, frozen=True, kw_only=True):
     standstill: float  # the whole machine stands still for a while
     streams: bool  # a tenant reads server-sent events
     webhooks: bool  # a tenant has a webhook
+    checkpoint_pages: int  # of SQLite's log, after which it moves into the database
 
 
 def draw_mix(draw: Random, folder: str) -> Mix:
@@ -76,6 +78,7 @@ def draw_mix(draw: Random, folder: str) -> Mix:
         streams=draw.random() < 0.4,
         webhooks=draw.random() < 0.4 and settings.limits.history_events_max > FEW_EVENTS,
         holds=draw.random() < 0.4,
+        checkpoint_pages=draw.choice((4, CHECKPOINT_PAGES)),
     )
 
 

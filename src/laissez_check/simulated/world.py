@@ -17,13 +17,14 @@ import msgspec
 
 from laissez.client.errors import LaissezError
 from laissez.exchange.commands import OPERATOR
-from laissez.journal import Reader
+from laissez.journal import Reader, wal
 from laissez.journal.recovery import replay
 from laissez.server.data_folder import Replaying
 from laissez_check.bills.amounts import instant
 from laissez_check.clients.population import SETTLES_WITHIN_S, Population
 from laissez_check.disk.faulty import FaultyDisk
 from laissez_check.finding import Finding
+from laissez_check.patches import replaced
 from laissez_check.scratch import scratch
 from laissez_check.simulated.audits import check_audits
 from laissez_check.simulated.bugs import planted
@@ -95,7 +96,9 @@ class World(Population):
     def play(self) -> Verdict:
         failure: str | None = None
         logbook = Logbook(self.ledger.breaks, lambda: self._machine.may_fail)
-        with self._disk, patched(self._loop, self._wall, self.seed), logbook.kept():
+        pages = [(wal, "CHECKPOINT_PAGES", self.mix.checkpoint_pages)]
+        edges = patched(self._loop, self._wall, self.seed)
+        with self._disk, replaced(pages), edges, logbook.kept():
             asyncio.set_event_loop(self._loop)
             try:
                 with self._loop.watched():
