@@ -1,5 +1,5 @@
-"""The edges of a world: where the code would ask the machine for chance, for time or for a
-connection, it gets the world's."""
+"""The edges of a world: the code gets its chance, its time and its connections from the world
+instead of the machine."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EPOCH_US = 1_700_000_000_000_000  # when worlds begin, unless their wall clock i
 
 
 class Wall:
-    """A wall clock, which may be set wrong or jump."""
+    """A wall clock that may be wrong or jump."""
 
     def __init__(self, loop: SimulatedLoop) -> None:
         self._loop = loop
@@ -34,14 +34,13 @@ class Wall:
         return (EPOCH_US + self.wrong_us) * 1_000 + self.passed_ns()
 
     def passed_ns(self) -> int:
-        """Since the world began. A machine's clock never reads the same twice in a row, or hardly
-        ever: ties come from elsewhere."""
+        """Nanoseconds since the world began."""
         return round(self._loop.time() * 1e9)
 
 
 @contextmanager
 def patched(loop: SimulatedLoop, wall: Wall, seed: int) -> Iterator[None]:
-    """Chance and time are the world's, and connections of httpx go through its network."""
+    """Use the world's chance and time, and its network for connections of httpx."""
     chance = random.Random(f"{seed} chance")
     state = random.getstate()
     random.seed(f"{seed} jitter")
@@ -52,7 +51,7 @@ def patched(loop: SimulatedLoop, wall: Wall, seed: int) -> Iterator[None]:
         (time, "perf_counter", loop.time),
         (time, "time_ns", wall.now_ns),
         (connection_pool, "AutoBackend", Backend),
-        # which it would look for, each time, among the installed packages
+        # httpcore would look for it among the installed packages each time.
         (_synchronization, "current_async_library", lambda: "asyncio"),
     ]
     try:
@@ -78,14 +77,6 @@ class Backend(AsyncNetworkBackend):
         ):
             async with asyncio.timeout(timeout):
                 return await _connected(host, port)
-
-    async def connect_unix_socket(
-        self, path: str, timeout: float | None = None, socket_options: Any = None
-    ) -> AsyncNetworkStream:
-        raise NotImplementedError
-
-    async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
 
 
 class Writer(asyncio.StreamWriter):
@@ -118,11 +109,6 @@ class Stream(AsyncNetworkStream):
 
     async def aclose(self) -> None:
         self._writer.close()
-
-    async def start_tls(
-        self, ssl_context: Any, server_hostname: str | None = None, timeout: float | None = None
-    ) -> AsyncNetworkStream:
-        raise NotImplementedError
 
     def get_extra_info(self, info: str) -> Any:
         """Whether an idle connection can be read, which can only be its end."""
