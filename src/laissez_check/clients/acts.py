@@ -15,7 +15,7 @@ from laissez_check.clients.answers import plain
 from laissez_check.clients.holder import Holder
 from laissez_check.clients.ledger import Asked, Dense, Json, Ledger
 from laissez_check.clients.looking import Looks
-from laissez_check.clients.requests import OF_REST, Drawer, another, another_of_operator
+from laissez_check.clients.requests import OF_REST, Drawer, another
 from laissez_check.finding import Finding
 
 if TYPE_CHECKING:
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 BY_SESSION = 0.8  # the rest over REST, which costs more
 PATIENCE_S = 20.0
-LOOKS_MEANWHILE = 0.9  # while what was asked is on its way
+LOOKS_MEANWHILE = 0.9  # while a request is on its way
 LATEST = 8  # requests that are asked again
 CONFLICT = 409
 HOLDS_S = (0.2, 0.7, 1.5)
-CAPS = (None, "3", "12")  # one or two orders, of the prices there are
+CAPS = (None, "3", "12")  # about one or two orders
 BUDGETS = ("0.0001", "0.002", "0.02")
 
 
@@ -72,7 +72,7 @@ class Acts:
             await self._ask(holder)
 
     async def _hold_everything(self, operator: Holder) -> None:
-        """Few leases would be held otherwise, and hardly any of them pressed."""
+        """Set holds everywhere: otherwise few leases are held, and hardly any is pressed."""
         for root in sorted({leaf.partition("/")[0] for leaf in self._habits.forest.leaves}):
             command = {"type": "set_controls", "node": root, "hold_s": self._draw.choice(HOLDS_S)}
             await self.send(operator, self._ledger.ask(self._drawer.asked(OPERATOR, command)))
@@ -84,19 +84,12 @@ class Acts:
         self._population.tell(f"{holder.name} asks {asked.id} {asked.kind}")
         if self._draw.random() < self._habits.doubles and self._may_cross(holder, asked):
             self.met["doubled"] += 1
-            await asyncio.gather(
-                holder.by_rest(asked),
-                holder.by_rest(asked) if asked.kind in OF_REST else holder.by_session(asked),
-            )
+            other_way = holder.by_rest if asked.kind in OF_REST else holder.by_session
+            await asyncio.gather(holder.by_rest(asked), other_way(asked))
+        elif self._draw.random() < LOOKS_MEANWHILE:
+            await asyncio.gather(self.send(holder, asked), self._looks.in_session(holder))
         else:
-            await asyncio.gather(
-                self.send(holder, asked),
-                *(
-                    [self._looks.in_session(holder)]
-                    if self._draw.random() < LOOKS_MEANWHILE
-                    else []
-                ),
-            )
+            await self.send(holder, asked)
 
     def _new(self, holder: Holder) -> Asked:
         has = self._ledger.holdings[holder.name]
@@ -122,8 +115,8 @@ class Acts:
         )
 
     def _may_cross(self, holder: Holder, asked: Asked) -> bool:
-        """Whether any way asks for the same: an order that goes with its session is another one
-        than an order that does not."""
+        """Whether REST and a session can ask for the same: not for orders that go with their
+        session."""
         return not asked.of_session and not (
             holder.goes_with_orders and asked.kind == "place_order"
         )
@@ -143,11 +136,7 @@ class Acts:
             await self._provoke(holder, asked)
 
     async def _provoke(self, holder: Holder, asked: Asked) -> None:
-        other = (
-            another_of_operator()
-            if holder.name == OPERATOR
-            else another(holder.name, asked.command)
-        )
+        other = another(holder.name, asked.command)
         found = Asked(asked.holder, asked.id, other)
         await holder.by_rest(found, Ledger((asked.holder,)))
         if found.answer is None:
@@ -164,8 +153,8 @@ class Acts:
     # -- other things
 
     async def _limit_spending(self, holder: Holder) -> None:
-        """The answer tells how far a budget got or what caps come to, so it is not the same when it
-        is given again."""
+        """Set a budget or caps. Not through the ledger: the answer tells the state of the moment,
+        so a repeated one differs."""
         chance = self._draw.random()
         try:
             if chance < 0.2:
@@ -183,12 +172,9 @@ class Acts:
             self._population.tell(f"{holder.name} spends as before, or not: {error}")
 
     async def _rotate(self) -> None:
-        """A new key for a tenant, and the old one is worthless from the moment at which that is
-        answered."""
-        operator, tenant = (
-            self._holders[OPERATOR],
-            self._holders[self._draw.choice(self._habits.forest.tenants)],
-        )
+        """Give a tenant a new key, and revoke the old one, which must be worthless from then on."""
+        operator = self._holders[OPERATOR]
+        tenant = self._holders[self._draw.choice(self._habits.forest.tenants)]
         self.rotations += 1
         old = tenant.key
         try:
@@ -210,7 +196,7 @@ class Acts:
         raise Finding(f"K1: a key of {tenant.name} was revoked, and is still taken")
 
     async def read_stream(self, holder: Holder) -> None:
-        """Server-sent events, by the client that resumes by itself."""
+        """Follow server-sent events with the client, which resumes by itself."""
         events = Dense(self._ledger, holder.name, "a stream")
         while True:
             try:
@@ -220,6 +206,6 @@ class Acts:
                         events.told(told)
             except HistoryGone:
                 return
-            # httpx says RuntimeError where its client was closed meanwhile
+            # httpx raises RuntimeError if its client was closed meanwhile
             except (ApiError, LaissezError, RuntimeError):
                 await asyncio.sleep(0.5)

@@ -33,7 +33,7 @@ NOT_AN_ANSWER = PASSING | {"journal_failed", "unauthenticated"}
 
 
 class Habits(msgspec.Struct, frozen=True, kw_only=True):
-    """What the clients of a run do, and how often."""
+    """The habits of all clients of a run."""
 
     forest: World
     prices: tuple[str, ...]
@@ -54,11 +54,11 @@ class Holder:
         self._draw = population.draw
         self.name = name
         self.key = key
-        self.has_new_key = False  # which its clients do not use yet
+        self.has_new_key = False  # and its clients still use the old one
         self.goes_with_orders = name != "operator" and self._draw.random() < 0.2
         self.rest = self._new_rest()
         self.session: AsyncSession | None = None
-        self.session_key = ""  # with which it was opened
+        self.session_key = ""  # that opened it
         self.told = Dense(self._ledger, name, "a session")
         self._pending: dict[str, asyncio.Future[Any]] = {}
         self._following: asyncio.Task[None] | None = None
@@ -103,12 +103,12 @@ class Holder:
         self._population.tell(f"{self.name} {asked.id} {answer.status}")
 
     async def asks_with(self, key: str) -> None:
-        """Anything at all, with a key that may not be its own."""
+        """Send some request with this key, which may be revoked."""
         async with self._client(key) as rest:
             await rest.me()
 
     async def by_session(self, asked: Asked) -> None:
-        """Waits for a while; the answer is noted whenever it comes."""
+        """Wait for a while. The answer is noted whenever it comes."""
         session = self.session
         if session is None:
             return
@@ -145,10 +145,10 @@ class Holder:
         self._ledger.answered(asked, Answer((part,)), "session")
         self._population.tell(f"{self.name} {asked.id} {part.refused}")
 
-    # -- a session, as long as it lasts
+    # -- the session
 
     async def open_session(self, reconnect_timeout_s: float) -> None:
-        """Try for a while; without one, everything goes over REST."""
+        """Try for a while. Without a session, everything goes over REST."""
         encoding: Any = self._draw.choice(("json", "msgpack"))
         session = AsyncSession(
             self._population.url,
@@ -171,8 +171,8 @@ class Holder:
         self._following = asyncio.create_task(self._follow(session))
 
     def _watch_for_holes(self, session: AsyncSession) -> None:
-        """A client that misses an event asks for it on a new connection, so nobody would notice;
-        but a connection leaves nothing out."""
+        """Report events that a connection leaves out. The client would hide them: it asks for a
+        missed event on a new connection."""
         protocol = session._protocol
         check = protocol._check_complete
 
@@ -186,7 +186,7 @@ class Holder:
         protocol._check_complete = checked  # type: ignore[method-assign]
 
     async def asks_in_session_of(self, key: str, id: str) -> None:
-        """Anything at all, in the session that was opened with a key, if there still is one."""
+        """Send some command in the session that was opened with this key, if it still lasts."""
         if self.session is None or self.session_key != key:
             return
         try:
@@ -198,7 +198,7 @@ class Holder:
 
     @property
     def has_session(self) -> bool:
-        """One that has not given up."""
+        """Whether there is a session that has not given up."""
         return self.session is not None and self.session._error is None
 
     async def _follow(self, session: AsyncSession) -> None:
@@ -208,7 +208,7 @@ class Holder:
                     self._saw(one)
                 return
             except EventsMissed:
-                self.told.last = -1  # the next one may have any number
+                self.told.last = -1  # the next event may have any number
             except LaissezError:
                 return
 
@@ -220,8 +220,8 @@ class Holder:
             self.told.told(told)
 
     async def close_session(self, forgets: bool) -> None:
-        """As a client that is stopped: what was not answered is not known to it any more, unless it
-        has kept the ids."""
+        """Close it as a client that is stopped does. One that forgets loses the ids of unanswered
+        requests."""
         session, self.session = self.session, None
         if session is None:
             return
@@ -239,13 +239,13 @@ class Holder:
         await old.close()
         self.has_new_key = False
         if forgets and self._draw.random() < 0.5:
-            self.told.last = 0  # everything is told again
+            self.told.last = 0  # read everything again
 
     async def close(self) -> None:
         await self.close_session(forgets=False)
         await self.rest.close()
 
-    # -- looking, for the auditor
+    # -- reads, for the auditor
 
     async def get(self, path: str, **query: str | int) -> Any:
         request: Request[bytes] = Request(

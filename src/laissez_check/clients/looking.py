@@ -1,5 +1,5 @@
-"""What holders look at: lists and quotes, in a session and over REST. All of it is noted, and must
-be what the journal and the events make it."""
+"""Reads of holders: lists and quotes, in a session and over REST. All are noted, and must agree
+with the journal and the events."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class Looks:
             await self._over_rest(holder)
 
     async def in_session(self, holder: Holder) -> None:
-        """Quotes, and a list of a tenant, in one frame. At leaves a quote tells most: above them it
-        is that of the cheapest."""
+        """Quotes, and a list of a tenant, in one frame. Quotes of leaves check most: above them
+        only the cheapest leaf counts."""
         session, name = holder.session, holder.name
         if session is None:
             return
@@ -64,7 +64,7 @@ class Looks:
     def _noted(
         self, asked: asyncio.Future[Any], note: Callable[[Any], None]
     ) -> asyncio.Future[Any]:
-        """Whenever the answer comes."""
+        """Note the answer whenever it comes."""
         asked.add_done_callback(partial(self._answered, note))
         return asked
 
@@ -89,8 +89,8 @@ class Looks:
             note(plain(done.result()))
 
     def _quoted(self, holder: str, run: int, quote: Any) -> None:
-        """One that was asked of another run of the service than it came from may be of either, and
-        their clocks need not agree."""
+        """Note a quote if the service has not restarted meanwhile. Otherwise it may be of either
+        run, and their clocks need not agree."""
         if run == self._population.run:
             self._ledger.quoted.append(
                 Quoted(holder, quote["scope"], quote["price"], quote["at"], run)

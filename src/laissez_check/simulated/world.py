@@ -197,7 +197,6 @@ class World(Population):
         machine = self._machine
         while True:
             life = machine.life
-            assert life is not None
             stops = self._happens(self.mix.stops)
             await asyncio.wait(
                 (life.ended,), timeout=self.draw.uniform(0.1, 4.0) if stops else LOOK_EVERY_S
