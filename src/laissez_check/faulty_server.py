@@ -1,7 +1,7 @@
 """The command `laissez` with faults put in on purpose, to show that checks of a real server notice
 them: `LAISSEZ_FAULTS=NAME,... python -m laissez_check.faulty_server serve ...`.
 
-Each fault is a mistake that somebody could really make, and none hides another.
+Each fault is a realistic mistake, and none hides another.
 """
 
 from __future__ import annotations

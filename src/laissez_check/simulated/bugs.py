@@ -1,5 +1,5 @@
-"""Bugs put into the service on purpose, to see that worlds find them. Each is a mistake that
-somebody could really make."""
+"""Bugs put into the service on purpose, to see that worlds find them. Each is a realistic
+mistake."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from laissez_check.simulated.storing import LoopCommit, LoopCopy
 
 
 def acknowledged_before_commit() -> list[Patch]:
-    """A command counts as durable when it is handed over."""
+    """A command counts as durable when it is handed to the journal."""
     put = LoopCommit.put
 
     def put_and_report(self: LoopCommit, entry: Entry, documents: Sequence[Document] = ()) -> int:
@@ -69,7 +69,7 @@ def ids_forgotten_at_start() -> list[Patch]:
 
 
 def body_not_compared() -> list[Patch]:
-    """An id that was used before gets its first answer, whatever is asked."""
+    """A repeated id gets its first answer, whatever the request."""
     return [(Gateway, "_first_time", lambda self, seq, request: self._entered(seq)[1])]
 
 
@@ -109,7 +109,7 @@ def found_entries_not_synced() -> list[Patch]:
 
 
 def snapshot_of_later() -> list[Patch]:
-    """A snapshot is made when it is written, and says that it was made when it was begun."""
+    """A snapshot holds the state at its end, and claims that of its beginning."""
 
     def begin(
         self: Any, hold: Callable[[], bytes], store: Callable[[bytes, bytes], None], draw: Any
@@ -121,7 +121,7 @@ def snapshot_of_later() -> list[Patch]:
 
 
 def clock_may_fall() -> list[Patch]:
-    """A start takes the wall clock as it is."""
+    """A start trusts the wall clock."""
     begin = Clock.__init__
 
     def begin_now(self: Any, not_before: int, *more: Any, **named: Any) -> None:
@@ -131,7 +131,7 @@ def clock_may_fall() -> list[Patch]:
 
 
 def resumed_after_next() -> list[Patch]:
-    """Who resumes misses one event."""
+    """A resumed stream misses one event."""
     events_after = Gateway.events_after
 
     async def after_next(self: Gateway, holder: str, n: int, most: int | None = None) -> Any:
@@ -152,7 +152,7 @@ def cursor_before_delivery() -> list[Patch]:
 
 
 def ids_of_everybody() -> list[Patch]:
-    """An id that one holder has used counts as used by all."""
+    """Idempotency keys are shared by all holders."""
     return [
         (
             EventLog,
@@ -165,22 +165,22 @@ def ids_of_everybody() -> list[Patch]:
 
 
 def orders_outlive_sessions() -> list[Patch]:
-    """A start leaves the orders of sessions that were lost as they are, and so does a stop."""
+    """Orders of lost sessions stay, after a start and after a stop."""
     return [(maintenance, "cancel_orphans", lambda gateway, at: 0)]
 
 
 def revoked_still_heard() -> list[Patch]:
-    """A key that is revoked opens nothing more, and what it has opened goes on."""
+    """Sessions of a revoked key continue."""
     return [(Gateway, "_cut_off", lambda self, key: None)]
 
 
 def events_not_pushed() -> list[Patch]:
-    """Followers hear of what happens only when they come back."""
+    """Followers get events only when they reconnect."""
     return [(Gateway, "_tell", lambda self, followers, event, origin: None)]
 
 
 def holds_end_when_asked() -> list[Patch]:
-    """What is over by itself waits for somebody to ask."""
+    """Holds and budgets end only at the next request."""
 
     async def wait(gateway: Gateway) -> None:
         pass
@@ -189,8 +189,7 @@ def holds_end_when_asked() -> list[Patch]:
 
 
 def quote_before_commit() -> list[Patch]:
-    """Who asks for a quote in a session is told at once, though what it reflects is not stored
-    yet."""
+    """A quote in a session is sent before the state behind it is durable."""
     when_durable = Gateway.when_durable
 
     def deliver_quotes_at_once(self: Gateway, deliver: Any, message: Any, *lose: Any) -> None:
@@ -203,8 +202,7 @@ def quote_before_commit() -> list[Patch]:
 
 
 def answers_500_once() -> list[Patch]:
-    """The first request under an id meets a bug before anything is done; sent again, it is carried
-    out."""
+    """The first request under an id fails before anything is done."""
     carry_out, met = HttpEndpoint._carry_out, set[str]()
 
     def carry_out_the_second_time(self: HttpEndpoint, call: Call) -> Any:

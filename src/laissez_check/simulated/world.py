@@ -1,5 +1,5 @@
-"""One world, from its seed to its verdict: a first phase in which everything may go wrong, a second
-in which nothing does and all must come right."""
+"""One world, from its seed to its verdict: a first phase with faults, and a second without, in
+which the service must keep all promises."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ from laissez.client.errors import LaissezError
 from laissez.exchange.commands import OPERATOR
 from laissez.journal import Reader, wal
 from laissez.journal.recovery import replay
+from laissez.server.audit.verify import verify
 from laissez.server.data_folder import Replaying
 from laissez_check.bills.amounts import instant
+from laissez_check.bills.compare import audit_bills
 from laissez_check.clients.population import SETTLES_WITHIN_S, Population
 from laissez_check.disk.faulty import FaultyDisk
 from laissez_check.finding import Finding
 from laissez_check.patches import replaced
 from laissez_check.scratch import scratch
-from laissez_check.simulated.audits import check_audits
 from laissez_check.simulated.bugs import planted
 from laissez_check.simulated.edges import Wall, patched
 from laissez_check.simulated.logbook import Logbook
@@ -37,20 +38,20 @@ from laissez_check.simulated.network import Network
 from laissez_check.simulated.promises import numbered
 from laissez_check.simulated.receivers import Receiver
 
-LOOK_EVERY_S = 1.0  # whether the service can still store
+LOOK_EVERY_S = 1.0  # for a service that can store nothing more
 DELIVERED_WITHIN_S = 90.0
-QUIET_S = 3.0  # in which nobody asks for anything: longer than any hold
+QUIET_S = 3.0  # without any request: longer than any hold
 LATE_US = 1_000_000
-GONE_WITHIN_S = 30.0  # a session whose end nobody said is noticed
+GONE_WITHIN_S = 30.0  # for sessions that ended without a word
 
 
 class Verdict(msgspec.Struct, frozen=True):
     seed: int
     failure: str | None
-    story: tuple[str, ...]  # the last of what happened
+    story: tuple[str, ...]  # its last lines
     counted: dict[str, int]
     faults: dict[str, int]
-    digest: str  # of all that happened
+    digest: str  # of the whole story
 
 
 def play(seed: int, bug: str | None = None) -> Verdict:
@@ -129,7 +130,7 @@ class World(Population):
         )
 
     def _met(self) -> dict[str, int]:
-        """What really went wrong, not what might have."""
+        """The faults that really happened, by kind."""
         return dict(self._network.met + self._machine.met + self._disk.met + self.acts.met)
 
     def _cancel_all(self) -> None:
@@ -178,7 +179,7 @@ class World(Population):
     async def _unless_found(
         self, work: Coroutine[Any, Any, None], supervising: asyncio.Task[None]
     ) -> None:
-        """The work, unless the service fails to come up meanwhile."""
+        """Do the work, unless the service fails to come up meanwhile."""
         working = asyncio.create_task(work)
         try:
             await asyncio.wait((working, supervising), return_when=asyncio.FIRST_COMPLETED)
@@ -192,8 +193,7 @@ class World(Population):
         self.ledger.check()
 
     async def _supervise(self) -> None:
-        """Start the service again whenever it has ended, and end it when it can store nothing
-        more."""
+        """Start the service again after each end, and end it when it can store nothing more."""
         machine = self._machine
         while True:
             life = machine.life
@@ -223,7 +223,7 @@ class World(Population):
         else:
             await machine.stop()
 
-    # -- everything may go wrong
+    # -- with faults
 
     async def _unsafe_phase(self) -> None:
         first, last = (self.holders[self.mix.forest.tenants[index]] for index in (0, -1))
@@ -240,7 +240,7 @@ class World(Population):
             if task.done():
                 task.result()
 
-    # -- nothing goes wrong any more
+    # -- without faults
 
     async def _come_to_rest(self) -> None:
         while not self._machine.is_well:
@@ -258,12 +258,12 @@ class World(Population):
         await self._end_sessions()
 
     async def _watch_time_pass(self) -> None:
-        """Nobody asks for anything, and what is over meanwhile ends all the same."""
+        """Let time pass without any request. Holds and budgets must end all the same."""
         self._quiet_since = self._machine.now
         await asyncio.sleep(QUIET_S)
 
     def _check_what_ended(self) -> None:
-        """It is told as of its own time, whoever saw to it; when that was, the journal knows."""
+        """Compare the times of events with those of their commands, which only the journal has."""
         for one, entered_at in zip(
             self.truth.streams[OPERATOR], self.truth.entered_at, strict=True
         ):
@@ -296,18 +296,17 @@ class World(Population):
         after it."""
         for name, holder in self.holders.items():
             while 0 <= holder.told.last < self.inspector.read[name]:
-                # what was lost before may have used up its patience only now
+                # The session may have lost its connection before, and given up only now.
                 await self.settle_session(holder)
                 await asyncio.sleep(0.1)
 
     def _compare_streams(self) -> None:
-        """A tenant's events are the operator's about that tenant: the same, and in the same
-        order."""
+        """A tenant's events must be the operator's about that tenant, in the same order."""
         all_told = [one for _, one in sorted(self.ledger.seen[OPERATOR].items())]
         for tenant in self.mix.forest.tenants:
             its_own = [one["event"] for _, one in sorted(self.ledger.seen[tenant].items())]
             about_it = [one["event"] for one in all_told if one.get("tenant") == tenant]
-            both = min(len(its_own), len(about_it))  # one of them may have heard of a little more
+            both = min(len(its_own), len(about_it))  # one of them may be a little ahead
             if its_own[:both] != about_it[:both]:
                 raise Finding(
                     f"V1: the events that {tenant} was told are not those that the operator was"
@@ -338,7 +337,12 @@ class World(Population):
             )
         self.ledger.check()
         self._check_replay()
-        check_audits(machine.folder)
+        verdict = verify(machine.folder)
+        if not verdict.ok:
+            raise Finding(f"D3: {verdict.problems[0]}")
+        report = audit_bills(machine.folder)
+        if not report.ok:
+            raise Finding(f"A2: {report.findings[0] if report.findings else report.unknown}")
 
     def _check_replay(self) -> None:
         with Reader(self._machine.folder) as reader:
