@@ -183,7 +183,7 @@ def damage(
     jobs: JobsOption = 0,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Damage a data folder: it is recovered with all that was acknowledged, or refused, saying
+    """Damage a data folder: it is recovered with everything acknowledged, or refused, saying
     where."""
     from laissez_check.damage.run import run as run_damage
     from laissez_check.disk.sqlite_shim import CannotWatch

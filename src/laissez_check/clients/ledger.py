@@ -117,7 +117,7 @@ class Ledger:
         self.asked: dict[tuple[str, str], Asked] = {}
         # Events by holder and number.
         self.seen: dict[str, dict[int, Json]] = {holder: {} for holder in holders}
-        # Those that are not yet compared with the journal.
+        # Events that are not yet compared with the journal.
         self.unchecked: list[tuple[str, int]] = []
         self.holdings = {holder: Holdings() for holder in self.seen}
         self.shown: list[Shown] = []
