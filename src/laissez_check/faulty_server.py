@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from msgspec.structs import replace as changed
+from msgspec.structs import replace
 from prometheus_client.core import GaugeMetricFamily, Metric
 
 from laissez.exchange.commands import Command
@@ -34,7 +34,7 @@ from laissez.wire.ids import ORDER, number_of, tag_of
 from laissez.wire.problems import ProblemError
 from laissez.wire.rendering import price
 from laissez.wire.requests import AmendOrder, CancelOrder
-from laissez_check.patches import Patch, replace
+from laissez_check.patches import Patch, apply, bugs_among
 from laissez_check.simulated.bugs import ids_forgotten_at_start, last_group_left_out
 from laissez_check.started_server import Entry
 
@@ -68,16 +68,9 @@ def acknowledged_too_early() -> list[Patch]:
     return [(GroupCommit, "put", put_and_report), (GroupCommit, "_store_group", store_late)]
 
 
-CRASH_FAULTS: tuple[Callable[[], list[Patch]], ...] = (
-    acknowledged_too_early,
-    ids_forgotten_at_start,
-    last_group_left_out,
-)
-
-
 def operator_operation_is_open_to_tenants() -> list[Patch]:
     operations = tuple(
-        changed(one, scopes=("read",)) if one.name == "getMarket" else one
+        replace(one, scopes=("read",)) if one.name == "getMarket" else one
         for one in app.OPERATIONS  # type: ignore[attr-defined]
     )
     return [(app, "OPERATIONS", operations)]
@@ -152,17 +145,11 @@ def history_needs_no_scope() -> list[Patch]:
     return [(webhooks, "check_may_look_back", lambda principal, asked_by: None)]
 
 
-ACCESS_FAULTS = (
-    operator_operation_is_open_to_tenants,
-    foreign_orders_are_refused_with_their_price,
-    headers_are_logged,
-    commands_are_logged,
-    limits_are_a_metric,
-    history_needs_no_scope,
+FAULTS = bugs_among(globals())
+CRASH_FAULTS = (acknowledged_too_early, ids_forgotten_at_start, last_group_left_out)
+ACCESS_FAULTS = tuple(
+    fault for fault in FAULTS.values() if fault not in (*CRASH_FAULTS, snapshot_after_commands)
 )
-FAULTS = {
-    fault.__name__: fault for fault in (snapshot_after_commands, *CRASH_FAULTS, *ACCESS_FAULTS)
-}
 
 
 def entry_with(*faults: Callable[[], list[Patch]]) -> Entry:
@@ -173,6 +160,6 @@ def entry_with(*faults: Callable[[], list[Patch]]) -> Entry:
 
 if __name__ == "__main__":
     for name in os.environ[VARIABLE].split(","):
-        replace(FAULTS[name]())
+        apply(FAULTS[name]())
     sys.argv[0] = "laissez"
     runpy.run_module("laissez.cli", run_name="__main__")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeGuard
 
 import httpx
 import msgspec
@@ -12,16 +12,26 @@ import msgspec
 from laissez.client.errors import ApiError
 from laissez.client.retries import response_error
 from laissez.wire.problems import STATUS
-from laissez_check.clients.ledger import Answer, Asked, Json, Part
+from laissez_check.clients.ledger import PASSING, Answer, Asked, Json, Part
 
 TRUST = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # never used, and slow to make
 UNAVAILABLE = 503
+NOT_AN_ANSWER = PASSING | {"journal_failed", "unauthenticated"}
 DOCUMENTED = frozenset(code for code, status in STATUS.items() if status == UNAVAILABLE)
 
 
 def tells_of_bug(error: ApiError) -> bool:
     """Every 5xx is a bug, except a 503 with a documented code."""
     return error.status >= 500 and (error.status != UNAVAILABLE or error.code not in DOCUMENTED)
+
+
+def is_answer(error: BaseException) -> TypeGuard[ApiError]:
+    """Whether an error tells the outcome of a request."""
+    return isinstance(error, ApiError) and error.status < 500 and error.code not in NOT_AN_ANSWER
+
+
+def refusal(error: ApiError) -> Part:
+    return Part((error.code, error.detail), ())
 
 
 class Watched(httpx.AsyncHTTPTransport):

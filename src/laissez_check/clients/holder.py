@@ -20,8 +20,15 @@ from laissez.client.errors import (
 from laissez.client.request import Request
 from laissez.client.sse import EventOrNotice
 from laissez.wire.requests import CancelOrder, OperatorCommand, TenantCommand
-from laissez_check.clients.answers import Watched, plain, read, tells_of_bug
-from laissez_check.clients.ledger import PASSING, Answer, Asked, Dense, Json, Ledger, Part
+from laissez_check.clients.answers import (
+    Watched,
+    is_answer,
+    plain,
+    read,
+    refusal,
+    tells_of_bug,
+)
+from laissez_check.clients.ledger import Answer, Asked, Dense, Json, Ledger, Part
 from laissez_check.clients.requests import as_rest, never_placed
 from laissez_check.worlds import World
 
@@ -29,7 +36,6 @@ if TYPE_CHECKING:
     from laissez_check.clients.population import Population
 
 ANSWER_WAITED_S = 6.0
-NOT_AN_ANSWER = PASSING | {"journal_failed", "unauthenticated"}
 
 
 class Habits(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,15 +62,12 @@ class Holder:
         self.key = key
         self.has_new_key = False  # and its clients still use the old one
         self.goes_with_orders = name != "operator" and self._draw.random() < 0.2
-        self.rest = self._new_rest()
+        self.rest = self._client(self.key)
         self.session: AsyncSession | None = None
         self.session_key = ""  # that opened it
         self.told = Dense(self._ledger, name, "a session")
         self._pending: dict[str, asyncio.Future[Any]] = {}
         self._following: asyncio.Task[None] | None = None
-
-    def _new_rest(self) -> AsyncClient:
-        return self._client(self.key)
 
     def _client(self, key: str) -> AsyncClient:
         return AsyncClient(
@@ -80,25 +83,15 @@ class Holder:
     async def by_rest(self, asked: Asked, ledger: Ledger | None = None) -> None:
         method, path, body = as_rest(asked.command)
         content = None if body is None else msgspec.json.encode(body)
-        request: Request[bytes] = Request(
-            method, path, bytes, body=content, idempotency_key=asked.id
-        )
+        request = Request(method, path, bytes, body=content, idempotency_key=asked.id)
         try:
             answer = read(asked, await self.rest.request(request))
-        except ApiError as error:
-            if error.status >= 500 or error.code in NOT_AN_ANSWER:
-                self._population.tell(f"{self.name} {asked.id} not answered: {error.code}")
-                return
-            answer = Answer(
-                (Part((error.code, error.detail), ()),)
-                if asked.kind not in ("run", "stop")
-                else (),
-                error.status,
-                b"{}",
-            )
         except LaissezError as error:
-            self._population.tell(f"{self.name} {asked.id} not answered: {error}")
-            return
+            if not is_answer(error):
+                self._population.tell(f"{self.name} {asked.id} not answered: {error}")
+                return
+            parts = () if asked.kind in ("run", "stop") else (refusal(error),)
+            answer = Answer(parts, error.status, b"{}")
         (ledger or self._ledger).answered(asked, answer, "REST")
         self._population.tell(f"{self.name} {asked.id} {answer.status}")
 
@@ -114,9 +107,8 @@ class Holder:
             return
         future = self._pending.get(asked.id)
         if future is None:
-            command: Any = msgspec.convert(
-                {**asked.command, "id": asked.id}, TenantCommand | OperatorCommand
-            )
+            message = {**asked.command, "id": asked.id}
+            command: Any = msgspec.convert(message, TenantCommand | OperatorCommand)
             try:
                 future = self._pending[asked.id] = session.send(command)
             except LaissezError:
@@ -126,22 +118,17 @@ class Holder:
 
     def _note(self, asked: Asked, done: asyncio.Future[Any]) -> None:
         del self._pending[asked.id]
-        error = None if done.cancelled() else done.exception()
+        if done.cancelled():
+            return
+        error = done.exception()
         if isinstance(error, ApiError) and tells_of_bug(error):
             self._ledger.breaks(f"B1: {asked} was answered with {error!r} in a session")
-        if done.cancelled() or (
-            error is not None
-            and (
-                not isinstance(error, ApiError)
-                or error.status >= 500
-                or error.code in NOT_AN_ANSWER
-            )
-        ):
-            return
         if error is None:
             part = Part(None, tuple(plain(done.result().events)))
+        elif is_answer(error):
+            part = refusal(error)
         else:
-            part = Part((error.code, error.detail), ())
+            return
         self._ledger.answered(asked, Answer((part,)), "session")
         self._population.tell(f"{self.name} {asked.id} {part.refused}")
 
@@ -235,7 +222,7 @@ class Holder:
 
     async def restart(self, forgets: bool) -> None:
         await self.close_session(forgets)
-        old, self.rest = self.rest, self._new_rest()
+        old, self.rest = self.rest, self._client(self.key)
         await old.close()
         self.has_new_key = False
         if forgets and self._draw.random() < 0.5:
@@ -248,11 +235,8 @@ class Holder:
     # -- reads, for the auditor
 
     async def get(self, path: str, **query: str | int) -> Any:
-        request: Request[bytes] = Request(
-            "GET", path, bytes, {name: str(value) for name, value in query.items()}
-        )
-        content = await self.rest.request(request)
-        return msgspec.json.decode(content)
+        params = {name: str(value) for name, value in query.items()}
+        return await self.rest.request(Request("GET", path, msgspec.json.decode, params))
 
     async def pages(self, path: str, **query: str | int) -> list[Json]:
         found: list[Json] = []

@@ -4,7 +4,6 @@ them."""
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 from laissez.journal import Group, reader, recovery, snapshots
@@ -13,7 +12,7 @@ from laissez.journal.snapshots import Snapshot, SnapshotFile
 from laissez.server import beside
 from laissez.server.audit import digests, log, writer
 from laissez.server.webhooks import signing
-from laissez_check.patches import Patch, replaced
+from laissez_check.patches import Patch, bugs_among, replaced
 
 
 def mark_not_checked() -> list[Patch]:
@@ -75,19 +74,7 @@ def any_line_goes_on() -> list[Patch]:
     return [(writer, "end_of_log", trusting)]
 
 
-BUGS: dict[str, Callable[[], list[Patch]]] = {
-    bug.__name__: bug
-    for bug in (
-        mark_not_checked,
-        chain_not_checked,
-        documents_not_compared,
-        snapshot_not_checked,
-        snapshot_of_any_journal,
-        seal_not_checked,
-        digest_not_checked,
-        any_line_goes_on,
-    )
-}
+BUGS = bugs_among(globals())
 
 
 def put_in(bug: str) -> AbstractContextManager[None]:

@@ -28,7 +28,7 @@ from laissez.server.webhooks.delivery import Batch, Deliverer
 from laissez.server.webhooks.endpoints import Endpoint
 from laissez.wire.rendering import render_for
 from laissez.wire.session import QuoteReply
-from laissez_check.patches import Patch, replaced
+from laissez_check.patches import Patch, bugs_among, replaced
 from laissez_check.simulated.storing import LoopCommit, LoopCopy
 
 
@@ -274,31 +274,7 @@ def _for_price(market: Market, event: Event) -> Event:
     )
 
 
-BUGS: dict[str, Callable[[], list[Patch]]] = {
-    bug.__name__.replace("_", "-"): bug
-    for bug in (
-        acknowledged_before_commit,
-        event_before_commit,
-        ids_forgotten_at_start,
-        body_not_compared,
-        last_group_left_out,
-        entries_not_synced,
-        found_entries_not_synced,
-        snapshot_of_later,
-        clock_may_fall,
-        resumed_after_next,
-        cursor_before_delivery,
-        ids_of_everybody,
-        orders_outlive_sessions,
-        revoked_still_heard,
-        events_not_pushed,
-        holds_end_when_asked,
-        quote_before_commit,
-        answers_500_once,
-        lost_at_the_limit,
-        hold_ignored,
-    )
-}
+BUGS = {name.replace("_", "-"): bug for name, bug in bugs_among(globals()).items()}
 
 
 def planted(bug: str | None) -> AbstractContextManager[None]:

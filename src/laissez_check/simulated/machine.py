@@ -50,22 +50,15 @@ class Life(Process):
 
 
 class Machine:
-    def __init__(
-        self,
-        loop: SimulatedLoop,
-        network: Network,
-        disk: FaultyDisk,
-        wall: Wall,
-        mix: Mix,
-        draw: Random,
-        tell: Callable[[str], None],
-    ) -> None:
-        self._loop = loop
-        self._network = network
-        self._disk = disk
-        self._wall = wall
+    """The service's machine, with the loop, the network, the disk and the clock of a world."""
+
+    def __init__(self, mix: Mix, root: Path, seed: int, tell: Callable[[str], None]) -> None:
+        self.loop = SimulatedLoop()
+        self.wall = Wall(self.loop)
+        self.network = Network(self.loop, Random(f"{seed} network"), mix.weather)
+        self.disk = FaultyDisk(root, Random(f"{seed} disk"))
         self._mix = mix
-        self._draw = draw
+        self._draw = Random(f"{seed} machine")
         self._tell = tell
         self.folder = Path(mix.settings.data.folder)
         self.topology = Topology.of(list(mix.forest.leaves), {})
@@ -76,7 +69,7 @@ class Machine:
         self._by_power = False
         self._failed_lately = False
         self.last_state = b""  # after the last planned stop
-        disk.on_crash = self._went_down
+        self.disk.on_crash = self._went_down
 
     @property
     def life(self) -> Life:
@@ -93,12 +86,12 @@ class Machine:
     async def start(self) -> None:
         """Start the service, again and again until it is up."""
         for _ in range(TRIES_MAX):
-            life = Life(self._loop.create_future())
+            life = Life(self.loop.create_future())
             self._lives.append(life)
             self._set_clock()
             self._failed_lately = False
             self._arm()
-            starting = self._loop.begin(life, self._loop.create_task, self._serve(life))
+            starting = self.loop.begin(life, self.loop.create_task, self._serve(life))
             await asyncio.wait((starting, life.ended), return_when=asyncio.FIRST_COMPLETED)
             error = starting.exception() if starting.done() else None
             if not life.is_dead and error is None:
@@ -110,7 +103,7 @@ class Machine:
 
     def _note_failure(self, error: BaseException | None) -> None:
         """A start may fail only if the disk does."""
-        if error is None or self._disk.crashed:
+        if error is None or self.disk.crashed:
             self._count("crash while starting")
         elif self.may_fail and isinstance(error, JournalError | OSError | ProblemError):
             self._count("start failed")
@@ -121,7 +114,7 @@ class Machine:
         settings = self._mix.settings
         if not has_market(self.folder):
             data_folder.create(self.folder, self.topology, settings.limits.open_orders_max)
-        clock = partial(Clock, wall=self._wall.now_ns, passed=self._wall.passed_ns)
+        clock = partial(Clock, wall=self.wall.now_ns, passed=self.wall.passed_ns)
         opened = open_folder(self.folder, settings.limits, start_clock=clock)
         self.began.append(opened.exchange.events)
         commit = partial(LoopCommit, draw=self._draw, slow=self._mix.slow_disk)
@@ -130,7 +123,7 @@ class Machine:
         )
         life.service.begin()
         await self._found_accounts(life.service.gateway)
-        life.server = listen(self._network, PORT, life.service)
+        life.server = listen(self.network, PORT, life.service)
 
     async def _found_accounts(self, gateway: Gateway) -> None:
         """Make the tenants, and keys for them and the operator in files, unless they exist."""
@@ -162,7 +155,7 @@ class Machine:
 
     def crash(self) -> None:
         """Crash now, between two operations of the disk."""
-        self._disk.crashed = True
+        self.disk.crashed = True
         self._went_down()
 
     def _went_down(self) -> None:
@@ -176,16 +169,16 @@ class Machine:
         self._end(life, told=not self._by_power or self._draw.random() < 0.3)
 
     def _end(self, life: Life, told: bool) -> None:
-        self._loop.kill(life)
-        self._network.deafen(PORT)
-        self._network.cut(life, told)
+        self.loop.kill(life)
+        self.network.deafen(PORT)
+        self.network.cut(life, told)
         if not life.ended.done():
             life.ended.set_result(None)
 
     async def stop(self) -> None:
         """Stop as planned, with a farewell and a snapshot."""
         life = self.life
-        stopping = self._loop.begin(life, self._loop.create_task, self._stop(life))
+        stopping = self.loop.begin(life, self.loop.create_task, self._stop(life))
         await asyncio.wait((stopping, life.ended), return_when=asyncio.FIRST_COMPLETED)
         if life.is_dead:
             return
@@ -213,15 +206,15 @@ class Machine:
     async def _after_the_end(self, life: Life) -> None:
         await asyncio.sleep(self._draw.choice((0.0, 0.05, 0.5)))
         life.is_dead = True
-        crashed, self._disk.crashed = self._disk.crashed, True  # so closing files changes nothing
+        crashed, self.disk.crashed = self.disk.crashed, True  # so closing files changes nothing
         self._close(life)
-        self._disk.crashed = crashed
+        self.disk.crashed = crashed
         if crashed and self._by_power:
-            self._disk.power_off()
+            self.disk.power_off()
             self._count("power failure")
             self._tell("power off")
         else:
-            self._disk.kill()
+            self.disk.kill()
             self._tell("killed" if crashed else "ended")
         self._mend()
 
@@ -235,7 +228,7 @@ class Machine:
             with suppress(Exception):
                 service.beside.close()
         with silence():
-            self._loop.bury(life)
+            self.loop.bury(life)
 
     # -- faults
 
@@ -243,14 +236,14 @@ class Machine:
     def may_fail(self) -> bool:
         """Whether the disk fails, or failed in this life of the service."""
         return (
-            self._disk.fail_at is not None
-            or self._disk.room is not None
-            or self._disk.crashed
+            self.disk.fail_at is not None
+            or self.disk.room is not None
+            or self.disk.crashed
             or self._failed_lately
         )
 
     def _arm(self) -> None:
-        disk, draw, mix = self._disk, self._draw, self._mix
+        disk, draw, mix = self.disk, self._draw, self._mix
         if self.calm:
             return
         if self.met["crash"] < mix.crashes:
@@ -269,22 +262,22 @@ class Machine:
     def _set_clock(self) -> None:
         if self._draw.random() < self._mix.wrong_clock and not self.calm:
             # Within the day for which ids are remembered.
-            self._wall.wrong_us = self._draw.choice((-36_000, -60, 0, 60, 36_000)) * 1_000_000
+            self.wall.wrong_us = self._draw.choice((-36_000, -60, 0, 60, 36_000)) * 1_000_000
             self._count("clock jump")
 
     def stand_still(self) -> None:
         """Stop everything, also clients and network, for a while. Then all timers are due at
         once."""
-        self._loop.jump(self._draw.choice(STANDSTILLS_S))
+        self.loop.jump(self._draw.choice(STANDSTILLS_S))
         self._count("standstill")
 
     def _mend(self) -> None:
-        self._disk.fail_at, self._disk.fail_forever, self._disk.room = None, False, None
+        self.disk.fail_at, self.disk.fail_forever, self.disk.room = None, False, None
 
     def calm_down(self) -> None:
         self.calm = True
         self._failed_lately = self.may_fail
-        self._disk.crash_at = None
+        self.disk.crash_at = None
         self._mend()
 
     def _count(self, what: str) -> None:
@@ -295,6 +288,6 @@ class Machine:
         """End the world."""
         if not self.life.is_dead:
             self._end(self.life, told=False)
-        self._disk.crashed = True
+        self.disk.crashed = True
         for life in self._lives:
             self._close(life)

@@ -24,17 +24,15 @@ from laissez.server.data_folder import Replaying
 from laissez_check.bills.amounts import instant
 from laissez_check.bills.compare import audit_bills
 from laissez_check.clients.population import SETTLES_WITHIN_S, Population
-from laissez_check.disk.faulty import FaultyDisk
 from laissez_check.finding import Finding
 from laissez_check.patches import replaced
 from laissez_check.scratch import scratch
 from laissez_check.simulated.bugs import planted
-from laissez_check.simulated.edges import Wall, patched
+from laissez_check.simulated.edges import patched
 from laissez_check.simulated.logbook import Logbook
-from laissez_check.simulated.loop import SimulatedLoop, Stuck
+from laissez_check.simulated.loop import Stuck
 from laissez_check.simulated.machine import PORT, Life, Machine
 from laissez_check.simulated.mix import draw_mix
-from laissez_check.simulated.network import Network
 from laissez_check.simulated.promises import numbered
 from laissez_check.simulated.receivers import Receiver
 
@@ -70,27 +68,16 @@ class World(Population):
         self.seed = seed
         draw = Random(f"{seed} world")
         self.mix = draw_mix(draw, str(root / "data"))
-        self._loop = SimulatedLoop()
-        self._wall = Wall(self._loop)
-        self._network = Network(self._loop, Random(f"{seed} network"), self.mix.weather)
-        self._disk = FaultyDisk(root, Random(f"{seed} disk"))
-        self._machine = Machine(
-            self._loop,
-            self._network,
-            self._disk,
-            self._wall,
-            self.mix,
-            Random(f"{seed} machine"),
-            self.tell,
-        )
+        self._machine = machine = Machine(self.mix, root, seed, self.tell)
         url = f"http://127.0.0.1:{PORT}"
-        super().__init__(self.mix, url, self._machine.folder, draw, self._machine.began)
+        super().__init__(self.mix, url, machine.folder, draw, machine.began)
+        self._loop = machine.loop
         self._receiver: Receiver | None = None
         self._transcript = hashlib.sha256()
         self._quiet_since = 0  # by the service's clock
 
     def tell(self, what: str) -> None:
-        line = f"{self._loop.time() - 1000:9.4f}  {what}"
+        line = f"{self._machine.loop.time() - 1000:9.4f}  {what}"
         super().tell(line)
         self._transcript.update(line.encode())
 
@@ -98,8 +85,8 @@ class World(Population):
         failure: str | None = None
         logbook = Logbook(self.ledger.breaks, lambda: self._machine.may_fail)
         pages = [(wal, "CHECKPOINT_PAGES", self.mix.checkpoint_pages)]
-        edges = patched(self._loop, self._wall, self.seed)
-        with self._disk, replaced(pages), edges, logbook.kept():
+        edges = patched(self._loop, self._machine.wall, self.seed)
+        with self._machine.disk, replaced(pages), edges, logbook.kept():
             asyncio.set_event_loop(self._loop)
             try:
                 with self._loop.watched():
@@ -120,18 +107,14 @@ class World(Population):
         self._transcript.update(
             msgspec.json.encode([self.ledger.seen, list(self.ledger.asked.values())])
         )
-        return Verdict(
-            self.seed,
-            failure,
-            tuple(self.story),
-            self._counted(),
-            self._met(),
-            self._transcript.hexdigest(),
-        )
+        digest = self._transcript.hexdigest()
+        story = tuple(self.story)
+        return Verdict(self.seed, failure, story, self._counted(), self._met(), digest)
 
     def _met(self) -> dict[str, int]:
         """The faults that really happened, by kind."""
-        return dict(self._network.met + self._machine.met + self._disk.met + self.acts.met)
+        machine = self._machine
+        return dict(machine.network.met + machine.met + machine.disk.met + self.acts.met)
 
     def _cancel_all(self) -> None:
         left = [task for task in asyncio.all_tasks(self._loop) if not task.done()]
@@ -161,7 +144,7 @@ class World(Population):
             self.move_in(name, self._machine.key_of(name))
         await self._unless_found(self._unsafe_phase(), supervising)
         self.tell("calm")
-        self._network.calm_down()
+        self._machine.network.calm_down()
         self._machine.calm_down()
         try:
             async with asyncio.timeout(SETTLES_WITHIN_S):
@@ -228,7 +211,7 @@ class World(Population):
     async def _unsafe_phase(self) -> None:
         first, last = (self.holders[self.mix.forest.tenants[index]] for index in (0, -1))
         if self.mix.webhooks:
-            self._receiver = Receiver(self._network, self.ledger, self.draw)
+            self._receiver = Receiver(self._machine.network, self.ledger, self.draw)
             await self._receiver.subscribe(last)
         lives = [asyncio.create_task(self.acts.life_of(holder)) for holder in self.holders.values()]
         streams = [asyncio.create_task(self.acts.read_stream(first))] if self.mix.streams else []
