@@ -1,12 +1,12 @@
-"""Checks that do not trust what they check.
+"""Checks of every promise, by code that does not trust the product.
 
-For the market: the oracle, random histories, small worlds and invariants, here at the top. They
-find out whether `laissez.market` keeps the rules of `docs/reference/market.md`, and make a failure
-small enough to read. The oracle is written from that page and shares only the vocabulary with the
-market: nothing of it may import the market's workings.
+For the market: the oracle, random histories, small worlds and invariants, at the top. They compare
+`laissez.market` with the rules of `docs/reference/market.md`, and shrink failures until they can be
+read. The oracle is written from that page and shares only the vocabulary with the market: it may
+import nothing of the market's workings.
 
-For the service, a folder each: `simulated` worlds on a disk, a network and a clock decided by a
-seed; `crashes` of a real server; `damage` to its files; the `wire`; `access`; `bills` worked out
-again from the journal. `event_audit` works out owners and bills from events alone, `disk` is a disk
-with faults. Unit tests of single functions do not belong here.
+For the service: `simulated` worlds on a disk, a network and a clock that a seed controls; `crashes`
+of a real server; `clients` of both; `damage` to data folders; the `wire`; `access`; `bills`
+computed again from the journal. `event_audit` computes owners and bills from events alone, and
+`disk` is a disk with faults. Unit tests of single functions do not belong here.
 """

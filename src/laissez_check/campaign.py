@@ -1,4 +1,4 @@
-"""Many histories, on all cores, until one fails."""
+"""Campaigns: the case of every seed, on all cores, until one fails."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import msgspec
 
 from laissez.workers import leave_signals_to_the_parent
 from laissez_check.compare import Difference, MakeMarket, Options, difference_while_drawn
-from laissez_check.histories import Draft, History, draw_history
+from laissez_check.finding import Outcome
+from laissez_check.histories import Draft, draw_history
 from laissez_check.scratch import make_folders_in, scratch
 from laissez_check.shrink import report, shrink
 
@@ -20,29 +21,14 @@ T = TypeVar("T")
 CHUNK = 5
 
 
-class Failure(msgspec.Struct, frozen=True):
-    """A history that failed, made small, with its report."""
-
-    history: History
-    difference: Difference
-    report: str
-
-
-class Outcome(msgspec.Struct, frozen=True):
-    """How many histories were played to their end, and the first failure if there is one."""
-
-    histories: int
-    failure: Failure | None
-
-
 class Campaign(msgspec.Struct, frozen=True):
     commands: int
     options: Options
     make_market: MakeMarket
 
     def way_to_play(self, seed: int) -> tuple[int, Options]:
-        """How many commands, and how: every fourth history is four times as long and silent: no
-        question, no restart, until its end."""
+        """The number of commands, and the options. Every fourth history is four times as long and
+        silent: no question and no restart until its end."""
         if seed % 4 == 3:
             return 4 * self.commands, Options(invariants=self.options.invariants, silent=True)
         return self.commands, self.options
@@ -51,7 +37,7 @@ class Campaign(msgspec.Struct, frozen=True):
         length, way = self.way_to_play(seed)
         return difference_while_drawn(Draft(seed), length, self.make_market, way)
 
-    def failure(self, seed: int, difference: Difference, shrinks: bool) -> Failure:
+    def report(self, seed: int, difference: Difference, shrinks: bool) -> str:
         length, way = self.way_to_play(seed)
         history = draw_history(seed, length)
         if shrinks:
@@ -60,7 +46,7 @@ class Campaign(msgspec.Struct, frozen=True):
             f"laissez check market --histories 1 --seed {seed} --commands {self.commands}"
             f" --snapshot-every {self.options.snapshot_every}"
         )
-        return Failure(history, difference, report(history, difference, repeat))
+        return report(history, difference, repeat)
 
 
 def run(
@@ -72,14 +58,15 @@ def run(
     tell: Callable[[int], None] = lambda histories: None,
     shrinks: bool = True,
 ) -> Outcome:
-    """Play the history of every seed; stop at the first that fails and make it small, unless told
-    not to. `tell` is told how many are done."""
+    """Play the history of every seed, and stop at the first that fails. Shrink it, unless
+    `shrinks` is False. `tell` gets the number of histories done."""
     campaign = Campaign(commands, options, make_market)
     for done, difference in enumerate(in_order(seeds, campaign.play, jobs)):
         if difference is not None:
-            return Outcome(done, campaign.failure(seeds[done], difference, shrinks))
+            counted = {"histories": done, "commands": done * commands}
+            return Outcome(counted, campaign.report(seeds[done], difference, shrinks))
         tell(done + 1)
-    return Outcome(len(seeds), None)
+    return Outcome({"histories": len(seeds), "commands": len(seeds) * commands})
 
 
 def in_order(seeds: range, play_seed: Callable[[int], T], jobs: int) -> Iterator[T]:

@@ -1,7 +1,7 @@
 """`laissez check`: one command for every promise, each with a seed that repeats its findings.
 
-The checks of the service are imported by their commands, since they need far more than those of the
-market.
+Commands import the checks of the service themselves, because these need far more packages than the
+checks of the market.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from laissez.cli.output import Format, FormatOption
 from laissez.cli.progress import progress
 from laissez_check import campaign
 from laissez_check.compare import Options, real_market
+from laissez_check.finding import Outcome
 from laissez_check.integration import count_all
-from laissez_check.shrink import report
 from laissez_check.small_worlds import DEPTH, check_small_worlds
 
 app = typer.Typer(
@@ -32,7 +32,7 @@ app = typer.Typer(
     add_completion=False,
 )
 
-MANY = 1_000_000_000  # more than anybody waits for
+MANY = 1_000_000_000  # more than any user waits for
 
 
 def how_many(help: str, least: int = 1, most: int = MANY) -> Any:
@@ -63,14 +63,10 @@ def market(
 ) -> None:
     """Play random histories in the market and in the oracle, comparing everything after every
     command."""
-    started = time.monotonic()
     options = Options(snapshot_every=snapshot_every, invariants=True)
     seeds, jobs = _seeds_and_jobs(seed, histories, jobs)
-    with counting("histories", histories) as tell:
-        outcome = campaign.run(seeds, commands, jobs, options, real_market, tell, shrink)
-    counted = {"histories": outcome.histories, "commands": outcome.histories * commands}
-    failure = outcome.failure.report if outcome.failure else None
-    conclude(output, started, counted, failure)
+    with concluding(output) as conclude, counting("histories", histories) as tell:
+        conclude(campaign.run(seeds, commands, jobs, options, real_market, tell, shrink))
 
 
 @app.command()
@@ -96,14 +92,8 @@ def small_worlds(
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Play every sequence of a few commands in worlds of two leaves, comparing everything."""
-    started = time.monotonic()
-    with counting("sequences", None) as tell:
-        found = check_small_worlds(real_market, depth, tell)
-    again = f"laissez check small-worlds --depth {depth}"
-    failure = None
-    if found.history and found.difference:
-        failure = report(found.history, found.difference, again)
-    conclude(output, started, {"sequences": found.sequences}, failure)
+    with concluding(output) as conclude, counting("sequences", None) as tell:
+        conclude(check_small_worlds(real_market, depth, tell))
 
 
 @app.command()
@@ -116,12 +106,10 @@ def crashes(
 ) -> None:
     """Kill a real server under load at any moment, start it again, and compare all that anyone was
     told with what it kept."""
-    from laissez_check.crashes.run import run as run_crashes
+    from laissez_check import crashes
 
-    started = time.monotonic()
-    with counting("kills", kills) as tell:
-        outcome = run_crashes(kills, seed, tell=tell)
-    conclude(output, started, outcome.counted, outcome.failure)
+    with concluding(output) as conclude, counting("kills", kills) as tell:
+        conclude(crashes.run(kills, seed, tell=tell))
 
 
 @app.command()
@@ -144,15 +132,13 @@ def worlds(
             f"expected one of {', '.join(BUGS)}, found {bug!r}", param_hint="--bug"
         )
     if bug is not None and market_form() == "compiled":
-        # A mistake replaces functions, which only the sources let it do.
+        # A bug replaces functions, which only the sources allow.
         os.environ["LAISSEZ_MARKET"] = "interpreted"
         again = [sys.executable, "-m", "laissez.cli", *sys.argv[1:]]
         os.execv(sys.executable, again)  # noqa: S606 (it is this very program)
-    started = time.monotonic()
     chosen, jobs = _seeds_and_jobs(seed, seeds, jobs)
-    with counting("worlds", seeds) as tell:
-        outcome = run_worlds(chosen, jobs, bug, tell)
-    conclude(output, started, outcome.counted, outcome.failure, faults=outcome.faults)
+    with concluding(output) as conclude, counting("worlds", seeds) as tell:
+        conclude(run_worlds(chosen, jobs, bug, tell))
 
 
 @app.command()
@@ -178,16 +164,16 @@ def wire(
         raise typer.BadParameter(
             f"expected a part of the name of a bad input, found {only!r}", param_hint="--only"
         )
-    started = time.monotonic()
-    with counting("bad inputs", len(inputs)) as tell:
-        found = run_wire.bad_inputs(inputs, tell)
-    made = 0
-    if cases:
-        with counting("cases", cases) as tell:
-            made, more = run_wire.schema_cases(cases, seed, tell=tell)
-            found += more
-    failure = run_wire.report(found, cases, seed, only) if found else None
-    conclude(output, started, {"bad inputs": len(inputs), "cases": made}, failure)
+    with concluding(output) as conclude:
+        with counting("bad inputs", len(inputs)) as tell:
+            found = run_wire.bad_inputs(inputs, tell)
+        made = 0
+        if cases:
+            with counting("cases", cases) as tell:
+                made, more = run_wire.schema_cases(cases, seed, tell=tell)
+                found += more
+        failure = run_wire.report(found, cases, seed, only) if found else None
+        conclude(Outcome({"bad inputs": len(inputs), "cases": made}, failure))
 
 
 @app.command()
@@ -197,31 +183,23 @@ def damage(
     jobs: JobsOption = 0,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Damage a data folder, or let the disk fail under it: it is recovered with all that was
-    acknowledged, or refused, saying where."""
+    """Damage a data folder: it is recovered with everything acknowledged, or refused, saying
+    where."""
     from laissez_check.damage.run import run as run_damage
     from laissez_check.disk.sqlite_shim import CannotWatch
 
-    started = time.monotonic()
     seeds, jobs = _seeds_and_jobs(seed, cases, jobs)
-    with counting("cases", cases) as tell:
+    with concluding(output) as conclude:
         try:
-            outcome = run_damage(seeds, jobs, tell=tell)
+            with counting("cases", cases) as tell:
+                outcome = run_damage(seeds, jobs, tell=tell)
         except CannotWatch as error:
             raise typer.BadParameter(str(error)) from None
-    counted = {
-        "cases": outcome.cases,
-        "recovered": sum(outcome.recovered.values()),
-        "refused": sum(outcome.refused.values()),
-    }
-    kinds = {
-        kind: {"recovered": outcome.recovered.get(kind, 0), "refused": outcome.refused.get(kind, 0)}
-        for kind in sorted(outcome.recovered.keys() | outcome.refused.keys())
-    }
-    if output is Format.TABLE:
-        for kind, ends in kinds.items():
-            typer.echo(f"{kind:<28}{ends['recovered']:>8} recovered{ends['refused']:>8} refused")
-    conclude(output, started, counted, outcome.failure, kinds=kinds)
+        if output is Format.TABLE:
+            for kind, ends in outcome.details["kinds"].items():
+                recovered, refused = ends["recovered"], ends["refused"]
+                typer.echo(f"{kind:<28}{recovered:>8} recovered{refused:>8} refused")
+        conclude(outcome)
 
 
 @app.command()
@@ -237,20 +215,20 @@ def access(
     from laissez_check.access import interference
     from laissez_check.access import run as run_access
 
-    started = time.monotonic()
-    with counting("operations", None) as tell:
-        tried = run_access.run(tell=tell)
-    with counting("pairs", pairs) as tell:
-        found = interference.run(pairs, seed, tell=tell)
-    if output is Format.TABLE:
-        typer.echo(tried.table())
-    failure = "\n".join(filter(None, (tried.failure, found.failure))) or None
-    conclude(output, started, {**tried.counted, **found.counted}, failure, tried=tried.answers)
+    with concluding(output) as conclude:
+        with counting("operations", None) as tell:
+            tried = run_access.run(tell=tell)
+        with counting("pairs", pairs) as tell:
+            found = interference.run(pairs, seed, tell=tell)
+        if output is Format.TABLE:
+            typer.echo(run_access.table(tried.details["tried"]))
+        failure = "\n".join(filter(None, (tried.failure, found.failure))) or None
+        conclude(Outcome({**tried.counted, **found.counted}, failure, tried.details))
 
 
 @contextmanager
 def counting(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    """A bar, to be told how many are done; Ctrl-C says how far it came."""
+    """A bar, to be told how many are done. Ctrl-C says how many were."""
     with progress() as bar:
         task = bar.add_task(what, total=total)
         try:
@@ -262,23 +240,26 @@ def counting(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
 
 
 def _seeds_and_jobs(seed: int, count: int, jobs: int) -> tuple[range, int]:
-    """One job per core unless told otherwise, and none without work."""
+    """One job per core by default, and no more jobs than cases."""
     return range(seed, seed + count), min(jobs or os.cpu_count() or 1, count)
 
 
-def conclude(
-    output: Format, started: float, counted: dict[str, int], failure: str | None, **details: object
-) -> None:
-    """Print the outcome, and leave with 1 if something failed. Details are for machines."""
+@contextmanager
+def concluding(output: Format) -> Iterator[Callable[[Outcome], None]]:
+    """Print the outcome at the end of the block, and exit with 1 if something failed."""
+    started = time.monotonic()
+    outcomes: list[Outcome] = []
+    yield outcomes.append
+    (outcome,) = outcomes
     seconds = time.monotonic() - started
     if output is Format.JSON:
-        counts = {name.replace(" ", "_"): count for name, count in counted.items()}
-        ends = {"seconds": round(seconds, 3), "failure": failure}
-        print(json.dumps({**counts, **ends, **details}))
-    elif failure is not None:
-        print(failure)
+        counts = {name.replace(" ", "_"): count for name, count in outcome.counted.items()}
+        ends = {"seconds": round(seconds, 3), "failure": outcome.failure}
+        print(json.dumps({**counts, **ends, **outcome.details}))
+    elif outcome.failure is not None:
+        print(outcome.failure)
     else:
-        counts_shown = ", ".join(f"{count} {name}" for name, count in counted.items())
+        counts_shown = ", ".join(f"{count} {name}" for name, count in outcome.counted.items())
         print(f"{counts_shown}, {seconds:.1f} seconds: nothing found")
-    if failure is not None:
+    if outcome.failure is not None:
         raise typer.Exit(1)

@@ -1,9 +1,8 @@
-"""Play one history in a market and in the oracle, and compare everything that can be asked after
-every command.
+"""Play one history in a market and in the oracle, and compare all answers after every command.
 
-The questions are drawn up from the world and from the oracle, then each is put to both. An answer
-is compared by type and value; any exception of the market that the rules do not call for is a
-difference like any other.
+The questions come from the world and the oracle, and each is put to both sides. Answers are
+compared by type and value. An exception that the rules do not call for is a difference like any
+other.
 """
 
 from __future__ import annotations
@@ -26,10 +25,9 @@ from laissez_check.worlds import World
 # From leaf paths in any order, and how many open orders a tenant may have.
 MakeMarket: TypeAlias = Callable[[tuple[str, ...], int], AnyMarket]
 
-# Of steps: a broken rule stays broken for a while, and the oracle is asked everything after every
-# step.
+# In steps. A broken rule stays broken for a while, and the oracle is compared after every step.
 INVARIANTS_EVERY = 3
-# Equal and of one type is the same; others are the same only if their text is.
+# Values of these types are the same if they are equal; others only if their text is equal.
 PLAIN = (int, str, bool, type(None))
 
 
@@ -38,9 +36,9 @@ def real_market(leaves: tuple[str, ...], orders_per_tenant_max: int) -> Market:
 
 
 class Options(msgspec.Struct, frozen=True):
-    """What to do besides comparing events: move into a restored copy of the market every so many
-    steps (0: never), check the invariants, or put no question before the last step (asking makes
-    the market work out charges on the way; not asking leaves it all to the end)."""
+    """Options of a comparison: continue in a restored copy of the market every so many steps (0
+    means never), check the invariants, or ask no question before the last step. Questions make the
+    market compute charges on the way; silence leaves them all to the end."""
 
     snapshot_every: int = 0
     invariants: bool = False
@@ -51,8 +49,8 @@ NO_OPTIONS = Options()
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """Where the two parted: after `step` (counted from 0), on `question`. `steps` are all commands
-    up to and including that one."""
+    """The first difference: after `step` (counted from 0), on `question`. `steps` are all up to and
+    including that one."""
 
     step: int
     question: str
@@ -67,16 +65,15 @@ class Difference(msgspec.Struct, frozen=True):
 
 
 class Questions(NamedTuple):
-    """Questions of one kind, ready to be put to either side: a method, and the arguments of
-    each."""
+    """Questions of one kind: a method, and the arguments of each."""
 
     kind: str
     ways: tuple[tuple[Any, ...], ...] = ((),)
 
 
 class Raised(NamedTuple):
-    """An exception as an answer. The two that the rules call for are known by name, so that a crash
-    never passes for one of them."""
+    """An exception as an answer. The rules call for two, which are recognised by name, so that a
+    crash never passes for one of them."""
 
     text: str
 
@@ -115,8 +112,8 @@ def first_difference(
 def difference_while_drawn(
     draft: Draft, commands: int, make_market: MakeMarket, options: Options = NO_OPTIONS
 ) -> Difference | None:
-    """The same for a history drawn on the way: the oracle that the draft aims by is the one
-    compared with, so it plays each step once."""
+    """The same for a history that is drawn meanwhile. The draft's own oracle is compared, so it
+    plays each step once."""
     steps: list[Step] = []
     try:
         match_up = MatchUp(
@@ -131,8 +128,8 @@ def difference_while_drawn(
 
 
 class MatchUp:
-    """The market and the oracle, side by side. After the last of so many steps answers are compared
-    by their text, too."""
+    """The market and the oracle, side by side. After the last of `steps` steps, answers are
+    compared by their text, too."""
 
     def __init__(
         self,
@@ -163,7 +160,7 @@ class MatchUp:
         return expected
 
     def compare(self, step: Step, expected: list[Event]) -> None:
-        """Apply a step to the market that the oracle has seen already, and compare everything."""
+        """Apply a step that the oracle has played already to the market, and compare everything."""
         found = attempt("events()", lambda: self.market.apply(step.command, step.at))
         if repr(expected) != repr(found):  # by text: 1, 1.0 and True are equal, but not the same
             raise Parted("events()", repr(expected), repr(found))
@@ -201,14 +198,13 @@ class MatchUp:
                     raise Parted(question, repr(expected), repr(found))
 
     def period(self) -> tuple[int, int]:
-        """A period of the past, from one moment at which something happened (or just beside it) to
-        another."""
+        """A period of the past, between two moments at or just beside a step."""
         moments = (self.rng.choice(self.times) + self.rng.choice((-1, 0, 0, 1)) for _ in range(2))
         since, until = sorted(min(self.oracle.now, max(0, moment)) for moment in moments)
         return since, until
 
     def restart(self) -> None:
-        """Go on with a market restored from a snapshot of this one."""
+        """Continue in a market restored from a snapshot of this one."""
         before: Any = self.market
         after = type(before).restore(before.snapshot())
         if before.digest() != after.digest():
@@ -258,7 +254,7 @@ def raised(error: Exception, arguments: tuple[Any, ...], words: str) -> Raised:
 
 
 def words_for_unknown(market: AnyMarket) -> str:
-    """What the operator, who sees everything, is told about a node that does not exist."""
+    """The answer to the operator, who sees everything, about a node that does not exist."""
     try:
         market.quote(None, UNKNOWN_NODE)
     except LookupError as error:
@@ -267,7 +263,7 @@ def words_for_unknown(market: AnyMarket) -> str:
 
 
 def attempt(question: str, act: Callable[[], Any]) -> Any:
-    """The market's own result; a crash is a difference, too."""
+    """The result of the market. A crash is a difference, too."""
     try:
         return act()
     except Parted:

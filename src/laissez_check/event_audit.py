@@ -1,9 +1,8 @@
-"""Owners and bills worked out a second time, from nothing but the operator's events: what anyone
-with that stream could do at home.
+"""Owners and bills computed again from the operator's events alone.
 
-It follows the events by the rules in `event_rules`, and doubts each that contradicts those before
-it. Events are plain data, as JSON or MessagePack give them. Neither module shares any code with the
-market, its bills or the service.
+The auditor follows the events by the rules in `event_rules`, and doubts each that contradicts those
+before it. Events are plain data, as JSON or MessagePack give them. Neither module shares code with
+the market, its bills or the service.
 """
 
 from __future__ import annotations
@@ -21,21 +20,21 @@ Event = dict[str, Any]
 
 @dataclass
 class Budget:
-    """What a tenant means to spend, beyond what was owed when it said so, or said so first."""
+    """The limit of a tenant's charges after the budget was set, or first set if it was kept."""
 
     charge: int
     owed_before: int
     action: str
     set_at: int
     spent_at: int | None = None
-    # What its tenant was charged lately, each until when.
+    # The latest rates of its tenant, each with its end.
     rates: list[tuple[int, int]] = field(default_factory=list)
     floors: dict[str, int] = field(default_factory=dict)  # of its tenant's leaves when it was spent
 
 
 class Auditor(State):
-    """Give it every event in order; then ask about the time of the last one, or a later one before
-    the next."""
+    """Give it every event in order. Ask about the time of the last one, or about a later time
+    before the next."""
 
     def __init__(self, leaves: Iterable[str]) -> None:
         super().__init__(leaves)
@@ -67,8 +66,8 @@ class Auditor(State):
         return True
 
     def compare(self, shown: Event) -> str | None:
-        """With a leaf as the service shows it, after all events: the difference, if there is
-        one."""
+        """Compare a leaf as the service shows it after all events. Returns the difference, if
+        any."""
         leaf = shown["leaf"]
         lease = self.leases.get(leaf)
         prices = [shown["rate"], shown["floor"], shown["limit"]]
@@ -89,7 +88,7 @@ class Auditor(State):
     # -- budgets
 
     def _watch_budget(self, tenant: str, budget: Budget) -> None:
-        """None with an action is overspent by more than a second: then it is told, and acted on."""
+        """A budget with an action may be overspent by a second at most. Then the action follows."""
         leaves = [leaf for leaf, lease in self.leases.items() if lease.tenant == tenant]
         rate, second_ago = sum(map(self.rate, leaves)), self.now - MICRO
         budget.rates = [one for one in budget.rates if one[0] >= second_ago] + [(self.now, rate)]
@@ -149,7 +148,7 @@ class Auditor(State):
         self.add_order(event["order"], Order(tenant, wanted))
 
     def _order_amended(self, tenant: str, event: Event) -> None:
-        """It takes a new number (M10), the last one."""
+        """An amended order gets a new number (M10), the last one."""
         if event["order"] in self.orders:
             self.remove_order(event["order"])
         self._order_placed(tenant, event)
@@ -231,11 +230,10 @@ class Auditor(State):
 class PartAudit(Auditor):
     """An audit of a few leaves of a market that is too large and too busy to audit all of them.
 
-    Who wins a leaf, what it is charged and whether it is at rest follow from the orders, floors and
-    leases on its own path alone. So these leaves are audited as strictly as in an audit of all; an
-    order that wins elsewhere is gone for them, as if it had been cancelled. Budgets and fees, which
-    are a tenant's and not a leaf's, are left out. After the first doubt it takes no more events:
-    other doubts would follow from it.
+    The winner, the charge and the stability of a leaf follow from the orders, floors and leases on
+    its own path alone. So these leaves are audited as strictly as in an audit of all. An order that
+    wins elsewhere counts as cancelled. Budgets and fees belong to tenants, not to leaves, and are
+    left out. After the first doubt it takes no more events, since other doubts would follow.
     """
 
     OF_LEAVES = frozenset({"lease.ended", "lease.limit_set", "resource.offline", "resource.online"})

@@ -1,5 +1,5 @@
-"""The market's rules once more, over what the operator's events have told so far: who owns a leaf,
-who should win it, what is owed.
+"""The market's rules once more, over the operator's events so far: owners, winners, prices and
+debts.
 
 M7 (when the market is at rest), M8 (who wins a leaf), M11 (quotes), M13 (why a lease ends), M17 (a
 held lease is not lost for price) and M18 (fees) from `docs/reference/market.md`, in the most
@@ -36,7 +36,7 @@ class State:
         self.holds: dict[str, int] = {}  # by node: how long a lease that starts below is held
         self.orders: dict[str, Order] = {}  # by id, in the order of their sequence numbers
         self.leases: dict[str, Lease] = {}  # by leaf
-        # All that ever were, by tenant.
+        # All leases so far, by tenant.
         self.leased: defaultdict[str, dict[str, Lease]] = defaultdict(dict)
         self.fees: defaultdict[str, list[Fee]] = defaultdict(list)
 
@@ -44,7 +44,7 @@ class State:
     def now(self) -> int:
         return self.prices.now
 
-    # -- what happens
+    # -- changes
 
     def add_order(self, id: str, order: Order) -> None:
         self.orders[id] = order
@@ -133,7 +133,7 @@ class State:
                 asks.append(lease.limit + 1)
         return min(asks, default=None)
 
-    # -- what is owed at a time before the next event, as exact sums of rate times microseconds
+    # -- debts at a time before the next event, as exact sums of rate times microseconds
 
     def owed(self, tenant: str, at: int) -> int:
         leases = (self.prices.charge_at(lease, at) for lease in self.leased[tenant].values())

@@ -1,10 +1,10 @@
 """Seeded random histories: a world and its commands, as plain data.
 
 Every seed first draws its own mix (forest, tenants, price grid, weights, controls, pace), so that
-some histories are all ties at one instant and others are all holds. The draft plays its own steps
-in the oracle, only to aim: most commands name an order or a lease that is there. The others miss
-and are refused, which is worth checking too. A history depends on its seed alone, and every step
-can be left out without making another one invalid.
+some histories are all ties at one instant and others are all holds. The draft plays its steps in
+the oracle in order to aim: most commands name an order or a lease that exists. The others are
+refused, which is checked, too. A history depends on its seed alone, and stays valid without any of
+its steps.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FRACTIONS_PPM = (0, 1, 100_000, 333_333, 500_000, 1_000_000, 3_000_000)
 
 
 class Step(msgspec.Struct, frozen=True):
-    """A command and its time. Either may be malformed on purpose, which no type says."""
+    """A command and its time. Either may be malformed on purpose, against its type."""
 
     at: int
     command: Command
@@ -40,7 +40,7 @@ class History(msgspec.Struct, frozen=True):
 
 
 class Draft:
-    """A history being drawn: the seed's own mix, and the oracle it aims by."""
+    """A history being drawn: the seed's own mix, and the oracle for aiming."""
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
@@ -103,7 +103,7 @@ class Draft:
         return Step(at, command)
 
     def command(self) -> Command:
-        """Where there is nothing to aim at, mostly an order instead."""
+        """The next command: mostly an order if another one had nothing to aim at."""
         draw = self.rng.choices(list(self.weights), list(self.weights.values()))[0]
         nothing_there = (draw in (self.amend, self.cancel) and not self.sight.open_orders) or (
             draw in (self.set_limit, self.relinquish) and not self.sight.live_leases()
@@ -122,7 +122,7 @@ class Draft:
             return self.now + rng.randint(1, 20) * self.tick_us
         return self.now + rng.choice((1, 24, 8_784)) * HOUR_US
 
-    # -- what commands name
+    # -- arguments of commands
 
     def tenant(self) -> str:
         return self.rng.choice(self.world.tenants)

@@ -66,7 +66,7 @@ class Pipe(asyncio.Transport):
 
 
 class Exchange:
-    """One request and what is answered to it, on a connection of its own."""
+    """One request and its answer, on a connection of its own."""
 
     def __init__(
         self, app: App, head: bytes, body: bytes = b"", client: tuple[str, int] | None = CLIENT
@@ -141,7 +141,7 @@ class InProcess(httpx.AsyncBaseTransport):
 
 
 class Wire:
-    """Takes the place of a session's connection: passes on what is written to the peer."""
+    """A session's connection that passes all messages to a function."""
 
     def __init__(self, hear: Callable[[bytes], None], secret: str = "") -> None:
         self.headers = [(b"authorization", f"Bearer {secret}".encode())]

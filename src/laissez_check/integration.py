@@ -1,11 +1,11 @@
-"""How much code it takes to bring an application or a signal into the market, counted from the
-sources beside the paper's table.
+"""The lines of code that bring an application or a signal into the market, beside the paper's
+table.
 
 The paper does not say how it counts. Here logical lines are counted: a statement that is wrapped
 counts once, so that the figure does not depend on the width of a line. Blank lines, comments,
-docstrings and imports do not count. *Profiling* says what hardware does for an application,
-*pricing* what that is worth. What an autoscaler has anyway (planner, performance model, progress)
-is not part of the integration, nor is the framework that all share.
+docstrings and imports do not count. *Profiling* is about the effect of hardware on an application,
+*pricing* about its value. Parts that an autoscaler has anyway (planner, performance model,
+progress) are no part of the integration, and neither is the common framework.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def lines_of(part: str) -> int:
 
 
 def count_lines(source: str, name: str = "") -> int:
-    """Of a module, of a class in it, or of a function or field of a class (`Class.name`)."""
+    """Count the lines of a module, a class in it, or a function or field of one (`Class.name`)."""
     scope: ast.Module | ast.stmt = ast.parse(source)
     for part in name.split(".") if name else ():
         scope = next(node for node in getattr(scope, "body", []) if part == _name(node))
@@ -91,7 +91,7 @@ def count_lines(source: str, name: str = "") -> int:
 
 
 def _name(node: ast.stmt) -> str | None:
-    """The name that a statement defines; None if it is nothing that is counted by itself."""
+    """The name that a statement defines, if it can be counted by itself."""
     if isinstance(node, ast.ClassDef | ast.FunctionDef):
         return node.name
     if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):

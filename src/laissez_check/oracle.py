@@ -30,7 +30,7 @@ class UnknownScope(KeyError):
 
 
 class Oracle(Clearing):
-    """The market, told by commands and asked by questions, as `laissez.market.Market` is."""
+    """A market with the commands and questions of `laissez.market.Market`."""
 
     def apply(self, command: Command, at: int) -> list[Event]:
         """Let time pass, then judge the command and carry it out."""
@@ -178,7 +178,7 @@ class Oracle(Clearing):
         return tuple(node for node in self.topology.nodes if self.may_see(tenant, node))
 
     def orders(self, tenant: str | None = None) -> tuple[OrderView, ...]:
-        """Of all by sequence, of one tenant by id."""
+        """All orders by sequence number, or those of one tenant by id."""
         orders = sorted(self.open_orders.values(), key=lambda order: order.sequence)
         if tenant is not None:
             its_own = [order for order in orders if order.tenant == tenant]

@@ -56,8 +56,8 @@ def close_books(state: State, before: int) -> None:
 
 
 def lease_charge(lease: Lease, since: int, until: int) -> int:
-    """What a lease was charged within a period; a carried amount counts for a period that holds all
-    of it."""
+    """The charge of a lease within a period. A carried amount counts if the period contains all of
+    it."""
     charged = sum(rate * overlap(start, end, since, until) for start, end, rate in lease.charges)
     if lease.carried is not None and since <= lease.carried.start:
         charged += lease.carried.charge

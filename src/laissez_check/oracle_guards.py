@@ -1,5 +1,4 @@
-"""The table of refusals, row by row: guards are tried in order, and the first that fails is the
-reason."""
+"""The table of refusals, row by row: the first guard that fails is the reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the literal market knows, and the prices that follow from it (M1 to M6, M17).
+"""The state of the literal market, and the prices that follow from it (M1 to M6, M17).
 
 No price is kept: a rate is found by looking at every order that was copied to the leaf, a floor by
 walking the path. The one liberty is that the forest never changes, so the path and the leaves of
@@ -39,7 +39,7 @@ class Forest:
 
 @dataclass
 class Liability:
-    """What an alternative owes if it is withdrawn before `end` (M18)."""
+    """The fee of an alternative if it is withdrawn before `end` (M18)."""
 
     rate: int
     end: int
@@ -148,7 +148,7 @@ class State:
         return max(self.floors.get(above, 0) for above in self.topology.path[node])
 
     def foreign_bid(self, leaf: str) -> int:
-        """The highest bid that covers the leaf and is not its owner's; 0 if there is none."""
+        """The highest bid of others than the owner on the leaf, or 0."""
         owner, claims = self.owner(leaf), self.claims[leaf]
         bids = [claim.alternative.bid for claim in claims if claim.order.tenant != owner]
         return max(bids, default=0)

@@ -1,6 +1,5 @@
-"""Folders of short-lived worlds, in memory where there is such a place. Those of a campaign lie in
-one folder: its workers are ended in the middle of their work when it is over early, so their parent
-clears up."""
+"""Folders of short-lived worlds, in memory if possible. Those of a campaign lie in one folder,
+which the parent removes: workers may be ended in the middle of their work."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from pathlib import Path
 
 MEMORY = Path("/dev/shm")  # noqa: S108  folders in it have names that cannot be guessed
 
-_within: Path | None = None  # where the folders of this process are made, if that was said
+_within: Path | None = None  # the parent of all folders of this process, if it is set
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from laissez_check.oracle import Oracle
 from laissez_check.oracle_guards import malformed_field
 
 OrderName = tuple[str, int]  # tenant and id
-# Questions that are no method of a market.
+# Questions that are no methods of a market.
 OURS = ("make_market", "events", "invariants", "snapshot", "digest")
 
 
@@ -45,7 +45,7 @@ class Shrinking:
         self.options = options
 
     def accepts(self, smaller: History) -> bool:
-        """Keep a smaller history if it fails the same way, without what comes after the failure."""
+        """Keep a smaller history if it fails the same way, up to its failure."""
         difference = first_difference(smaller, self.make_market, self.options)
         if difference is None or difference.kind != self.difference.kind:
             return False
@@ -96,11 +96,10 @@ def without_alternative(history: History, place: int, number: int) -> History | 
 
 
 def without_steps(history: History, start: int, end: int) -> History:
-    """The history without these steps, the orders and leases of the others still being called by
-    the right ids.
+    """The history without these steps, and with the right ids of orders and leases in the others.
 
-    They are numbered as they come, so leaving one out renames all that follow: both versions are
-    played in the oracle to see which is which.
+    Ids are given in order, so a removed step changes all later ones. Both versions are played in
+    the oracle to match the ids.
     """
     long, short = oracle_of(history), oracle_of(history)
     new_id: dict[OrderName, int] = {}
@@ -143,8 +142,8 @@ def renamed(command: Command, new_id: dict[OrderName, int], long: Oracle, short:
 
 
 def report(history: History, difference: Difference, repeat: str) -> str:
-    """The history as Python that runs, what was expected and found after it, and the command line
-    that finds it again."""
+    """The history as Python that runs, the expected and the found answer, and the command line that
+    repeats it."""
     used = {"Alternative", "Band", *(type(step.command).__name__ for step in history.steps)}
     leaves, orders_max = list(history.world.leaves), history.world.orders_per_tenant_max
     last = f"# {difference.question}"

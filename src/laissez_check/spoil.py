@@ -1,5 +1,5 @@
-"""Commands with one thing wrong, so that every refusal is met: a wrong type, a number out of range,
-a name that is not there."""
+"""Commands with one wrong field, so that every refusal is met: a wrong type, a number out of range,
+an unknown name."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ODD_NAMES = ("a\nb", "\x7f", "\x85", "a\u200bb", "\ud800")
 TENANTS = ("", "operator", "Operator", LONGEST, LONGEST + "x", *ODD_NAMES, None, 7, b"ann")
 NUMBERS = (0, -1, 2**62 - 1, 2**62, -(2**62), None, *WRONG_NUMBERS)
 
-# By field. The longest name and the largest numbers that are still right are among them.
+# By field. The longest name and the largest numbers that are still valid are among them.
 VALUES: dict[str, tuple[Any, ...]] = {
     "tenant": TENANTS,
     "order": NUMBERS,
@@ -46,7 +46,7 @@ VALUES: dict[str, tuple[Any, ...]] = {
 
 
 def spoil(rng: Random, command: Command, nodes: Sequence[str]) -> Command:
-    """The command with one field replaced by something that is, nearly always, wrong."""
+    """The command with one field replaced, nearly always by a wrong value."""
     if not command.__struct_fields__:
         return command
     name = rng.choice(command.__struct_fields__)
@@ -55,7 +55,7 @@ def spoil(rng: Random, command: Command, nodes: Sequence[str]) -> Command:
 
 
 def spoiled_time(rng: Random, now: int) -> Any:
-    """A wrong time; once in a while the last right one, after which all others are wrong."""
+    """A wrong time. Now and then the last valid one, after which all others are wrong."""
     if rng.random() < 0.03:
         return TIME_MAX_US
     return rng.choice((now - 1, -1, 0, TIME_MAX_US + 1, 10**30, float(now), True, None, "now"))

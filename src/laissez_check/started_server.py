@@ -1,5 +1,5 @@
-"""The server under test: the real command in a process of its own, that can be killed at any moment
-and started again over the same folder."""
+"""The server under test: the real command in a process of its own, which can be killed at any
+moment and started again over the same folder."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ import random
 import signal
 import socket
 import sys
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import msgspec
@@ -19,12 +22,12 @@ from laissez_check.finding import Finding
 READY_WITHIN_S = 30.0
 ANSWERS_WITHIN_S = 5.0
 ENDS_WITHIN_S = 20.0
-# A killed server's copy that still writes a snapshot may hold port and folder.
+# A fork of a killed server that still writes a snapshot may hold port and folder.
 TAKEN = ("cannot listen", "is in use by process")
 LOG_LINES_SHOWN = 12
 READY = b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 
-# The books are closed all the time, and the load meets no limit.
+# Books close often, and the load meets no rate limit.
 SETTINGS = {
     "LAISSEZ_BOOKS__CLOSE_AFTER_COMMANDS": "50",
     "LAISSEZ_LIMITS__COMMANDS_PER_SECOND": "1000000",
@@ -54,17 +57,17 @@ LEAVES = ("cpu/c0", "cpu/c1", *(f"gpu/{gpu}" for gpu in GPUS))
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """Which server is started: the arguments of Python before `serve`, and variables beside those
-    of `SETTINGS`."""
+    """The server to start: the arguments of Python before `serve`, and variables beside those of
+    `SETTINGS`."""
 
     command: tuple[str, ...] = COMMAND
     variables: dict[str, str] = {}
 
 
 def unused_port(draw: random.Random) -> int:
-    """Below those that systems give to outgoing connections, so that nobody takes it while the
-    server is down; and not where another process looks with the same seed at the same time, which
-    would find it free too, and then take our server for its own."""
+    """A port below those of outgoing connections, so that it stays free while the server is down.
+    It depends on the process, too: two with the same seed would both find a port free, and one
+    would take the other's server for its own."""
     while True:
         port = PORTS[(draw.randrange(len(PORTS)) + os.getpid() * PORTS_APART) % len(PORTS)]
         with contextlib.suppress(OSError), socket.socket() as probe:
@@ -80,8 +83,12 @@ class Server:
         self._entry = entry
         self._topology = folder / "cluster.toml"
         self._topology.write_text(TOPOLOGY)
-        self._log = folder / "server.log"
+        self.log = folder / "server.log"
         self._process: asyncio.subprocess.Process | None = None
+
+    @property
+    def operator_key(self) -> str:
+        return (self.data / "keys" / "operator.key").read_text().strip()
 
     @property
     def process(self) -> asyncio.subprocess.Process:
@@ -96,7 +103,7 @@ class Server:
             if not name.startswith("LAISSEZ_") or name == "LAISSEZ_MARKET"
         }
         folders = ("--data", str(self.data), "--topology", str(self._topology))
-        with self._log.open("ab") as log:
+        with self.log.open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable,
                 *self._entry.command,
@@ -108,20 +115,23 @@ class Server:
             )
 
     async def start_and_wait(self) -> None:
-        """Until it takes requests. It is started again, as a supervisor would, while a copy of the
-        one before it lives on."""
-        async with asyncio.timeout(READY_WITHIN_S):
-            await self.start()
-            while not await self._is_ready():
-                if self.process.returncode is not None:
-                    if not any(words in self.log_end().rpartition("\n")[2] for words in TAKEN):
-                        raise self._ended("the server did not start: it ended")
-                    await self.start()
-                await asyncio.sleep(0.01)
+        """Start the process and wait until it takes requests. It is started again, as a supervisor
+        would, while a fork of the one before it lives on."""
+        try:
+            async with asyncio.timeout(READY_WITHIN_S):
+                await self.start()
+                while not await self._is_ready():
+                    if self.process.returncode is not None:
+                        if not any(words in self.log_end().rpartition("\n")[2] for words in TAKEN):
+                            raise self._ended("the server did not start: it ended")
+                        await self.start()
+                    await asyncio.sleep(0.01)
+        except TimeoutError:
+            raise Finding(f"the server did not start in time\n{self.log_end()}") from None
 
     async def _is_ready(self) -> bool:
-        """By an answer: a connection alone may be to the copy of a dead server, which has its
-        sockets too."""
+        """Whether it answers. A connection alone may be to the fork of a dead server, which has its
+        sockets, too."""
         try:
             async with asyncio.timeout(ANSWERS_WITHIN_S):
                 reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
@@ -137,7 +147,7 @@ class Server:
             raise self._ended("the server ended by itself")
 
     def children(self) -> list[int]:
-        """Copies of the server that write snapshots."""
+        """Forks of the server that write snapshots."""
         pid = self.process.pid
         try:
             return [*map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())]
@@ -145,7 +155,7 @@ class Server:
             return []
 
     async def kill(self, with_children: bool) -> None:
-        """Kill it. A copy that was writing a snapshot is killed too, or left to end by itself."""
+        """Kill it. A fork that writes a snapshot is killed, too, or ends by itself."""
         if self._process is None or self._process.returncode is not None:
             return
         children = self.children()
@@ -167,7 +177,19 @@ class Server:
         return Finding(f"{what} with status {self.process.returncode}\n{self.log_end()}")
 
     def log_lines(self) -> list[str]:
-        return self._log.read_text(errors="replace").splitlines()
+        return self.log.read_text(errors="replace").splitlines()
 
     def log_end(self) -> str:
         return "\n".join(self.log_lines()[-LOG_LINES_SHOWN:])
+
+
+@asynccontextmanager
+async def running(entry: Entry) -> AsyncIterator[Server]:
+    """A started server over a new folder, which is removed afterwards."""
+    with tempfile.TemporaryDirectory(prefix="laissez-check-", ignore_cleanup_errors=True) as folder:
+        server = Server(Path(folder), unused_port(random.Random()), entry)
+        try:
+            await server.start_and_wait()
+            yield server
+        finally:
+            await server.kill(with_children=True)

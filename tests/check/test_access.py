@@ -33,11 +33,12 @@ from laissez.wire.session import CLOSE_UNAUTHENTICATED, Heartbeat
 from laissez_check import cli
 from laissez_check.access import interference
 from laissez_check.access import run as access
-from laissez_check.access.faulty_server import ENTRY
 from laissez_check.access.matrix import in_session, unknown, unlisted
 from laissez_check.access.pair_service import FOUNDED_US
 from laissez_check.access.pairs import ACTIONS, draw_pair
 from laissez_check.access.table import MESSAGES, OPERATIONS, Row
+from laissez_check.faulty_server import ACCESS_FAULTS, entry_with
+from laissez_check.finding import Outcome
 from laissez_check.started_server import Entry
 from support.secrecy import WATCH
 
@@ -49,16 +50,21 @@ def data_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
 
+def findings(outcome: Outcome) -> list[str]:
+    return (outcome.failure or "").splitlines()
+
+
 def test_every_caller_gets_what_the_table_says() -> None:
     outcome = access.run()
-    assert [] == outcome.findings
+    assert outcome.failure is None
+    answers = outcome.details["tried"]
     tried = {one.name for one in SERVED} | {in_session(kind) for kind in MESSAGES}
     tried |= {"createWebhook with history", "hello in a session with history"}
-    assert tried <= set(outcome.answers)
+    assert tried <= set(answers)
     for kind in MESSAGES:
-        assert CLOSE_UNAUTHENTICATED == outcome.answers[in_session(kind)]["no key"]
+        assert CLOSE_UNAUTHENTICATED == answers[in_session(kind)]["no key"]
     for name, row in OPERATIONS.items():
-        assert row.may is None or 401 == outcome.answers[name]["no key"]
+        assert row.may is None or 401 == answers[name]["no key"]
 
 
 def test_a_server_that_allows_or_tells_too_much_is_noticed(
@@ -66,12 +72,13 @@ def test_a_server_that_allows_or_tells_too_much_is_noticed(
 ) -> None:
     monkeypatch.delitem(OPERATIONS, "getDocs")
     monkeypatch.setitem(OPERATIONS, "readMinds", Row(None))
-    found = access.run(ENTRY, frozenset({"getMarket", "cancelOrder", "createWebhook"})).findings
+    only = frozenset({"getMarket", "cancelOrder", "createWebhook"})
+    found = findings(access.run(entry_with(*ACCESS_FAULTS), only))
     expected = (
         "operation getDocs: access/table.py has no row for it",
         "operation readMinds: access/table.py has a row too many",
         "getMarket by reader: expected 403, found 200",
-        "cancelOrder by other, of what never was: expected Answer(status=404",
+        "cancelOrder by other, of a thing that never existed: expected Answer(status=404",
         "createWebhook with history by trader: expected 403, found 201",
         "the log holds a secret",
         "the log holds a price",
@@ -91,9 +98,9 @@ def test_a_server_that_allows_or_tells_too_much_is_noticed(
 def test_a_change_by_a_caller_that_may_not_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a table that allows less than the server does."""
     monkeypatch.setitem(OPERATIONS, "setBudget", Row(frozenset(), {"amount": "100"}))
-    found = access.run(only=frozenset({"setBudget"})).findings
+    found = findings(access.run(only=frozenset({"setBudget"})))
     assert "setBudget by mine: expected 403, found 200" in found
-    assert "setBudget: callers who may not have changed something" in found
+    assert "setBudget: forbidden callers changed something" in found
 
 
 def test_a_server_that_does_not_start_is_a_finding() -> None:
@@ -117,8 +124,9 @@ def test_the_command_shows_the_table_and_a_finding_exits_with_1(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     finding = "getMe by no key: expected 401, found 200"
-    tried = access.Outcome({"requests": 3}, {"getMe": {"no key": 200, "mine": 200}}, [finding])
-    paired = interference.Outcome({"pairs": 7}, None)
+    answers = {"getMe": {"no key": 200, "mine": 200}}
+    tried = Outcome({"requests": 3}, finding, {"tried": answers})
+    paired = Outcome({"pairs": 7})
     monkeypatch.setattr(access, "run", lambda tell: tried)
     monkeypatch.setattr(interference, "run", lambda pairs, seed, tell: paired)
     shown = CliRunner().invoke(cli.app, ["access", "--pairs", "7"])
@@ -126,7 +134,7 @@ def test_the_command_shows_the_table_and_a_finding_exits_with_1(
     assert ["getMe", "200", "200"] == shown.stdout.splitlines()[1].split()
     assert finding == shown.stdout.splitlines()[-1]
     told = json.loads(CliRunner().invoke(cli.app, ["access", "--pairs", "7", "-o", "json"]).stdout)
-    assert {"requests": 3, "pairs": 7, "tried": tried.answers, "failure": finding}.items() <= (
+    assert {"requests": 3, "pairs": 7, "tried": answers, "failure": finding}.items() <= (
         told.items()
     )
 

@@ -316,13 +316,13 @@ def test_a_statement_with_a_gap_before_it_a_missing_one_and_a_stray_one_are_foun
         documents=[*taken[place].documents, ("statement/nobody", taken[place].documents[0][1])]
     )
     (finding,) = audited([*taken[:place], stray, *taken[place + 1 :]]).findings
-    assert ("a document that nothing is known of", "statement/nobody") == (
+    assert ("a document of an unknown kind", "statement/nobody") == (
         finding.what,
         finding.line,
     )
     elsewhere = taken[0]._replace(documents=[taken[place].documents[0]])
     (finding,) = audited([elsewhere, *taken[1:]]).findings
-    assert ("a document that nothing is known of", 1) == (finding.what, finding.entry)
+    assert ("a document of an unknown kind", 1) == (finding.what, finding.entry)
 
 
 def without(taken: list[Row], kind: str) -> list[Row]:

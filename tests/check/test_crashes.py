@@ -3,22 +3,18 @@ found."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 import tempfile
-from contextlib import suppress
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from laissez.client.errors import Unauthenticated
-from laissez_check import cli
-from laissez_check.crashes import clients
-from laissez_check.crashes import run as crashes
-from laissez_check.crashes.clients import Lost, Session
-from laissez_check.crashes.ledger import Asked, Ledger
-from laissez_check.crashes.served import FAULTS, entry_of
+from laissez_check import cli, crashes
+from laissez_check.faulty_server import CRASH_FAULTS, entry_with, snapshot_after_commands
+from laissez_check.finding import Outcome
+from laissez_check.patches import Patch
 from laissez_check.started_server import Entry
 
 pytestmark = pytest.mark.once
@@ -37,14 +33,13 @@ def test_twenty_kills_lose_nothing_that_anyone_was_told() -> None:
     assert outcome.counted["kills"] >= 20
     assert outcome.counted["answers"] > 500
     assert outcome.counted["bills"] > 20
+    assert outcome.counted["quotes"] > 500
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_put_in_on_purpose_is_found(fault: str) -> None:
-    """`early`: acknowledged before it is stored; `forgetful`: a restart forgets ids; `behind`: a
-    restart forgets the latest commands."""
-    outcome = crashes.run(20, seed=1, entry=entry_of(fault))
+@pytest.mark.parametrize("fault", CRASH_FAULTS)
+def test_a_fault_put_in_on_purpose_is_found(fault: Callable[[], list[Patch]]) -> None:
+    outcome = crashes.run(20, seed=1, entry=entry_with(snapshot_after_commands, fault))
     assert outcome.failure is not None
     assert "again: laissez check crashes --kills 20 --seed 1" in outcome.failure
 
@@ -56,49 +51,11 @@ def test_a_server_that_does_not_start_is_a_finding() -> None:
     assert "the server did not start" in outcome.failure
 
 
-@pytest.mark.parametrize("is_killed", [True, False])
-def test_answers_may_be_late_only_where_the_server_was_killed_again(
-    is_killed: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A kill while they were awaited, before the next start, was taken for a session that got no
-    answer."""
-
-    async def story() -> list[str]:
-        ledger, down = Ledger(("bob",)), asyncio.Event()
-        session = Session(ledger, "bob", "http://127.0.0.1:9", "secret", down, "json")
-        monkeypatch.setattr(session._session, "drain", asyncio.Event().wait)
-        if is_killed:
-            asyncio.get_running_loop().call_soon(down.set)
-        with suppress(Lost):
-            await session.drain()
-        return ledger.broken
-
-    monkeypatch.setattr(clients, "ANSWER_WITHIN_S", 0.2)
-    assert bool(asyncio.run(story())) is not is_killed
-
-
-def test_a_session_that_ended_by_itself_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def story() -> list[str]:
-        ledger = Ledger(("bob",))
-        session = Session(ledger, "bob", "http://127.0.0.1:9", "secret", asyncio.Event(), "json")
-
-        def send(_: object) -> None:
-            raise Unauthenticated("unauthenticated", "expected a key that is in force", 401)
-
-        monkeypatch.setattr(session._session, "send", send)
-        with pytest.raises(Lost):
-            await session.send(Asked("bob", "x", {"type": "cancel_order", "order": "ord_1"}))
-        return ledger.broken
-
-    (found,) = asyncio.run(story())
-    assert found.startswith("a session of bob ended: Unauthenticated(")
-
-
 def test_a_failure_is_shown_and_leaves_with_1(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         crashes,
         "run",
-        lambda kills, seed, tell: crashes.Outcome(
+        lambda kills, seed, tell: Outcome(
             {"kills": 3}, f"lost\nagain: --kills {kills} --seed {seed}"
         ),
     )

@@ -7,6 +7,7 @@ import random
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,7 @@ from laissez.journal.disk import fsync, rename, system, write_atomically
 from laissez.server.first_start import has_market
 from laissez_check.disk.faulty import FaultyDisk
 from laissez_check.disk.sqlite_shim import CannotWatch
+from laissez_check.patches import replaced
 from laissez_check.scratch import scratch
 from support.journal_sum import GENESIS, Sum, append, recovered, take_snapshot
 
@@ -335,11 +337,25 @@ def test_after_an_error_anywhere_in_a_life_everything_acknowledged_is_there() ->
                             take_snapshot(journal, last)
                             snapshots.prune(folder)
             disk.fail_at = None
+            if journal.last < 4:
+                with pytest.raises(JournalFailed):  # although the disk is well again
+                    told(journal, machine)
             disk.power_off()
             journal.close()
             with Journal.open(folder) as again:
                 assert last <= again.last
                 assert int(GENESIS) + again.last == recovered(again).machine.total
+
+
+def test_a_journal_that_goes_on_after_a_failure_is_noticed() -> None:
+    append = Journal.append
+
+    def go_on(self: Journal, *stored: Any) -> None:
+        self._failure = None
+        append(self, *stored)
+
+    with replaced([(Journal, "append", go_on)]), pytest.raises(pytest.fail.Exception):
+        test_after_an_error_anywhere_in_a_life_everything_acknowledged_is_there()
 
 
 def test_what_a_dead_process_has_open_changes_nothing_when_it_is_closed() -> None:

@@ -28,8 +28,8 @@ def test_random_histories_agree_with_the_oracle(chunk: int) -> None:
         options=Options(snapshot_every=9, invariants=True),
         make_market=real_market,
     )
-    assert outcome.failure is None, outcome.failure.report
-    assert share == outcome.histories
+    assert outcome.failure is None, outcome.failure
+    assert share == outcome.counted["histories"]
 
 
 @pytest.mark.slow
@@ -43,11 +43,11 @@ def test_long_histories_agree_with_the_oracle(seed: int) -> None:
         options=Options(snapshot_every=50),
         make_market=real_market,
     )
-    assert outcome.failure is None, outcome.failure.report
+    assert outcome.failure is None, outcome.failure
 
 
 @pytest.mark.slow
 def test_every_sequence_in_the_smallest_worlds_agrees_with_the_oracle() -> None:
-    finding = check_small_worlds(real_market, depth=4 if COMPILED else 3)
-    assert finding.difference is None, finding.difference
-    assert finding.sequences > (50_000 if COMPILED else 4_000)
+    outcome = check_small_worlds(real_market, depth=4 if COMPILED else 3)
+    assert outcome.failure is None, outcome.failure
+    assert outcome.counted["sequences"] > (50_000 if COMPILED else 4_000)

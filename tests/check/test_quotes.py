@@ -8,9 +8,9 @@ from typing import Any, cast
 import pytest
 
 from laissez_check.bills.amounts import instant
-from laissez_check.crashes.inspector import Inspector
-from laissez_check.crashes.journal import Truth
-from laissez_check.crashes.ledger import Ledger, Quoted
+from laissez_check.clients.inspector import Inspector
+from laissez_check.clients.journal import Truth
+from laissez_check.clients.ledger import Ledger, Quoted
 from laissez_check.finding import Finding
 
 pytestmark = pytest.mark.once

@@ -27,7 +27,7 @@ from laissez_check.compare import real_market
 first, histories = map(int, sys.argv[1:])
 options = Options(snapshot_every=9, invariants=True)
 outcome = run(range(first, first + histories), 100, 1, options, real_market, shrinks=False)
-print(outcome.failure.report if outcome.failure else "no difference")
+print(outcome.failure or "no difference")
 """
 
 

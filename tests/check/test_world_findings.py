@@ -15,12 +15,10 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
 from laissez.wire.session import JSON
-from laissez_check.disk.faulty import FaultyDisk
-from laissez_check.simulated.edges import Wall, patched
-from laissez_check.simulated.loop import SimulatedLoop
+from laissez_check.simulated.edges import patched
 from laissez_check.simulated.machine import PORT, Machine
 from laissez_check.simulated.mix import draw_mix
-from laissez_check.simulated.network import CALM, End, Network
+from laissez_check.simulated.network import CALM, End
 
 pytestmark = pytest.mark.once
 
@@ -38,13 +36,10 @@ def on_a_machine(folder: Path, story: Callable[[Machine], Awaitable[None]]) -> N
         slow_disk=0,
         wrong_clock=0,
     )
-    loop = SimulatedLoop()
-    wall = Wall(loop)
+    machine = Machine(mix, folder, 0, lambda what: None)
+    loop = machine.loop
     asyncio.set_event_loop(loop)
-    with FaultyDisk(folder, Random(0)) as disk, patched(loop, wall, 0):
-        machine = Machine(
-            loop, Network(loop, Random(0), CALM), disk, wall, mix, Random(0), lambda what: None
-        )
+    with machine.disk, patched(loop, machine.wall, 0):
         try:
             loop.run_until_complete(story(machine))
         finally:

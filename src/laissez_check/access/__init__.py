@@ -1,2 +1,2 @@
-"""Who may do what, and who can learn what: a table of operations and callers, and pairs of markets
+"""Access: a table of operations and callers, and pairs of markets
 that must look alike to a tenant."""

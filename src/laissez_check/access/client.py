@@ -1,4 +1,4 @@
-"""A client that keeps answers as they come over the wire: heads and bodies, byte by byte."""
+"""A client that keeps heads and bodies of answers byte by byte."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from laissez.wire.session import JSON
 
 ANSWERS_WITHIN_S = 30.0
 OF_TIME = (b"date", b"ratelimit-remaining")  # the latter grows by one each microsecond here
-CONSOLE = {"X-Laissez-Console": "1"}  # what a page of the console sends, and no other site's can
+CONSOLE = {"X-Laissez-Console": "1"}  # sent by pages of the console; pages of other sites cannot
 
-# Prices that nothing else in the market is like, so that they are found wherever they leak to.
+# Unusual prices, so that a leaked one is recognised.
 ORDER_PRICE, LEASE_PRICE, BUDGET = "4183.275916", "5839.217463", "7261.839405"
 
 
@@ -59,8 +59,8 @@ class Answer(msgspec.Struct, frozen=True):
 class Client:
     def __init__(self, port: int) -> None:
         self.asked = 0
-        self.outsiders: set[str] = set()  # keys and cookies of those who must not see the prices
-        self.overheard: list[str] = []  # by them
+        self.outsiders: set[str] = set()  # keys and cookies of callers that must not see the prices
+        self.overheard: list[str] = []  # answers to outsiders that hold one
         self._at = f"127.0.0.1:{port}"
         # below httpx's client, which would keep cookies and add headers
         self._transport = httpx.AsyncHTTPTransport()
@@ -103,14 +103,14 @@ class Client:
         ) as socket:
             yield socket
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         await self._transport.aclose()
 
 
 class Peer:
-    """One end of a session that asks one thing at a time."""
+    """A session that asks one thing at a time."""
 
-    _numbers = itertools.count(1)  # of all peers: a tenant's sessions share their idempotency keys
+    _numbers = itertools.count(1)  # shared, because sessions of a tenant share idempotency keys
 
     def __init__(self, socket: ClientConnection) -> None:
         self._socket = socket

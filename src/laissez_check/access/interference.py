@@ -1,5 +1,5 @@
-"""Two worlds that differ only in what a tenant may not see give it the same bytes: the second part
-of `laissez check access`.
+"""Two worlds that differ only in hidden facts give a tenant the same bytes: the second part of
+`laissez check access`.
 
 A pair is drawn (`pairs.py`), each of its worlds is played through the real service
 (`pair_service.py`), and the tenant does the same in both (`pair_tenant.py`). Its two transcripts,
@@ -15,24 +15,18 @@ from collections.abc import Callable
 from itertools import zip_longest
 from pathlib import Path
 
-import msgspec
-
 from laissez.server.auth import NewKey, new_key
 from laissez_check.access.pair_service import Service
 from laissez_check.access.pair_tenant import Tenant
 from laissez_check.access.pairs import Pair, draw_pair
+from laissez_check.finding import Outcome
 
 SUFFIXES = ("", "-by-another-name")
 SHOWN_BEFORE, SHOWN = 100, 400  # bytes around the first difference
 
 
-class Outcome(msgspec.Struct, frozen=True):
-    counted: dict[str, int]
-    failure: str | None
-
-
 def run(pairs: int, seed: int, tell: Callable[[int], None] = lambda done: None) -> Outcome:
-    """Play so many pairs; stop at the first whose transcripts differ."""
+    """Play pairs, and stop at the first whose transcripts differ."""
     counted = {"pairs": 0, "hidden commands": 0, "answers": 0, "budgets spent": 0}
     for drawn in range(seed, seed + pairs):
         pair = draw_pair(drawn)
@@ -46,7 +40,7 @@ def run(pairs: int, seed: int, tell: Callable[[int], None] = lambda done: None) 
             again = f"again: laissez check access --pairs 1 --seed {drawn}"
             return Outcome(counted, f"{difference}\n{again}")
         tell(counted["pairs"])
-    return Outcome(counted, None)
+    return Outcome(counted)
 
 
 def compare(first: list[bytes], second: list[bytes]) -> str | None:
@@ -62,7 +56,7 @@ def compare(first: list[bytes], second: list[bytes]) -> str | None:
             shown = slice(max(0, same - SHOWN_BEFORE), same - SHOWN_BEFORE + SHOWN)
             asked = one.partition(b" (")[0][:SHOWN].decode(errors="replace")
             return (
-                "a tenant is told two things where it may see no difference, at line"
+                "a tenant is told different bytes where it may see no difference, at line"
                 f" {index} of its transcript ({asked}):\n  {one[shown]!r}\n  {other[shown]!r}"
             )
     return None

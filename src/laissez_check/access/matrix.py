@@ -1,7 +1,7 @@
-"""The driver of the table: every row is tried by every caller, in each way that it can be asked.
+"""Try every row of the table as every caller, in each way to ask.
 
-Callers who may not must change nothing. What belongs to somebody else must be answered, byte for
-byte, like what never was.
+Forbidden callers must change nothing. Requests about another tenant's things must be answered, byte
+for byte, like requests about things that never existed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from laissez_check.access.table import (
 )
 from laissez_check.access.world import World
 
-# What a server would refuse if it looked at it before it asked for a key.
+# Refused, too, but only after the key was checked.
 BAD_QUERIES = ("?limit=none", "?nonsense=1")
 GARBAGE = b'{"alternatives": '
 BAD = "revoked"  # the stranger who sends these
@@ -46,8 +46,7 @@ class Operation(msgspec.Struct, frozen=True):
 
 
 class Record:
-    """The statuses that were answered, by operation or message and then by caller; and what was
-    wrong."""
+    """The statuses of all answers, by operation or message and then by caller; and the findings."""
 
     def __init__(self) -> None:
         self.statuses: dict[str, dict[str, int]] = {}
@@ -66,7 +65,7 @@ class Record:
 
 
 class Way(NamedTuple):
-    """A way to ask what a row names."""
+    """One way to make the request of a row."""
 
     name: str
     row: Row
@@ -75,8 +74,8 @@ class Way(NamedTuple):
 
 
 def by_request(world: World, operation: Operation, row: Row, name: str) -> Way:
-    """Forged requests are harmless if they change nothing: their answers never reach the other
-    site. Who signs in or out needs no key."""
+    """Forged reads are left out: they change nothing, and their answers never reach the other
+    site."""
 
     async def ask(caller: str, thing: Thing, query: str = "", body: Any = None) -> Answer:
         path = operation.path
@@ -96,7 +95,7 @@ def by_request(world: World, operation: Operation, row: Row, name: str) -> Way:
 
 
 def in_batch(world: World, kind: str) -> Way:
-    """Alone in a batch. A caller without the scope of the command gets the whole batch refused."""
+    """Alone in a batch, which is refused as a whole for a caller without the command's scope."""
     row = MESSAGES.get(kind, Row(frozenset()))
 
     async def ask(caller: str, thing: Thing) -> Answer:
@@ -110,7 +109,7 @@ def in_batch(world: World, kind: str) -> Way:
 
 
 def by_message(world: World, peers: Mapping[str, Peer], kind: str, row: Row, name: str) -> Way:
-    """In the caller's own session, but for a hello, which begins one."""
+    """In the caller's own session. A hello begins a new one."""
 
     async def ask(caller: str, thing: Thing) -> Answer:
         message = {"type": kind, **filled(row.body or {}, thing)}
@@ -125,7 +124,7 @@ def by_message(world: World, peers: Mapping[str, Peer], kind: str, row: Row, nam
 
 
 def filled(text: Any, thing: Thing) -> Any:
-    """A query or a body with the names of things in the place of braces."""
+    """A query or a body with names in the place of braces."""
     written = text if isinstance(text, str) else json.dumps(text)
     for name, value in thing.items():
         written = written.replace(f"{{{name}}}", value)
@@ -133,14 +132,14 @@ def filled(text: Any, thing: Thing) -> Any:
 
 
 def unknown(name: str) -> str:
-    """A name like this one, and as long, that nobody ever had."""
+    """A name of the same form and length that never existed."""
     prefix, _, rest = name.rpartition("_") if name[3:4] == "_" else ("", "", name)
     changed = rest[::-1].replace("/", "x") if rest[::-1] != rest else "q" + rest[1:]
     return f"{prefix}_{changed}" if prefix else changed
 
 
 def in_session(kind: str) -> str:
-    """The name of a message: an operation may have the same."""
+    """The name of a message. An operation may have the same one."""
     return f"{kind} in a session"
 
 
@@ -192,7 +191,7 @@ async def try_commands_and_messages(world: World, record: Record) -> None:
 
 
 async def _try(world: World, record: Record, way: Way) -> None:
-    """First as those who may not."""
+    """Forbidden callers come first."""
     row = way.row
     refused = [caller for caller in way.callers if row.expected(caller) != row.status]
     thing = await world.thing(row.about)
@@ -205,7 +204,7 @@ async def _try(world: World, record: Record, way: Way) -> None:
         if row.about in thing:
             named = thing[row.about]
             never = await way.ask(caller, {name: unknown(one) for name, one in thing.items()})
-            what = f"{way.name} by {caller}, of what never was"
+            what = f"{way.name} by {caller}, of a thing that never existed"
             record.same(what, answer, never.renamed(unknown(named), named))
         if expected == 401:
             strangers.append(answer)
@@ -215,7 +214,7 @@ async def _try(world: World, record: Record, way: Way) -> None:
     for answer in strangers:
         record.same(f"{way.name} by strangers", strangers[0], answer)
     is_unchanged = before == await world.state()
-    record.holds(is_unchanged, f"{way.name}: callers who may not have changed something")
+    record.holds(is_unchanged, f"{way.name}: forbidden callers changed something")
     for caller in way.callers:
         if caller not in refused:
             answer = await way.ask(caller, await world.thing(row.about))

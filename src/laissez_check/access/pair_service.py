@@ -1,5 +1,4 @@
-"""One world of a pair, played through the real service in this process, with a clock that is moved
-by hand."""
+"""One world of a pair: the real service in this process, with a clock that is moved by hand."""
 
 from __future__ import annotations
 
@@ -43,7 +42,7 @@ TURNS_OF_DELIVERY_MAX = 10_000
 
 
 class Service:
-    """Names of other tenants end with `suffix`: the tenant may not learn them."""
+    """Names of other tenants end with `suffix`, because the tenant may not learn them."""
 
     def __init__(self, folder: Path, pair: Pair, key: NewKey, suffix: str) -> None:
         create(folder, Topology.of(pair.world.leaves), pair.world.orders_per_tenant_max)
@@ -81,8 +80,8 @@ class Service:
         return key.secret
 
     def pass_until(self, at: int) -> None:
-        """Let time pass and do what is due, as a server does twenty times a second: who notices it
-        first is a matter of timing."""
+        """Let time pass and end holds, as a server does twenty times a second. Otherwise timing
+        would decide which request ends them."""
         self._passed_us = at
         self.gateway.end_holds()
 
@@ -102,7 +101,7 @@ class Service:
     async def ask(
         self, method: str, path: str, headers: Mapping[str, str], body: Any = None
     ) -> bytes:
-        """One request; everything that is answered, as bytes."""
+        """Send one request. Returns the whole answer as bytes."""
         content = b"" if body is None else json.dumps(body).encode()
         if content:
             framed = {"content-type": "application/json", "content-length": str(len(content))}
@@ -119,16 +118,16 @@ class Service:
         await stream.ended()
 
     async def settle(self) -> None:
-        """Wait until everything is stored and what it set off has been sent; then tell rates, as
-        once a second."""
+        """Wait until everything is stored and its effects are sent. Then sample rates, as the
+        service does once a second."""
         await self.gateway.all_durable()
         notify_rates(self.gateway, ME)
         for _ in range(TURNS):
             await asyncio.sleep(0)
 
     async def deliver(self) -> None:
-        """Send what the tenant's webhook is owed, as far as its receiver takes it. Only then is
-        anything sent: which events share a request is a matter of timing."""
+        """Deliver the tenant's events to its webhook, as far as the receiver takes them. Nothing is
+        delivered at other times, when timing would decide which events share a request."""
         await self.settle()
         running = asyncio.create_task(self.webhooks.run())
         for _ in range(TURNS_OF_DELIVERY_MAX):
@@ -141,7 +140,7 @@ class Service:
         await asyncio.gather(running, return_exceptions=True)
 
     def _is_delivered(self) -> bool:
-        """Everything was delivered, or was tried and waits for its next attempt."""
+        """Everything was delivered or waits for its next attempt."""
         now, latest = self.gateway.clock.now(), self.gateway.latest(ME)
         views = [self.webhooks.view(record) for record in self.gateway.exchange.webhooks.of(ME)]
         return all(

@@ -1,9 +1,9 @@
 """The tenant whose two transcripts are compared: it trades by REST and in a session, follows a
-stream, has a webhook, sets budgets and caps, and looks at everything there is.
+stream, has a webhook, sets budgets and caps, and reads everything.
 
-Budgets and caps may not make its market another one than was drawn. So a budget that acts is one
-that was drawn; the others only warn. A cap is so low that every order is refused while it is there,
-or so high that none is.
+Budgets and caps may not change the market that was drawn. So a budget acts only if it was drawn;
+the others warn. A cap is so low that every order is refused while it is in force, or so high that
+none is.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ from laissez.wire.rendering import optional_price, price
 from laissez.wire.session import JSON
 from laissez_check.access.pair_service import ELSEWHERE, RECEIVER, Service
 from laissez_check.access.pairs import BUDGET, LIMITS_TO_FLOOR, ME, Pair, Spending
+from laissez_check.clients.requests import as_rest
 from laissez_check.in_process import Wire
 
 READS_PER_MOMENT = 3
-HIDDEN_PER_WORLD = 3  # at most, of what others do beside the market
+HIDDEN_PER_WORLD = 3  # acts of others beside the market, at most
 IN_A_BATCH, AS_INSTANCE = 0.2, 0.5  # how often a command goes this way, if it can
 BUDGET_SET, CAPS_SET, DELIVERED = 0.15, 0.15, 0.3  # how often, of all moments
 BUDGETS = ("0.01", "5", "1000")
@@ -40,8 +41,7 @@ CAPS = (
     {"rate": EVERYTHING, "worst_rate": EVERYTHING},
 )
 TURNS_MAX = 100_000  # of the event loop, until a session has caught up
-# What is random in a transcript: the token of a new sign-in, the secret of a webhook, and what is
-# signed with it.
+# Random parts of a transcript: the token of a sign-in, the secret of a webhook and its signatures.
 TOKEN = re.compile(rb"laissez_signin=[\w-]{43}")
 RANDOM = (TOKEN, re.compile(rb"whsec_[\w+/=]+"), re.compile(rb"webhook-signature: \S+"))
 
@@ -61,7 +61,7 @@ UNKNOWN = [
     {"type": "cancel_order", "order": "ord_never"},
     {"type": "relinquish", "lease": "lse_never"},
 ]
-# Refused whatever else there is, and in the same words.
+# Always refused, and in the same words.
 REFUSED: tuple[tuple[str, str, Any], ...] = (
     ("DELETE", "/v1/orders/ord_never", None),
     ("DELETE", f"/v1/orders/{order_id(TAG, NEVER)}", None),
@@ -78,13 +78,6 @@ REFUSED: tuple[tuple[str, str, Any], ...] = (
     ("DELETE", "/v1/webhooks/whk_never", None),
     ("PUT", "/v1/floors/nowhere", {"price": "1"}),
 )
-ROUTES = {
-    "place_order": ("POST", "/v1/orders"),
-    "amend_order": ("PUT", "/v1/orders/{}"),
-    "cancel_order": ("DELETE", "/v1/orders/{}"),
-    "set_limit": ("PATCH", "/v1/leases/{}"),
-    "relinquish": ("DELETE", "/v1/leases/{}"),
-}
 
 
 class Tenant:
@@ -180,7 +173,7 @@ class Tenant:
         return task
 
     def _heard(self, payload: bytes) -> None:
-        """Note message by message: which of them share a frame is a matter of timing."""
+        """Note message by message, because timing decides which messages share a frame."""
         read = json.loads(payload)
         messages = read if isinstance(read, list) else [read]
         self._said += [json.dumps(one).encode() for one in messages]
@@ -195,11 +188,11 @@ class Tenant:
         messages = [{**one, "id": f"q{number}"} for number, one in enumerate(asked)]
         session.receive(json.dumps(messages).encode())
 
-    # -- what others do
+    # -- others
 
     async def _let_others(self, others: tuple[Any, ...]) -> None:
-        """Others also come, look, sign in, set budgets and are refused things: more of them in one
-        world than in the other."""
+        """Other tenants come, look, sign in, set budgets and are refused: more often in one world
+        than in the other."""
         for command in others:
             self._service.enter(command)
         for _ in range(self._hidden.randint(0, HIDDEN_PER_WORLD)):
@@ -218,7 +211,7 @@ class Tenant:
             method, path, body = self._hidden.choice(asks)
             await self._service.ask(method, path, headers, body)
 
-    # -- what the tenant does
+    # -- the acts of the tenant
 
     async def _trade(self, command: commands.Command, in_session: bool) -> None:
         message = msgspec.to_builtins(_message(command))
@@ -239,9 +232,7 @@ class Tenant:
             return "POST", "/v1/batch", {"commands": [message]}
         if drawn < AS_INSTANCE and (as_instance := self._as_instance(command)) is not None:
             return as_instance
-        method, path = ROUTES[message.pop("type")]
-        named = message.pop("order", message.pop("lease", ""))
-        return method, path.format(named), message or None
+        return as_rest(message)
 
     def _as_instance(self, command: commands.Command) -> tuple[str, str, Any] | None:
         if isinstance(command, commands.PlaceOrder) and len(command.alternatives) == 1:
@@ -276,8 +267,8 @@ class Tenant:
         await self._ask("PUT", "/v1/caps", {})
 
     async def _spend(self, spending: Spending) -> None:
-        """Set a budget and wait until it is spent: two warnings come before it acts, and then it
-        stands against more."""
+        """Set a budget and wait until it is spent. Two warnings come before it acts; then it stops
+        new orders."""
         await self._ask("PUT", "/v1/budget", {"amount": BUDGET, "action": spending.action})
         await self._service.settle()
         self._service.pass_until(spending.until)
@@ -295,16 +286,16 @@ class Tenant:
         await self._ask("POST", "/v1/orders", order)
 
     async def _try_limits(self) -> None:
-        """Raise those that can be raised: a limit that stays as it is would be taken."""
+        """Raise every limit that is not the highest: an unchanged limit would be accepted."""
         for lease in self._market.leases(ME):
             if lease.limit is not None and lease.limit < PRICE_MAX:
                 path = f"/v1/leases/{lease_id(TAG, lease.lease)}"
                 await self._ask("PATCH", path, {"limit": None})
 
-    # -- what it looks at
+    # -- reads
 
     def _reads(self) -> list[str]:
-        """Everything that can be looked at: things of its own, of others and of nobody."""
+        """Every readable path: things of its own, of others, and unknown ones."""
         counts = self._market.counts(ME)
         own = []
         for number in range(1, counts.orders_placed + 1):
@@ -325,7 +316,7 @@ class Tenant:
         return [*self._known, *own, *theirs, *nodes]
 
     async def _look_at_everything(self) -> None:
-        """By key and by sign-in, in pages, and heads alone."""
+        """Read by key and by sign-in, in pages, and with HEAD."""
         for path in self._reads():
             answer = await self._ask("GET", path)
             cursor = re.search(rb'"cursor":"([^"]+)"', answer)
@@ -344,7 +335,7 @@ class Tenant:
 
 
 def _message(command: commands.Command) -> requests.TenantCommand:
-    """The tenant's command in the words of the API."""
+    """The command as a message of a session."""
     match command:
         case commands.PlaceOrder():
             return requests.PlaceOrder(alternatives=_alternatives(command.alternatives))

@@ -1,15 +1,14 @@
-"""Two histories that look the same to one tenant: what it does is the same in both, and they differ
-in what it may not see.
+"""Two histories that look the same to one tenant: its own acts are the same in both, and all
+differences are hidden from it.
 
-They are drawn side by side and played in two oracles, the literal reading of
-`docs/reference/market.md`. After every step the two must look alike to the tenant: its events, its
-orders and leases, the rates of its leaves, every quote in its pricing domain (M11, M12), its bill.
-A step that makes them look different is taken back. So all remaining differences are invisible by
-the rules, and the service may not show them either.
+They are drawn side by side and played in two oracles. After every step the tenant must see the same
+in both: its events, its orders and leases, the rates of its leaves, every quote in its pricing
+domain (M11, M12), its bill. A step that it could tell apart is undone. So by the rules all
+differences are invisible, and the service may not show them either.
 
-A budget of the tenant's is drawn only where the oracle can say when it is spent: the tenant is
-charged something, no fee for withdrawing its bids counts as well (M18), and no hold ends before.
-Then a budget of a millionth of a dollar lasts for as long as that takes.
+The tenant sets a budget only where the oracle can tell when it is spent: the tenant is charged
+something, owes no fee for withdrawing its bids (M18), and no hold ends before. Then the charges
+alone decide when a budget of a millionth of a dollar is spent.
 """
 
 from __future__ import annotations
@@ -67,8 +66,8 @@ class Spending(msgspec.Struct, frozen=True):
 
 
 class Moment(msgspec.Struct, frozen=True):
-    """At one time: what others do in each world, then a command of the tenant's in both, or a
-    budget that it sets. Its orders and leases have the same numbers in both worlds (M10)."""
+    """At one time: commands of others in each world, then a command or a budget of the tenant in
+    both. Its orders and leases have the same numbers in both worlds (M10)."""
 
     at: int
     others: tuple[tuple[Command, ...], tuple[Command, ...]] = ((), ())
@@ -84,7 +83,7 @@ class Pair(msgspec.Struct, frozen=True):
 
     @property
     def hidden(self) -> int:
-        """How many commands are in only one of the worlds."""
+        """The number of commands that are in only one of the worlds."""
         return sum(
             len(set(map(repr, first)) ^ set(map(repr, second)))
             for first, second in (moment.others for moment in self.moments)
@@ -92,18 +91,18 @@ class Pair(msgspec.Struct, frozen=True):
 
 
 class Side:
-    """One of the two worlds: its oracle, and what the tenant is told."""
+    """One of the two worlds: its oracle, and the events of the tenant."""
 
     def __init__(self, world: World) -> None:
         self.oracle = Oracle(world.leaves, world.orders_per_tenant_max)
         self.told: list[Event] = []  # to the tenant, since the last look
 
     def copied(self) -> Side:
-        """The forest never changes, so it is not copied."""
+        """A copy. The forest never changes, so it is shared."""
         return copy.deepcopy(self, {id(self.oracle.topology): self.oracle.topology})
 
     def play(self, moment: Moment, others: tuple[Command, ...]) -> bool:
-        """Whether a budget of the moment is spent when it should be."""
+        """Returns whether a budget of the moment is spent at its time."""
         for command in (*others, moment.mine, AdvanceTime()):  # holds that are over end
             if command is not None:
                 self._apply(command, moment.at)
@@ -119,7 +118,7 @@ class Side:
         self.told += [event for event in events if getattr(event, "tenant", None) == ME]
 
     def look(self) -> Any:
-        """All that the tenant may see now."""
+        """Everything that the tenant may see now."""
         oracle = self.oracle
         quotes = {scope: oracle.quote(ME, scope) for scope in oracle.pricing_domain(ME)}
         leases = [msgspec.structs.replace(one, fence=0) for one in oracle.leases(ME)]
@@ -128,8 +127,8 @@ class Side:
         return told, quotes, leases, orders, self._owed(oracle.now), oracle.bill(ME).total
 
     def _owed(self, at: int) -> list[tuple[str, int, int]]:
-        """What it would cost the tenant to withdraw its bids (M18): a budget counts that, though
-        others' bids decide it."""
+        """The fees for withdrawing the tenant's bids now (M18). They count towards a budget, and
+        they depend on bids of others."""
         return sorted(
             (scope, owed.rate, owed.end)
             for order in self.oracle.open_orders.values()
@@ -139,7 +138,7 @@ class Side:
         )
 
     def spending(self, action: str, at: int) -> Spending | None:
-        """A budget that begins at this time; None if nobody can say when it is spent."""
+        """A budget set at this time, or None if its end cannot be told."""
         rate = sum(lease.charged for lease in self.oracle.leases(ME))
         if not rate or self._owed(at):
             return None
@@ -148,8 +147,8 @@ class Side:
         return Spending(action, until) if deadline is None or deadline > until else None
 
     def _act_on(self, spent: Spending) -> None:
-        """What the service does for the tenant by `docs/reference/api.md`: orders go first, so
-        that none of them wins a leaf that is given up."""
+        """Act as the service does by `docs/reference/api.md`. Orders go first, so that none of them
+        wins a relinquished leaf."""
         oracle = self.oracle
         self._apply(AdvanceTime(), spent.until)
         for order in oracle.orders(ME):
@@ -167,7 +166,7 @@ class Side:
 
 
 class Drawing(Draft):
-    """A draft of both worlds. It aims in either, for the tenant or for others."""
+    """A draft of both worlds, for the tenant and for others."""
 
     def __init__(self, seed: int) -> None:
         super().__init__(seed)
@@ -182,7 +181,7 @@ class Drawing(Draft):
         self.kept: list[Moment] = []
 
     def keep(self, moment: Moment) -> bool:
-        """Play the moment in both worlds, unless they would no longer look alike."""
+        """Play the moment in both worlds, unless the tenant could tell them apart then."""
         after = self.sides[0].copied(), self.sides[1].copied()
         played = [side.play(moment, one) for side, one in zip(after, moment.others, strict=True)]
         looks_alike = all(played) and bool(after[0].look() == after[1].look())
@@ -207,7 +206,7 @@ class Drawing(Draft):
         return Moment(self.now, (_without_closing(first), _without_closing(second)))
 
     def _drawn(self, side: Side, is_mine: bool, only: tuple[type, ...] = ()) -> Command:
-        """A command of the tenant's, or one of others or of the operator."""
+        """A command of the tenant, or one of others or of the operator."""
         self.sight = side.oracle
         for _ in range(TRIES):
             command = self.command()
@@ -223,8 +222,7 @@ def _without_closing(commands: tuple[Command, ...]) -> tuple[Command, ...]:
 
 
 def draw_pair(seed: int, moments: int = 40) -> Pair:
-    """Draw so many moments, then about as many as it takes until a budget was spent with each
-    action."""
+    """Draw moments, then up to half as many more until a budget was spent with each action."""
     drawing = Drawing(seed)
     for _ in range(moments):
         drawing.now = drawing.next_time()

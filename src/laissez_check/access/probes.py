@@ -1,5 +1,5 @@
-"""What no table of callers shows: keys in the wrong places, other methods, sessions of strangers,
-idempotency keys of others, and keys revoked while something is open."""
+"""Probes beyond the table: keys in the wrong places, other methods, sessions of strangers,
+idempotency keys of others, and keys revoked while a session or stream is open."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ async def _keys_in_addresses(world: World, record: Record) -> None:
 
 
 async def _heads_and_options(world: World, record: Record, reads: Iterable[Operation]) -> None:
-    """HEAD is allowed to whom GET is, and tells no more. OPTIONS tells everybody the same."""
+    """HEAD has the callers of GET and tells no more. OPTIONS tells every caller the same."""
     ask, tenant, operator = world.client.ask, world.headers[OTHER], world.headers[OPERATOR]
     for one in reads:
         keyed = OPERATIONS[one.name].may is not EVERYBODY
@@ -78,7 +78,7 @@ async def _heads_and_options(world: World, record: Record, reads: Iterable[Opera
 
 
 async def _tenants_by_name(world: World, record: Record, reads: Iterable[Operation]) -> None:
-    """A tenant may ask for no tenant by name, not even for itself or one that never was."""
+    """A tenant may name no tenant, not even itself or one that never existed."""
     for one in [one for one in reads if "tenant" in one.query]:
         what = f"{one.name} of a tenant by name"
         answers = [
@@ -91,7 +91,7 @@ async def _tenants_by_name(world: World, record: Record, reads: Iterable[Operati
 
 
 async def _hidden_scopes(world: World, record: Record) -> None:
-    """A node outside the pricing domain, and a foreign lease to be near to, are like none."""
+    """A node outside the pricing domain and a foreign lease are answered like unknown ones."""
 
     async def alike(what: str, hidden: str, never: str, method: str, path: str, body: Any) -> None:
         answers = [
@@ -112,8 +112,8 @@ async def _hidden_scopes(world: World, record: Record) -> None:
 
 
 async def _idempotency_keys_of_others(world: World, record: Record) -> None:
-    """Another tenant gets no answer with an Idempotency-Key, and neither does the same tenant with
-    a key that may not trade."""
+    """An Idempotency-Key brings its answer neither to another tenant nor to a key that may not
+    trade."""
     first, second, reader = [
         await world.client.ask(
             "POST", "/v1/orders", {**world.headers[caller], "Idempotency-Key": "the-same"}, PLACED
@@ -127,8 +127,8 @@ async def _idempotency_keys_of_others(world: World, record: Record) -> None:
 
 
 async def _sessions_of_strangers(world: World, record: Record) -> None:
-    """Whoever has no good key, is only signed in, or sends the key in the address gets the same
-    answer, and messages that come behind the hello are not read."""
+    """Callers without a good key, with a sign-in alone or with the key in the address get the same
+    answer, and no message after the hello is read."""
     ways = {caller: (world.headers[caller], "") for caller in world.strangers}
     ways |= {
         caller: (headers, "")
@@ -158,7 +158,7 @@ async def _sessions_of_strangers(world: World, record: Record) -> None:
 async def _heard_by(
     world: World, headers: dict[str, str], query: str, messages: list[dict[str, Any]]
 ) -> tuple[list[str], int]:
-    """All that a session says until it is closed, and the close code."""
+    """The messages of a session until it is closed, and the close code."""
     heard: list[str] = []
     try:
         async with world.client.session(headers, query) as socket:
@@ -177,7 +177,7 @@ async def _heard_by(
 
 
 async def _revoked_while_open(world: World, record: Record) -> None:
-    """A session and a stream end with their key, and a command that comes later is not done."""
+    """A session and a stream end with their key, and a later command has no effect."""
     issued = await world.fresh_key()
     order = {"type": "place_order", "alternatives": [{"scope": LEASED, "limit": "5"}]}
     async with world.client.session(bearer(issued["secret"])) as socket:

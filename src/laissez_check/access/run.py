@@ -1,17 +1,13 @@
-"""Who may do what, tried on a real server: the first part of `laissez check access`."""
+"""The first part of `laissez check access`: every operation, as every caller, on a real server."""
 
 from __future__ import annotations
 
 import asyncio
-import random
-import shutil
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
+from contextlib import aclosing
 from typing import Any
 
 import httpx
-import msgspec
 from msgspec.structs import replace
 from websockets.exceptions import WebSocketException
 
@@ -26,12 +22,12 @@ from laissez_check.access.matrix import (
 from laissez_check.access.probes import probe
 from laissez_check.access.table import KEYED, OPERATOR
 from laissez_check.access.world import World
-from laissez_check.finding import Finding
-from laissez_check.started_server import Entry, Server, unused_port
+from laissez_check.finding import Finding, Outcome
+from laissez_check.started_server import Entry, Server, running
 
 SHOWN = ("no key", "revoked", *KEYED)
 LINE_SHOWN = 200  # characters of a log that tells too much
-# Books stay open, because closing them is an event that nobody asks for.
+# Books stay open, because closing them is an event that no request causes.
 VARIABLES = {
     "LAISSEZ_SERVER__LOG_LEVEL": "debug",
     "LAISSEZ_BOOKS__CLOSE_AFTER_COMMANDS": "1000000",
@@ -40,26 +36,14 @@ VARIABLES = {
 }
 
 
-class Outcome(msgspec.Struct, frozen=True):
-    """The status that each caller was answered with, by operation or message."""
-
-    counted: dict[str, int]
-    answers: dict[str, dict[str, int]]
-    findings: list[str]
-
-    @property
-    def failure(self) -> str | None:
-        return "\n".join(self.findings) or None
-
-    def table(self) -> str:
-        """The statuses of the most important callers; the JSON has all."""
-        widest = max(map(len, self.answers), default=0)
-        rows: dict[str, dict[str, Any]] = {"": {caller: caller for caller in SHOWN}}
-        rows |= self.answers
-        return "\n".join(
-            "  ".join([f"{name:<{widest}}", *(f"{row.get(one, ''):>9}" for one in SHOWN)])
-            for name, row in rows.items()
-        )
+def table(answers: dict[str, dict[str, int]]) -> str:
+    """The statuses of the most important callers. The JSON has all."""
+    widest = max(map(len, answers), default=0)
+    rows: dict[str, dict[str, Any]] = {"": {caller: caller for caller in SHOWN}, **answers}
+    return "\n".join(
+        "  ".join([f"{name:<{widest}}", *(f"{row.get(one, ''):>9}" for one in SHOWN)])
+        for name, row in rows.items()
+    )
 
 
 def run(
@@ -68,45 +52,47 @@ def run(
     tell: Callable[[int], None] = lambda operations: None,
 ) -> Outcome:
     """The whole matrix, or `only` some operations of it, on a new server."""
-    folder = Path(tempfile.mkdtemp(prefix="laissez-access-"))
-    try:
-        return asyncio.run(
-            _run(folder, replace(entry, variables={**VARIABLES, **entry.variables}), only, tell)
-        )
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    entry = replace(entry, variables={**VARIABLES, **entry.variables})
+    return asyncio.run(_run(entry, only, tell))
 
 
-async def _run(
-    folder: Path, entry: Entry, only: frozenset[str], tell: Callable[[int], None]
-) -> Outcome:
-    server = Server(folder, unused_port(random.Random()), entry)
-    client = Client(server.port)
+async def _run(entry: Entry, only: frozenset[str], tell: Callable[[int], None]) -> Outcome:
     record = Record()
+    asked = 0
     try:
-        await server.start_and_wait()
-        world = World(client, (server.data / "keys" / "operator.key").read_text().strip())
-        await world.found()
-        operations = await _described(client)
-        await try_operations(world, record, operations, only, tell)
-        if not only:
-            await try_commands_and_messages(world, record)
-            await probe(world, record, operations)
-        await _look_for_secrets(world, record, server, folder / "server.log")
+        async with running(entry) as server, aclosing(Client(server.port)) as client:
+            try:
+                await _try_all(server, client, record, only, tell)
+            except (OSError, TimeoutError, httpx.HTTPError, WebSocketException) as error:
+                unanswered = f"the server did not answer: {error!r}\n{server.log_end()}"
+                record.findings.append(unanswered)
+            asked = client.asked
     except Finding as finding:
         record.findings.append(str(finding))
-    except (OSError, TimeoutError, httpx.HTTPError, WebSocketException) as error:
-        record.findings.append(f"the server did not answer: {error!r}\n{server.log_end()}")
-    finally:
-        await client.close()
-        await server.kill(with_children=True)
     callers = {caller for statuses in record.statuses.values() for caller in statuses}
     counted = {
         "operations and messages": len(record.statuses),
         "callers": len(callers),
-        "requests": client.asked,
+        "requests": asked,
     }
-    return Outcome(counted, record.statuses, record.findings)
+    return Outcome(counted, "\n".join(record.findings) or None, {"tried": record.statuses})
+
+
+async def _try_all(
+    server: Server,
+    client: Client,
+    record: Record,
+    only: frozenset[str],
+    tell: Callable[[int], None],
+) -> None:
+    world = World(client, server.operator_key)
+    await world.found()
+    operations = await _described(client)
+    await try_operations(world, record, operations, only, tell)
+    if not only:
+        await try_commands_and_messages(world, record)
+        await probe(world, record, operations)
+    await _look_for_secrets(world, record, server)
 
 
 async def _described(client: Client) -> list[Operation]:
@@ -123,11 +109,11 @@ async def _described(client: Client) -> list[Operation]:
     ]
 
 
-async def _look_for_secrets(world: World, record: Record, server: Server, log: Path) -> None:
+async def _look_for_secrets(world: World, record: Record, server: Server) -> None:
     """No secret and no price may be in a log or a metric, and no foreign price in an answer."""
     for about in ("order", "lease", "budgets"):
         await world.thing(about)
-    written = [log, *server.data.glob(f"{BESIDE}*")]
+    written = [server.log, *server.data.glob(f"{BESIDE}*")]
     metrics = (await world.do(OPERATOR, "GET", "/metrics")).body.decode()
     texts = {
         "the log": "\n".join(path.read_text(errors="replace") for path in written),

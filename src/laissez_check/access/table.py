@@ -1,7 +1,7 @@
-"""Who may do what: every operation of the API and every message of a session, by hand.
+"""The callers of every operation of the API and every message of a session, by hand.
 
-A server describes itself; this table does not follow it. An operation or message that is in only
-one of the two is a finding of `laissez check access`, so a new one needs a row here.
+The table is not made from the server's own description. An operation or message that is in only one
+of the two is a finding of `laissez check access`, so a new one needs a row here.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ WATCHER, OPERATING, OPERATOR = "watcher", "operating", "operator"
 KEYED = (READER, TRADER, MINE, OTHER, WATCHER, OPERATING, OPERATOR)
 OPERATORS = (WATCHER, OPERATING, OPERATOR)
 SIGNED_IN = " signed in"
-# Requests that a page of another site makes a browser send, with the cookie of who is signed in.
+# Requests that a page of another site makes a browser send, with the cookie of the user.
 FORGED = (" by a page without the header", " by another site's page")
 
 READ = frozenset({READER, MINE, OTHER, WATCHER, OPERATOR})
@@ -30,7 +30,7 @@ CHANGE = TRADE | OPERATE
 ANY = frozenset(KEYED)
 EVERYBODY = None  # also without a key
 
-# For whom a thing of `mine` is somebody else's. The operator sees no webhook of a tenant.
+# The callers to whom a thing of `mine` is foreign. The operator sees no webhook of a tenant.
 FOREIGN_TO = {
     "order": (OTHER,),
     "lease": (OTHER,),
@@ -40,9 +40,9 @@ FOREIGN_TO = {
 
 
 class Row(msgspec.Struct, frozen=True):
-    """`about` is the kind of thing that the request names, made anew for everyone who may ask. For
-    whom it is foreign, the answer must be that of an id that never was. Braces stand for the thing
-    and for others of the market."""
+    """`about` is the kind of thing that the request names; a new one is made for each caller.
+    Callers to whom it is foreign get the answer for an id that never existed. Braces stand for the
+    thing and for other names."""
 
     may: frozenset[str] | None
     body: Any = None
@@ -160,8 +160,7 @@ MESSAGES: dict[str, Row] = {
     "hello": Row(ANY),
 }
 
-# The same, asked in a way that tells what happened before, for which trade or operate is not
-# enough.
+# The same with the history of events, for which `trade` or `operate` is not enough.
 WITH_HISTORY: dict[str, Row] = {
     "createWebhook": Row(CHANGE & READ, {**HOOK, "after": 0}, status=201),
     "hello": Row(READ, {"resume_after": 0}),

@@ -1,4 +1,4 @@
-"""A market with callers of every kind, and with things that belong to one of two tenants."""
+"""A market with callers of every kind, and things of two tenants."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ KEYS = {
     WATCHER: ("/v1/keys", ["read"]),
     OPERATING: ("/v1/keys", ["operate"]),
 }
-# Everything that a request could have changed, as the operator sees it. The levels have the number
-# of the last event.
+# Everything that a request could change, as the operator sees it. The levels have the number of the
+# last event.
 STATE = (
     "/v1/orders",
     "/v1/instances",
@@ -129,11 +129,11 @@ class World:
         return issued
 
     async def fresh_key(self) -> dict[str, Any]:
-        """A key of `mine` that nobody else uses."""
+        """A new key of the tenant of `mine`."""
         return await self.issue(KEYS[MINE][0], "for a while", KEYS[MINE][1])
 
     async def _revoked(self) -> tuple[str, str]:
-        """A key that was good once, and the cookie of a sign-in with it."""
+        """A revoked key, and the cookie of a sign-in with it."""
         issued = await self.fresh_key()
         cookie = await self.sign_in(issued["secret"])
         await self.do(OPERATOR, "DELETE", f"/v1/keys/{issued['id']}")
@@ -146,10 +146,10 @@ class World:
         self.secrets.append(cookie.partition("=")[2])
         return cookie
 
-    # -- what is asked about
+    # -- things that requests name
 
     async def thing(self, about: str) -> dict[str, str]:
-        """Something of this kind that exists now, by the names that paths and bodies call it."""
+        """A thing of this kind that exists now, by the names of paths and bodies."""
         return {"tenant": TENANTS[MINE], "secret": self.keys[TRADER], **await self._thing(about)}
 
     async def _thing(self, about: str) -> dict[str, str]:
@@ -189,14 +189,14 @@ class World:
         return await self._kept(path, field, "/v1/orders", order)
 
     async def _kept(self, path: str, field: str, made_at: str, body: dict[str, Any]) -> str:
-        """The id of the one below `path` that was made before, or of a new one if it is gone."""
+        """The id of the last one made below `path`, or of a new one if that is gone."""
         id = self._live.get(path, "none")
         if (await self.client.ask("GET", f"{path}/{id}", self.headers[MINE])).status != 200:
             id = self._live[path] = str((await self.do(MINE, "POST", made_at, body)).json()[field])
         return id
 
     async def do(self, caller: str, method: str, path: str, body: Any = None) -> Answer:
-        """Ask for something that must succeed."""
+        """Send a request that must succeed."""
         answer = await self.client.ask(method, path, bearer(self.keys[caller]), body)
         if answer.status not in (200, 201):
             raise Finding(
@@ -210,7 +210,7 @@ class World:
 
 
 def _still(found: Any) -> Any:
-    """What was found, without the fields that change by themselves."""
+    """The answer without the fields that change by themselves."""
     if isinstance(found, dict):
         return {name: _still(value) for name, value in found.items() if name not in MOVES}
     return [_still(one) for one in found] if isinstance(found, list) else found

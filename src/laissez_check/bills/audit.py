@@ -23,8 +23,8 @@ STATEMENT = "statement/"
 HEAD = Struct(">QQI")  # of a statement: its period, and how many lines follow
 CLOSED = "books.closed"
 
-# Events that charge nobody. One that is neither here nor understood below is reported: a bill may
-# depend on it.
+# Events without charges. An event that is neither here nor in `Auditor.notes` is reported: a bill
+# may depend on it.
 WITHOUT_MONEY = frozenset(
     {
         "budget.set",
@@ -51,8 +51,7 @@ Charges = dict[Line, int]
 
 @dataclass(frozen=True)
 class Finding:
-    """A figure that is not as it must be. Charges are exact: millionths of a dollar per hour times
-    microseconds."""
+    """A wrong figure. Charges are exact: millionths of a dollar per hour times microseconds."""
 
     what: str
     entry: int
@@ -75,8 +74,7 @@ class Account:
     carried: int = 0
 
     def fees_until(self, at: int) -> Charges:
-        """The charges of fees until then; those of one order and scope, from one instant until one
-        instant, are one line."""
+        """The charges of fees until then. Fees of the same order, scope and period are one line."""
         return summed(
             ["fee", fee.order, fee.scope, fee.start, fee.until, fee.charge(at)]
             for fee in self.fees
@@ -84,7 +82,7 @@ class Account:
         )
 
     def close_books(self, before: int) -> None:
-        """Carry over what ended by then as one sum."""
+        """Carry over all that ended by then as one sum."""
         for lease in list(self.leases.values()):
             if lease.end is not None and lease.end <= before:
                 self.carried += lease.charge
@@ -96,8 +94,7 @@ class Account:
 
 
 class Auditor:
-    """Give it every entry in order; `closings` are the times for which charges will be asked after
-    they are over."""
+    """Give it every entry in order. `closings` are the times at which the books will be closed."""
 
     def __init__(self, closings: list[int]) -> None:
         self.prices = Prices()
@@ -107,7 +104,7 @@ class Auditor:
         self.closed_before = 0
         self.unknown: dict[str, int] = {}  # kinds of events, and how many of each
         self._closings = closings[::-1]
-        # What the leases of that time had been charged by then.
+        # The charges until each of these times of the leases that lasted then.
         self._marks: dict[int, dict[Lease, int]] = {}
         self._orders: dict[tuple[str, int], list[tuple[str, int]]] = {}
         self._leased: dict[str, Lease] = {}  # by leaf
@@ -140,7 +137,7 @@ class Auditor:
         if closed:
             self._close(closed[-1], documents)
         for name in documents:
-            self._find("a document that nothing is known of", line=name, found=name)
+            self._find("a document of an unknown kind", line=name, found=name)
 
     def _number(self, tenant: str, n: int) -> None:
         account = self.accounts.setdefault(tenant, Account())
@@ -151,8 +148,8 @@ class Auditor:
     def _take(self, event: Event) -> None:
         kind, at, tenant = event.kind, event.at, event.tenant or ""
         if kind in WITHOUT_MONEY:
-            # Not for its time either: the market's may be behind that of accounts and keys, by
-            # holds that end with its next command.
+            # Its time does not count, either: the market may be behind, since its holds end with
+            # its next command.
             return
         if at < self.prices.now:
             self._find(
@@ -232,7 +229,7 @@ class Auditor:
     # -- statements
 
     def _close(self, before: int, documents: dict[str, bytes]) -> None:
-        """Takes the statements from the documents; the rest are none."""
+        """Compare the statements, and remove them from the documents."""
         since, self.closed_before = self.closed_before, before
         self.pass_time(before)
         marks = self._marks.get(before, {})
@@ -294,7 +291,7 @@ class Auditor:
 
 
 def summed(lines: Iterable[list[Any]]) -> Charges:
-    """The charges of lines that are alike, added up."""
+    """The charges of equal lines, added up."""
     found: Charges = {}
     for kind, number, scope, start, end, charge in lines:
         line = (kind, number, scope, start, end)

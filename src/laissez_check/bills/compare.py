@@ -1,5 +1,5 @@
-"""The service's bills against those of `audit`: every statement, every running bill, and all of
-them together."""
+"""Compare the service's bills with those of `audit`: every statement, every running bill, and their
+sum."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NOT_COMPARED = "the journal cannot be replayed, so running bills were not compar
 
 @dataclass(frozen=True)
 class Sum:
-    """What a tenant owes at the end of the journal."""
+    """The debt of a tenant at the end of the journal."""
 
     tenant: str
     charge: int
@@ -54,7 +54,7 @@ class BillReport:
 def audit_bills(
     folder: Path, on_progress: Callable[[int, int], None] = lambda done, of: None
 ) -> BillReport:
-    """Beside a running server, or offline: as far as the journal reaches now."""
+    """Audit the journal as it is now, beside a running server or offline."""
     with Reader.of(folder) as reader:
         auditor, exchange, last, at = Auditor([]), None, 0, 0
         try:
@@ -65,7 +65,7 @@ def audit_bills(
             what = NOT_COMPARED if auditor.entries else NOTHING_WORKED_OUT
             auditor.findings.append(Finding(what, last, found=str(error)))
         except Exception:
-            # The auditor's own reader does not look for damage, and stumbles over it.
+            # The auditor's own reader does not check for damage, and fails on it.
             if (damage := _damage(reader, last)) is None:
                 raise
             auditor.findings.append(Finding(NOTHING_WORKED_OUT, last, found=damage))
@@ -75,7 +75,7 @@ def audit_bills(
 def _worked_out(
     folder: Path, last: int, on_progress: Callable[[int, int], None]
 ) -> tuple[Auditor, int]:
-    """From every entry, and the time of the last one."""
+    """The auditor after every entry, and the time of the last one."""
     rows, at = Rows(folder), 0
     try:
         auditor = Auditor(rows.closings(last))
@@ -90,7 +90,7 @@ def _worked_out(
 
 
 def _damage(reader: Reader, last: int) -> str | None:
-    """Where the journal is not what was written."""
+    """The place where the journal is damaged."""
     try:
         deque(reader.groups(1, last), maxlen=0)
     except JournalDamaged as error:
@@ -99,7 +99,7 @@ def _damage(reader: Reader, last: int) -> str | None:
 
 
 class Comparison:
-    """Of running bills, at the time of the last entry."""
+    """The comparison of running bills, at the time of the last entry."""
 
     def __init__(self, auditor: Auditor, exchange: Exchange | None, at: int) -> None:
         self._auditor = auditor

@@ -1,5 +1,5 @@
-"""The journal's entries and documents as plain data, read by SQLite and MessagePack alone, as
-`docs/reference/journal.md` and the tables below say that they are stored.
+"""The journal's entries and documents as plain data, read by SQLite and MessagePack alone. The
+format is that of `docs/reference/journal.md` and the tables below.
 
 It reads in small pieces and holds no transaction open between them, so it may run beside a server.
 """
@@ -58,7 +58,7 @@ _decode = msgspec.msgpack.decode
 
 
 class Event(NamedTuple):
-    """`tenant` is None and `n` is 0 if it is the operator's alone."""
+    """An event. `tenant` is None and `n` is 0 if only the operator gets it."""
 
     kind: str
     tenant: str | None
@@ -88,8 +88,8 @@ class Row(NamedTuple):
 
 
 class Outcomes:
-    """Reads outcomes, from the first entry on: tenants are numbered in the order of their
-    creation."""
+    """A reader of outcomes. It needs all from the first on: tenants are numbered as they are
+    created."""
 
     def __init__(self, genesis: bytes) -> None:
         self._nodes = nodes_of(genesis)
@@ -117,7 +117,7 @@ class Outcomes:
         if name in PLACES:
             return self._node(value)
         if name == "alternatives":
-            # They are nil if they are those of the request, whose last field they are.
+            # Nil stands for those of the request, which are its last field.
             return self._bids(_decode(request)[-1] if value is None else value)
         return value
 
@@ -144,7 +144,7 @@ def nodes_of(genesis: bytes) -> list[str]:
 
 
 def closing(request: bytes) -> int | None:
-    """Until when a request closes the books, if it does."""
+    """The time until which a request closes the books, or None."""
     if not request.startswith(CLOSING):
         return None
     before: int = _decode(request)[BEFORE]
@@ -152,8 +152,8 @@ def closing(request: bytes) -> int | None:
 
 
 class Rows:
-    """Archives first, then the live file. A server may move groups from the one to the other
-    meanwhile: archives are listed anew after each file, and no entry is left out."""
+    """The entries of the archives and the live file. A server may move groups between them
+    meanwhile, so archives are listed again after each file, and no entry is left out."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder.absolute()
@@ -164,8 +164,7 @@ class Rows:
             connection.close()
 
     def closings(self, last: int) -> list[int]:
-        """Until when the books were to be closed by anybody, in the order of the times: the charges
-        of those instants will be asked for."""
+        """The times at which the books were to be closed, in order."""
         found = {closing(entry.request) for entry in self._entries(last)}
         return sorted(before for before in found if before is not None)
 

@@ -2,10 +2,10 @@
 alone (M4, M5, M17). Shares no code with the market.
 
 A bid at a root may re-price ten thousand leaves, so no leaf is visited for it. The bids and floors
-from a root down to a node make two prices there: one for everybody, and a lower one for the tenant
-whose bid is highest, since its own bid does not press it. A node adds up the first over time, and
-for each tenant what it saved by the second. A lease is charged what the nearest node above it has
-added up between the lease's start and its end.
+from a root down to a node make two prices there: one for most tenants, and a lower one for the
+tenant with the highest bid, since its own bid does not press it. A node adds up the first over
+time, and for each tenant the savings by the second. A lease is charged the sum of the nearest node
+above it between the lease's start and its end.
 
 A node sleeps, and adds up nothing, while no bid or floor of its own exceeds what presses from above
 on everybody. Only held leases whose price is above their cap are visited at every change.
@@ -166,7 +166,7 @@ class Prices:
         self.now = 0
         self._all = Node("", is_open=True)  # above all roots
         self._nodes: dict[str, Node] = {}
-        # Not taken into account until time passes: a change undone at once charges nobody.
+        # Applied when time passes: a change that is undone at once charges no tenant.
         self._changed: dict[Node, None] = {}
         self._leases_below: dict[str, set[Lease]] = {}
         self._holds: list[tuple[int, int, Lease]] = []
@@ -217,7 +217,7 @@ class Prices:
             self._leases_below[node].discard(lease)
 
     def settle(self, lease: Lease) -> int:
-        """Its whole charge until now."""
+        """The whole charge of a lease until now."""
         if lease.end is not None:
             return lease.charge
         if lease.is_capped:
@@ -229,7 +229,7 @@ class Prices:
         return lease.charge
 
     def charge_at(self, lease: Lease, at: int) -> int:
-        """Its whole charge until then, if nothing changes before (M14, M17)."""
+        """The whole charge of a lease until then, if nothing changes before (M14, M17)."""
         charge = self.settle(lease)
         if lease.end is not None or at <= self.now:
             return charge
@@ -248,7 +248,7 @@ class Prices:
     def pass_time(self, to: int) -> None:
         if to <= self.now:
             return
-        self._take_changes()  # first: by them a lease may be visited whose hold ends on the way
+        self._take_changes()  # first: they may affect a lease whose hold ends on the way
         while self._holds and self._holds[0][0] <= to:
             self.now, _, lease = heappop(self._holds)
             if lease.end is None:

@@ -1,2 +1,1 @@
-"""Damage: data folders damaged in every way, and real writing on a disk with faults; then a start,
-which must lose nothing or refuse."""
+"""Damaged data folders, and a start over each, which must lose nothing or refuse."""

@@ -1,6 +1,5 @@
-"""What a service keeps beside the journal, written by the real code while a sample's market works:
-the log of refusals with its digests, where webhooks stand and what could not be delivered, and the
-key that signs."""
+"""The files beside the journal, written by the real code while a sample's market works: the log of
+refusals with its digests, cursors and dead letters of webhooks, and the key that signs."""
 
 from __future__ import annotations
 
@@ -28,7 +27,7 @@ CODES = ("forbidden", "unauthenticated", "rate_limited", "bad_request")
 
 
 class Kept(msgspec.Struct):
-    """All of it, as it was last written."""
+    """Everything as it was last written."""
 
     lines: list[bytes] = []  # of the log of refusals
     digests: list[bytes] = []
@@ -62,16 +61,8 @@ class Beside:
     def _refuse(self, database: Database, market: AtWork) -> None:
         at, beginning = market.journal.last_at, log.start(self._identity)
         lines = [
-            Line(
-                0,
-                format_time(at + number),
-                self._draw.choice(CODES),
-                403,
-                "listTenants",
-                "ann",
-                "key_1",
-            )
-            for number in range(self._draw.randrange(1, 4))
+            Line(0, format_time(at + n), code, 403, "listTenants", "ann", "key_1")
+            for n, code in enumerate(self._draw.choices(CODES, k=self._draw.randrange(1, 4)))
         ]
         database.transact(
             lambda c: log.append(c, log.end_of_log(c, digests.logged(c, beginning)), lines)

@@ -1,9 +1,9 @@
-"""A start over damaged files beside the journal: what the service makes of them, and what it says.
+"""A start over damaged files beside the journal: cursors and dead letters of webhooks, the key, and
+the record.
 
-Where a webhook stands is what was written, or an earlier place: what was delivered may be delivered
-again, nothing is passed over. Whatever is not as it was written, there, among dead letters, or the
-key, is said in the log. Then a refusal is noted and digests are brought up, as at every start.
-Nothing is too old to be kept.
+A webhook goes on where it was or earlier: events may be delivered again, but none is passed over.
+The log reports every cursor, dead letter or key that is not as it was written. Then a refusal is
+noted and digests are brought up to date, as at every start. Nothing is too old to be kept.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import base64
 import hashlib
 import hmac
 import logging
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,9 @@ from pathlib import Path
 import msgspec
 
 from laissez.exchange.webhooks import WebhookRecord
+from laissez.journal import Reader
+from laissez.server.audit.log import Digest
+from laissez.server.audit.verify import verify
 from laissez.server.clock import Clock
 from laissez.server.data_folder import open_folder
 from laissez.server.lifecycle import Service
@@ -28,15 +32,16 @@ from laissez.units import SECOND_US, format_time
 from laissez.wire.ids import webhook_name
 from laissez.wire.problems import Code, ProblemError
 from laissez.wire.webhooks import SECRET_PREFIX, DeadLetter
-from laissez_check.damage.beside import Kept
+from laissez_check.damage.beside import Kept, record_in
 from laissez_check.damage.market import LIMITS
 from laissez_check.finding import Finding
 
-TURNS = 10  # of the loop, for webhooks to look around
+KEPT = "kept-elsewhere.jsonl"
+TURNS = 10  # of the loop, in which webhooks start
 
 
 class Started(msgspec.Struct):
-    """What the service makes of the files, by webhook, and what it says of them."""
+    """The state of each webhook after a start, and the warnings in the log."""
 
     records: list[WebhookRecord]
     delivered: dict[str, int]
@@ -73,7 +78,7 @@ async def _start(folder: Path, said: list[str]) -> Started:
 
 
 def _a_second_later(last_at: int) -> Clock:
-    """Than the last entry."""
+    """A second after the last entry."""
     return Clock(last_at, wall=lambda: (last_at + SECOND_US) * 1_000, passed=lambda: 0)
 
 
@@ -87,7 +92,7 @@ async def _look_around(service: Service) -> None:
 
 
 async def _letters(service: Service, record: WebhookRecord) -> list[DeadLetter]:
-    """None if they cannot be read, which is said."""
+    """Empty if they cannot be read, which the log says."""
     try:
         return await service.webhooks.letters(record)
     except ProblemError:
@@ -95,7 +100,7 @@ async def _letters(service: Service, record: WebhookRecord) -> list[DeadLetter]:
 
 
 def _secrets(service: Service, records: list[WebhookRecord]) -> dict[str, str]:
-    """None if the key cannot be had, which is said."""
+    """Empty if the key cannot be read, which the log says."""
     try:
         service.webhooks.key.load()
     except ProblemError:
@@ -110,7 +115,7 @@ def _secrets(service: Service, records: list[WebhookRecord]) -> dict[str, str]:
 
 @contextmanager
 def _listening() -> Iterator[list[str]]:
-    """All that is logged as a warning or worse."""
+    """Every warning and error in the log."""
     said: list[str] = []
     logger, handler = logging.getLogger("laissez"), logging.Handler(logging.WARNING)
     handler.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]
@@ -127,25 +132,26 @@ def _listening() -> Iterator[list[str]]:
 
 
 def check_webhooks(found: Started, kept: Kept, is_put_back: bool) -> None:
-    """`is_put_back`: what is beside the journal is, in whole or in part, as it was some time
-    before. Nothing tells that from what was written last."""
+    """`is_put_back`: the files beside the journal are, in whole or in part, as they were earlier.
+    Nothing can distinguish that from the latest content."""
     for record in found.records:
         id = webhook_name(record)
-        delivered, whole = found.delivered[id], kept.cursors[id].delivered
-        if delivered > whole:
+        delivered, latest = found.delivered[id], kept.cursors[id].delivered
+        if delivered > latest:
             raise Finding(
-                f"events of {id} are passed over: {whole} was delivered last, and it goes on after"
+                f"events of {id} are passed over: {latest} was delivered last, and it goes on after"
                 f" {delivered}"
             )
-        if delivered < whole and not found.said and not is_put_back:
+        silent = not found.said and not is_put_back
+        if silent and delivered < latest:
             raise Finding(
-                f"{id} had got to {whole} and begins again after {delivered}, and nothing was said"
+                f"{id} had got to {latest} and begins again after {delivered}, and nothing was said"
             )
-        if found.letters[id] != kept.letters.get(id, []) and not found.said and not is_put_back:
+        if silent and found.letters[id] != kept.letters.get(id, []):
             raise Finding(
                 f"the dead letters of {id} are not those that were written, and nothing was said"
             )
-        if found.secrets.get(id) != _secret(kept.key, record) and not found.said:
+        if not found.said and found.secrets.get(id) != _secret(kept.key, record):
             raise Finding(
                 f"{id} is signed for with another secret than its holder has, and nothing was said"
             )
@@ -154,3 +160,50 @@ def check_webhooks(found: Started, kept: Kept, is_put_back: bool) -> None:
 def _secret(key: bytes, record: WebhookRecord) -> str:
     made = f"{webhook_name(record)} {format_time(record.secret_at)}".encode()
     return SECRET_PREFIX + base64.b64encode(hmac.digest(key, made, hashlib.sha256)).decode()
+
+
+# -- the record
+
+
+def check_record(folder: Path, kept: Kept, is_put_back: bool, said: list[str]) -> None:
+    """Check the record after a start. A record that `audit verify` finds well must be as it was
+    written: all digests, and all lines of the log that a digest covers. The end of later lines may
+    be missing: that cannot be known (`docs/reference/audit.md`). If a file is lost or put back,
+    only digests kept elsewhere reveal it, and they must."""
+    told_of = msgspec.json.decode(kept.digests[-1], type=Digest).refusals
+    problems = verify(folder).problems
+    if problems:
+        if not said and any(_is_read_by_a_start(problem, told_of) for problem in problems):
+            raise Finding(f"a start said nothing, and audit verify says: {problems[0]}")
+        return
+    with Reader.of(folder) as reader:
+        lines, digests = record_in(folder, reader.identity)
+    differs = _difference(lines, digests, kept, told_of)
+    if differs:
+        _check_that_kept_digests_tell(folder, kept)
+    if not differs and lines[: len(kept.lines)] != kept.lines:
+        differs = "a log of refusals whose last lines are gone"
+    if differs and not said and not is_put_back:
+        raise Finding(f"nothing was said, and audit verify finds well {differs}")
+
+
+def _is_read_by_a_start(problem: str, told_of: int) -> bool:
+    """A start reads the digests, and the lines that no digest covers. It must report damage in
+    them."""
+    line = re.match(r"refusals, line (\d+): (?!lines)", problem)
+    return int(line[1]) > told_of if line else problem.startswith(("digests, line", "/"))
+
+
+def _difference(lines: list[bytes], digests: list[bytes], kept: Kept, told_of: int) -> str:
+    if digests[: len(kept.digests)] != kept.digests:
+        return "digests that are not those that were written"
+    if lines[:told_of] != kept.lines[:told_of]:
+        return "a log of refusals that is not what its digests told of"
+    return ""
+
+
+def _check_that_kept_digests_tell(folder: Path, kept: Kept) -> None:
+    path = folder.parent / KEPT
+    path.write_bytes(b"\n".join(kept.digests))
+    if verify(folder, path).ok:
+        raise Finding("the record is another, and digests kept elsewhere do not reveal it")

@@ -1,21 +1,18 @@
-"""Bugs to be put into the journal and what lies beside it, to see that `laissez check damage` finds
-them. A check that never fails proves nothing."""
+"""Bugs put into the journal and the files beside it, to see that `laissez check damage` finds
+them."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any
+from contextlib import AbstractContextManager
 
-from laissez.journal import Document, Entry, Group, Journal, reader, recovery, snapshots, wal
+from laissez.journal import Group, reader, recovery, snapshots
 from laissez.journal.segment import Segment
 from laissez.journal.snapshots import Snapshot, SnapshotFile
 from laissez.server import beside
 from laissez.server.audit import digests, log, writer
 from laissez.server.webhooks import signing
-
-Patch = tuple[Any, str, Any]  # where, what, by what
+from laissez_check.patches import Patch, bugs_among, replaced
 
 
 def mark_not_checked() -> list[Patch]:
@@ -52,38 +49,8 @@ def snapshot_of_any_journal() -> list[Patch]:
     return [(recovery, "_check_origin", lambda name, snapshot, reader: None)]
 
 
-def not_synced() -> list[Patch]:
-    """An entry is acknowledged when it is written, and the disk has not been asked to keep it."""
-    opened = wal.open_for_writing
-
-    def hasty(*values: Any) -> sqlite3.Connection:
-        connection = opened(*values)
-        connection.execute("PRAGMA synchronous = NORMAL")
-        return connection
-
-    return [(wal, "open_for_writing", hasty)]
-
-
-def goes_on_after_a_failure() -> list[Patch]:
-    append = Journal.append
-
-    def again(
-        self: Journal, entries: Sequence[Entry], documents: Sequence[tuple[int, Document]] = ()
-    ) -> None:
-        self._failure = None
-        append(self, entries, documents)
-
-    return [(Journal, "append", again)]
-
-
-def found_entries_not_synced() -> list[Patch]:
-    """What a start finds is told to all who ask, and may still be in the system's memory alone."""
-    return [(wal, "make_durable", lambda connection, folder: None)]
-
-
 def seal_not_checked() -> list[Patch]:
-    """Where webhooks stand, their dead letters and the key that signs are believed as they are
-    found."""
+    """Cursors, dead letters and the key are believed as they are found."""
 
     def trusting(identity: bytes, name: str, stored: bytes) -> bytes:
         return bytes(stored[beside.SUM_BYTES :])
@@ -92,12 +59,12 @@ def seal_not_checked() -> list[Patch]:
 
 
 def digest_not_checked() -> list[Patch]:
-    """One that can be read is taken for what was written."""
+    """Every digest that can be read is believed."""
     return [(digests, "check_chain", lambda stored, line, before: None)]
 
 
 def any_line_goes_on() -> list[Patch]:
-    """The log of refusals goes on after whatever line is its last."""
+    """The log of refusals goes on after any last line."""
 
     def trusting(connection: sqlite3.Connection, end: log.End) -> log.End:
         for n, line, _ in log.follow(connection, end):
@@ -107,33 +74,9 @@ def any_line_goes_on() -> list[Patch]:
     return [(writer, "end_of_log", trusting)]
 
 
-BUGS: dict[str, Callable[[], list[Patch]]] = {
-    bug.__name__: bug
-    for bug in (
-        mark_not_checked,
-        chain_not_checked,
-        documents_not_compared,
-        snapshot_not_checked,
-        snapshot_of_any_journal,
-        not_synced,
-        goes_on_after_a_failure,
-        found_entries_not_synced,
-        seal_not_checked,
-        digest_not_checked,
-        any_line_goes_on,
-    )
-}
+BUGS = bugs_among(globals())
 
 
-@contextmanager
-def put_in(bug: str) -> Iterator[None]:
-    """Nothing if there is no name."""
-    patches = BUGS[bug]() if bug else []
-    usual = [(where, name, getattr(where, name)) for where, name, _ in patches]
-    for where, name, value in patches:
-        setattr(where, name, value)
-    try:
-        yield
-    finally:
-        for where, name, value in usual:
-            setattr(where, name, value)
+def put_in(bug: str) -> AbstractContextManager[None]:
+    """The code with a bug in it, for a while; without one if there is no name."""
+    return replaced(BUGS[bug]() if bug else [])

@@ -1,5 +1,5 @@
-"""What can happen to the files of a data folder while nobody looks: bits flip, parts are cut,
-zeroed, doubled, exchanged, files get lost."""
+"""Damage to the files of a data folder at rest: bits flip, parts are cut, zeroed, doubled or
+exchanged, files get lost."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import hashlib
 import random
 import re
 from collections.abc import Callable
+from functools import partial
+from typing import TypeAlias
 
 import msgspec
 
@@ -17,9 +19,16 @@ from laissez_check.damage.samples import SAMPLES, Sample, sample
 
 PAGE_BYTES = 4096
 WAL_HEADER_BYTES, FRAME_HEADER_BYTES = 32, 24
+FRAME_BYTES = FRAME_HEADER_BYTES + PAGE_BYTES
 SLOT_BYTES = 64
+LENGTHS = (1, 4, 8, 24, 100, 512, PAGE_BYTES, FRAME_BYTES)  # of a damaged part
+LOCKS = (b"", b"1\n", b"999999999\n", b"x" * 5_000)
+LINES = (rb'{"n":[^{]*"}', rb'{"date":[^{]*"}')  # of the log of refusals, and digests
 
-Damaged = dict[str, bytes | None]
+Damaged: TypeAlias = dict[str, bytes | None]
+Draw: TypeAlias = random.Random
+Change: TypeAlias = Callable[[Draw, bytes, int, int], bytes]  # of a part of a file's content
+Happen: TypeAlias = Callable[[Draw, Sample, Damaged], str]  # returns the place
 
 
 class Damage(msgspec.Struct, frozen=True):
@@ -28,7 +37,7 @@ class Damage(msgspec.Struct, frozen=True):
     files: Damaged
 
 
-def damage(draw: random.Random, whole: Sample) -> Damage:
+def damage(draw: Draw, whole: Sample) -> Damage:
     kind = draw.choices(list(KINDS), [share for share, _ in KINDS.values()])[0]
     files: Damaged = dict(whole.files)
     return Damage(kind, f"{kind}: {KINDS[kind][1](draw, whole, files)}", files)
@@ -37,117 +46,87 @@ def damage(draw: random.Random, whole: Sample) -> Damage:
 # -- parts of a file
 
 
-Change = Callable[[random.Random, bytes, int, int], bytes]
+def _part(change: Change, draw: Draw, whole: Sample, files: Damaged) -> str:
+    name = _file(draw, whole)
+    content = whole.files[name]
+    begin, end = _region(draw, name, len(content))
+    files[name] = change(draw, content, begin, end)
+    return f"{name}, bytes {begin} to {end} of {len(content)}"
 
 
-def _part(change: Change) -> Callable[[random.Random, Sample, Damaged], str]:
-    def happen(draw: random.Random, whole: Sample, files: Damaged) -> str:
-        name = _file(draw, whole)
-        content = whole.files[name]
-        begin, end = _region(draw, name, len(content))
-        files[name] = change(draw, content, begin, end)
-        return f"{name}, bytes {begin} to {end} of {len(content)}"
-
-    return happen
-
-
-def _flip(draw: random.Random, content: bytes, begin: int, end: int) -> bytes:
+def _flip(draw: Draw, content: bytes, begin: int, end: int) -> bytes:
     changed = bytearray(content)
     for _ in range(draw.choice((1, 1, 2, 8))):
         changed[draw.randrange(begin, end)] ^= 1 << draw.randrange(8)
     return bytes(changed)
 
 
-def _cut_off(draw: random.Random, content: bytes, begin: int, end: int) -> bytes:
+def _cut_off(draw: Draw, content: bytes, begin: int, end: int) -> bytes:
     return content[:begin]
 
 
-def _cut_out(draw: random.Random, content: bytes, begin: int, end: int) -> bytes:
-    return content[:begin] + content[end:]
-
-
-def _zero(draw: random.Random, content: bytes, begin: int, end: int) -> bytes:
-    return content[:begin] + bytes(end - begin) + content[end:]
-
-
-def _garble(draw: random.Random, content: bytes, begin: int, end: int) -> bytes:
-    return content[:begin] + draw.randbytes(end - begin) + content[end:]
-
-
-def _double(draw: random.Random, content: bytes, begin: int, end: int) -> bytes:
-    """Beside itself, over what follows it, or at the end."""
-    part = content[begin:end]
-    return draw.choice(
-        (
-            content[:end] + part + content[end:],
-            content[:end] + part + content[end + len(part) :],
-            content + part,
-        )
+def _replace_by(made: Callable[[Draw, int], bytes]) -> Change:
+    return lambda draw, content, begin, end: (
+        content[:begin] + made(draw, end - begin) + content[end:]
     )
 
 
-def _exchange(draw: random.Random, content: bytes, begin: int, end: int) -> bytes:
+def _double(draw: Draw, content: bytes, begin: int, end: int) -> bytes:
+    """Beside itself, over the bytes that follow it, or at the end."""
+    part, rest = content[begin:end], content[end:]
+    doubled = (content[:end] + part + rest, content[:end] + part + rest[len(part) :])
+    return draw.choice((*doubled, content + part))
+
+
+def _exchange(draw: Draw, content: bytes, begin: int, end: int) -> bytes:
     """With a part of the same length elsewhere."""
     length = min(end - begin, len(content) // 2)
     other = draw.randrange(len(content) - length + 1)
     first, second = sorted((min(begin, len(content) - length), other))
     if second < first + length:
         return content[first:] + content[:first]
-    middle = content[first + length : second]
-    return (
-        content[:first]
-        + content[second : second + length]
-        + middle
-        + content[first : first + length]
-        + content[second + length :]
-    )
+    changed = bytearray(content)
+    changed[first : first + length] = content[second : second + length]
+    changed[second : second + length] = content[first : first + length]
+    return bytes(changed)
 
 
-def _flip_line(draw: random.Random, whole: Sample, files: Damaged) -> str:
-    """In a line of the log of refusals or a digest, where it is in the file already."""
+def _flip_line(draw: Draw, whole: Sample, files: Damaged) -> str:
+    """In a line of the log of refusals or a digest, if the file has one already."""
     content = whole.files[BESIDE]
-    found = list(re.finditer(draw.choice((rb'{"n":[^{]*"}', rb'{"date":[^{]*"}')), content))
+    found = list(re.finditer(draw.choice(LINES), content))
     begin, end = draw.choice(found).span() if found else (0, len(content))
     files[BESIDE] = _flip(draw, content, begin, end)
     return f"{BESIDE}, bytes {begin} to {end}"
 
 
-def _region(draw: random.Random, name: str, size: int) -> tuple[int, int]:
-    """Anywhere, of any length, or where the file's own structure has its seams."""
-    begin = (
-        draw.choice([place for place in _seams(name, size) if place < size])
-        if draw.random() < 0.5
-        else draw.randrange(size)
-    )
-    length = draw.choice(
-        (
-            1,
-            4,
-            8,
-            24,
-            100,
-            512,
-            PAGE_BYTES,
-            PAGE_BYTES + FRAME_HEADER_BYTES,
-            draw.randrange(1, size + 1),
-        )
-    )
-    return begin, min(size, begin + length)
+def _stale(draw: Draw, whole: Sample, files: Damaged) -> str:
+    """A part as it was before: a write that the disk reported and did not do."""
+    name = _file(draw, whole)
+    content, before = whole.files[name], draw.choice(whole.older.get(name) or [b""])
+    begin, end = _region(draw, name, len(content))
+    if draw.random() < 0.5:
+        begin = begin // PAGE_BYTES * PAGE_BYTES
+        end = min(len(content), begin + PAGE_BYTES)
+    stale = before[begin:end]
+    files[name] = (content[:begin] + stale + content[begin + len(stale) :])[: len(content)]
+    return f"{name}, bytes {begin} to {end}"
+
+
+def _region(draw: Draw, name: str, size: int) -> tuple[int, int]:
+    """Anywhere, of any length, or at a boundary of the file's own structure."""
+    seams = [place for place in _seams(name, size) if place < size]
+    begin = draw.choice(seams) if draw.random() < 0.5 else draw.randrange(size)
+    return begin, min(size, begin + draw.choice((*LENGTHS, draw.randrange(1, size + 1))))
 
 
 def _seams(name: str, size: int) -> list[int]:
     if name.endswith("-wal"):
-        frames = range(WAL_HEADER_BYTES, size, PAGE_BYTES + FRAME_HEADER_BYTES)
+        frames = range(WAL_HEADER_BYTES, size, FRAME_BYTES)
         return [0, 8, 16, 24, *frames, *(frame + FRAME_HEADER_BYTES for frame in frames)]
     if name.endswith(".db"):
-        return [
-            *range(0, 100, 4),
-            *(
-                page + offset
-                for page in range(0, size, PAGE_BYTES)
-                for offset in (0, 1, 3, 5, 8, 12)
-            ),
-        ]
+        pages = range(0, size, PAGE_BYTES)
+        return [*range(0, 100, 4), *(page + at for page in pages for at in (0, 1, 3, 5, 8, 12))]
     if name.endswith(".mark"):
         return [*range(0, size, 8), SLOT_BYTES]
     return [0, 8, 12, 44, 52, 84, size - 1]
@@ -156,161 +135,127 @@ def _seams(name: str, size: int) -> list[int]:
 # -- whole files
 
 
-def _lost(draw: random.Random, whole: Sample, files: Damaged) -> str:
+def _lost(draw: Draw, whole: Sample, files: Damaged) -> str:
     name = _file(draw, whole)
     del files[name]
     return name
 
 
-def _all_snapshots_lost(draw: random.Random, whole: Sample, files: Damaged) -> str:
+def _all_snapshots_lost(draw: Draw, whole: Sample, files: Damaged) -> str:
     for name in _snapshots(whole):
         del files[name]
     return "all"
 
 
-def _empty(draw: random.Random, whole: Sample, files: Damaged) -> str:
+def _instead(content: bytes | None, draw: Draw, whole: Sample, files: Damaged) -> str:
     name = _file(draw, whole)
-    files[name] = b""
+    files[name] = content
     return name
 
 
-def _older(draw: random.Random, whole: Sample, files: Damaged) -> str:
+def _older(draw: Draw, whole: Sample, files: Damaged) -> str:
     """Put back from an earlier day."""
     name = _file(draw, whole)
     files[name] = draw.choice(whole.older.get(name) or [b""])
     return name
 
 
-def _stale(draw: random.Random, whole: Sample, files: Damaged) -> str:
-    """A part of it as it was before: a write that the disk said it had done."""
-    name = _file(draw, whole)
-    content, before = whole.files[name], draw.choice(whole.older.get(name) or [b""])
-    begin, end = _region(draw, name, len(content))
-    if draw.random() < 0.5:
-        begin = begin // PAGE_BYTES * PAGE_BYTES
-        end = min(len(content), begin + PAGE_BYTES)
-    files[name] = (content[:begin] + before[begin:end] + content[begin + len(before[begin:end]) :])[
-        : len(content)
-    ]
-    return f"{name}, bytes {begin} to {end}"
-
-
-def _foreign(draw: random.Random, whole: Sample, files: Damaged) -> str:
-    """Of another journal, under the same name where there is one."""
-    other = sample(
-        draw.choice([number for number in range(SAMPLES) if sample(number) is not whole])
-    )
+def _foreign(draw: Draw, whole: Sample, files: Damaged) -> str:
+    """A file of another journal, under the same name if there is one."""
+    other = _another(draw, whole)
     name = draw.choice(sorted(other.files))
     files[name] = other.files[name]
     return name
 
 
-def _foreign_snapshot(draw: random.Random, whole: Sample, files: Damaged) -> str:
-    """Of another journal that had got just as far: nothing after it is replayed, so nothing but its
-    origin tells."""
-    other = sample(
-        draw.choice([number for number in range(SAMPLES) if sample(number) is not whole])
-    )
+def _foreign_snapshot(draw: Draw, whole: Sample, files: Damaged) -> str:
+    """A snapshot of another journal of the same length: no entry follows it, so only its origin
+    shows that it is foreign."""
+    other = _another(draw, whole)
     rest = other.files[_snapshots(other)[-1]][snapshots._OPENING.size + snapshots._PLACE.size :]
-    seq = whole.truth.acknowledged
-    content = snapshots._PLACE.pack(seq, other.truth.identity * 2) + rest
-    opening = snapshots._OPENING.pack(
-        snapshots._MAGIC, snapshots.VERSION, hashlib.sha256(content).digest()
-    )
-    name = f"snapshots/{seq:016}.snapshot"
-    files[name] = opening + content
+    content = snapshots._PLACE.pack(whole.truth.last, other.truth.identity * 2) + rest
+    digest = hashlib.sha256(content).digest()
+    name = _snapshot_name(whole.truth.last)
+    files[name] = snapshots._OPENING.pack(snapshots._MAGIC, snapshots.VERSION, digest) + content
     return name
 
 
-def _confused(draw: random.Random, whole: Sample, files: Damaged) -> str:
-    """One file of the folder under the name of another."""
+def _confused(draw: Draw, whole: Sample, files: Damaged) -> str:
+    """Two files of the folder under each other's name."""
     name, other = _file(draw, whole), _file(draw, whole)
     files[name], files[other] = whole.files[other], whole.files[name]
     return f"{name} and {other}"
 
 
-def _misnamed(draw: random.Random, whole: Sample, files: Damaged) -> str:
-    """A snapshot that claims to be another's."""
-    name = draw.choice(_snapshots(whole))
-    claimed = draw.choice(
-        (
-            0,
-            1,
-            int(name[-25:-9]) + draw.choice((-1, 1)),
-            whole.truth.acknowledged + 1,
-            10**15,
-            draw.randrange(whole.truth.acknowledged),
-        )
-    )
-    renamed = f"snapshots/{claimed:016}.snapshot"
+def _misnamed(draw: Draw, whole: Sample, files: Damaged) -> str:
+    """A snapshot under the name of another entry."""
+    name, last = draw.choice(_snapshots(whole)), whole.truth.last
+    beside = int(name[-25:-9]) + draw.choice((-1, 1))
+    renamed = _snapshot_name(draw.choice((0, 1, beside, last + 1, 10**15, draw.randrange(last))))
     files[renamed] = whole.files[name]
     if draw.random() < 0.5 and name != renamed:
         del files[name]
     return f"{name} as {renamed}"
 
 
-def _folder(draw: random.Random, whole: Sample, files: Damaged) -> str:
-    name = _file(draw, whole)
-    files[name] = None
-    return name
-
-
-def _stale_lock(draw: random.Random, whole: Sample, files: Damaged) -> str:
-    files["journal.lock"] = draw.choice(
-        (b"", b"1\n", b"999999999\n", b"x" * 5_000, draw.randbytes(40))
-    )
+def _stale_lock(draw: Draw, whole: Sample, files: Damaged) -> str:
+    files["journal.lock"] = draw.choice((*LOCKS, draw.randbytes(40)))
     return repr(files["journal.lock"])
 
 
-def _half_written(draw: random.Random, whole: Sample, files: Damaged) -> str:
-    """What is left of making a file that was cut short."""
+def _half_written(draw: Draw, whole: Sample, files: Damaged) -> str:
+    """The remains of a file whose making was cut short."""
     name = draw.choice((*_snapshots(whole), "journal.db", "journal.mark", *_beside(whole)))
     files[f"{name}.new"] = whole.files[name][: draw.randrange(len(whole.files[name]) + 1)]
     return f"{name}.new"
 
 
-def _file(draw: random.Random, whole: Sample) -> str:
-    """The journal itself and its snapshots more often than what lies beside them."""
+def _another(draw: Draw, whole: Sample) -> Sample:
+    return draw.choice([other for other in map(sample, range(SAMPLES)) if other is not whole])
+
+
+def _file(draw: Draw, whole: Sample) -> str:
+    """The journal and its snapshots more often than the files beside them."""
     names = sorted(name for name, content in whole.files.items() if content)
     own = [name for name in names if name in ("journal.db", "journal.db-wal")]
-    return draw.choice(
-        draw.choices((own, _snapshots(whole)[-1:], _beside(whole), names), (9, 3, 6, 6))[0]
-    )
+    groups = (own, _snapshots(whole)[-1:], _beside(whole), names)
+    return draw.choice(draw.choices(groups, (9, 3, 6, 6))[0])
 
 
 def _beside(whole: Sample) -> list[str]:
-    """What the service keeps of its own, and no journal."""
-    return [
-        name
-        for name, content in sorted(whole.files.items())
-        if content and name.startswith((BESIDE, str(KEY)))
-    ]
+    """The files that the service keeps beside the journal."""
+    starts = (BESIDE, str(KEY))
+    return [name for name, text in sorted(whole.files.items()) if text and name.startswith(starts)]
 
 
 def _snapshots(whole: Sample) -> list[str]:
     return [name for name in sorted(whole.files) if name.startswith("snapshots/")]
 
 
-# How often of 39, and what.
-KINDS: dict[str, tuple[int, Callable[[random.Random, Sample, Damaged], str]]] = {
-    "flipped": (8, _part(_flip)),
+def _snapshot_name(seq: int) -> str:
+    return f"snapshots/{seq:016}.snapshot"
+
+
+# The share of each kind.
+KINDS: dict[str, tuple[int, Happen]] = {
+    "flipped": (8, partial(_part, _flip)),
     "line flipped": (3, _flip_line),
-    "cut off": (2, _part(_cut_off)),
-    "cut out": (2, _part(_cut_out)),
-    "zeroed": (3, _part(_zero)),
-    "garbled": (3, _part(_garble)),
-    "doubled": (2, _part(_double)),
-    "exchanged": (2, _part(_exchange)),
+    "cut off": (2, partial(_part, _cut_off)),
+    "cut out": (2, partial(_part, _replace_by(lambda draw, length: b""))),
+    "zeroed": (3, partial(_part, _replace_by(lambda draw, length: bytes(length)))),
+    "garbled": (3, partial(_part, _replace_by(random.Random.randbytes))),
+    "doubled": (2, partial(_part, _double)),
+    "exchanged": (2, partial(_part, _exchange)),
     "stale part": (3, _stale),
     "lost": (1, _lost),
     "snapshots lost": (1, _all_snapshots_lost),
-    "empty": (1, _empty),
+    "empty": (1, partial(_instead, b"")),
     "older": (1, _older),
     "foreign": (1, _foreign),
     "foreign snapshot": (1, _foreign_snapshot),
     "confused": (1, _confused),
     "misnamed": (1, _misnamed),
-    "folder": (1, _folder),
+    "folder": (1, partial(_instead, None)),
     "stale lock": (1, _stale_lock),
     "half written": (1, _half_written),
 }

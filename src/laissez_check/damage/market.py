@@ -1,11 +1,9 @@
-"""A small market at work on a journal, and the truth about it: what the journal must hold, and the
-state, events and ids that go with it."""
+"""A small market at work on a journal, and the truth that a recovery must find."""
 
 from __future__ import annotations
 
 import hashlib
 import random
-from copy import copy
 from functools import cache
 from pathlib import Path
 
@@ -27,54 +25,30 @@ LEAVES = ("gpu/r1/g1", "gpu/r1/g2", "gpu/r2/g1")
 SCOPES = ("gpu", "gpu/r1", *LEAVES)
 TENANTS = ("ann", "bob", "cat")
 WEBHOOKS = 2
-NOBODY_THERE = "https://127.0.0.1/"  # where no webhook may lead
+UNREACHABLE = "https://127.0.0.1/"  # by the rules for webhooks
 BEGINNING = 1_700_000_000_000_000
-# however long ago the beginning is, nothing is too old to be remembered
+# However long ago the beginning is, nothing is too old to be remembered.
 LIMITS = Limits(history_hours=10**6)
 PRICES = (500_000, 1_000_000, 2_000_000, 3_000_000)
 
 
 class Truth:
-    """Of one journal, by sequence number."""
+    """The entries of a journal, with the state, events and ids that follow from them."""
 
     def __init__(self, identity: bytes) -> None:
         self.identity = identity
-        self.acknowledged = 0
-        # last, entries, documents
-        self.groups: list[tuple[int, list[Entry], tuple[Filed, ...]]] = []
-        self.states = {0: digest(Exchange.begin(genesis()))}  # where a group ends
-        self._told: list[tuple[int, str]] = []  # entry, whose event
-        self._ids: list[tuple[int, str, str]] = []  # entry, holder, id
-
-    def copy(self) -> Truth:
-        copied = copy(self)
-        copied.groups, copied._told, copied._ids, copied.states = (
-            list(self.groups),
-            list(self._told),
-            list(self._ids),
-            dict(self.states),
-        )
-        return copied
-
-    def forget_after(self, seq: int) -> None:
-        """What was tried and is not there will be something else."""
-        self.groups = [group for group in self.groups if group[0] <= seq]
-        self._told = [told for told in self._told if told[0] <= seq]
-        self._ids = [used for used in self._ids if used[0] <= seq]
+        self.last = 0
+        self.groups: list[tuple[int, list[Entry], tuple[Filed, ...]]] = []  # by their last entry
+        self.state = digest(Exchange.begin(genesis()))
+        self.told: dict[str, dict[int, None]] = {}  # the entries with events for each holder
+        self.ids: list[tuple[int, str, str]] = []  # entry, holder, id
 
     def note(self, seq: int, request: Request, applied: Applied) -> None:
-        self._told += [
-            (seq, who) for event in applied.events for who in (OPERATOR, tenant_of(event)) if who
-        ]
+        for event in applied.events:
+            for holder in filter(None, (OPERATOR, tenant_of(event))):
+                self.told.setdefault(holder, {})[seq] = None
         if request.id:
-            self._ids.append((seq, request.who, request.id))
-
-    def events(self, holder: str, last: int) -> list[int]:
-        """The entries with events for a holder."""
-        return list(dict.fromkeys(seq for seq, who in self._told if who == holder and seq <= last))
-
-    def ids(self, last: int) -> list[tuple[int, str, str]]:
-        return [used for used in self._ids if used[0] <= last]
+            self.ids.append((seq, request.who, request.id))
 
 
 def digest(exchange: Exchange) -> bytes:
@@ -91,6 +65,10 @@ def found(folder: Path, truth: Truth) -> None:
     Journal.create(folder, genesis(), identity=truth.identity, created_us=BEGINNING).close()
 
 
+def opened(folder: Path) -> Opened:
+    return open_folder(folder, LIMITS)
+
+
 class AtWork:
     """An opened market that is given random commands."""
 
@@ -100,36 +78,26 @@ class AtWork:
         self._codec = Codec(self.exchange.names)
         self._truth = truth
         self._draw = draw
-        truth.forget_after(self.journal.last)
 
     def group(self, count: int, after_us: int = 0) -> None:
-        """Some commands, stored as one group, when this time has passed. Raises what the journal
-        raises; else they are acknowledged."""
+        """Store some commands as one group, `after_us` later."""
+        truth, first = self._truth, self.journal.last + 1
         entries: list[Entry] = []
         documents: list[tuple[int, Document]] = []
         at = max(self.journal.last_at, BEGINNING) + after_us
         for index in range(count):
             at += self._draw.choice((0, 1, 1_000_000, HOUR_US))
-            seq = self.journal.last + 1 + index
-            request = self._request(seq, at)
+            request = self._request(first + index, at)
             packed = self._codec.pack_request(request)
             applied = self.exchange.apply(at, request)
             entries.append(Entry(at, packed, self._codec.pack_outcome(at, request, applied)))
             documents += [(index, document) for document in applied.documents]
-            self._truth.note(seq, request, applied)
-        self._store(entries, documents)
-
-    def _store(self, entries: list[Entry], documents: list[tuple[int, Document]]) -> None:
-        first = self.journal.last + 1
-        last = self.journal.last + len(entries)
-        filed = sorted(
-            (Filed(first + index, document.name, document.body) for index, document in documents),
-            key=lambda d: (d.seq, d.name),
-        )
-        self._truth.groups.append((last, entries, tuple(filed)))
-        self._truth.states[last] = digest(self.exchange)
+            truth.note(first + index, request, applied)
         self.journal.append(entries, documents)
-        self._truth.acknowledged = last
+        filed = [Filed(first + index, one.name, one.body) for index, one in documents]
+        truth.last = self.journal.last
+        truth.groups.append((truth.last, entries, tuple(sorted(filed, key=lambda d: d[:2]))))
+        truth.state = digest(self.exchange)
 
     def snapshot(self) -> None:
         snapshots.write(
@@ -142,23 +110,18 @@ class AtWork:
         return Request(who, SERVICE, f"id-{seq}" if self._draw.random() < 0.5 else "", b"", command)
 
     def _asked(self, seq: int, at: int) -> tuple[str, Command]:
-        draw = self._draw
-        accounts = self.exchange.accounts
-        if len(accounts) < len(TENANTS):
-            return OPERATOR, commands.CreateTenant(TENANTS[len(accounts)], Caps())
-        if len(self.exchange.webhooks.live) < WEBHOOKS:
-            return TENANTS[len(self.exchange.webhooks.live)], commands.CreateWebhook(
-                NOBODY_THERE, None, 0
-            )
-        tenant, market = draw.choice(TENANTS), self.exchange.market
-        kind = draw.randrange(10)
-        if kind < 4:
-            bid = draw.choice(PRICES)
-            return tenant, to_market.PlaceOrder(
-                tenant, (Alternative(draw.choice(SCOPES), bid, bid * draw.choice((1, 2))),)
-            )
-        # of all that ever were: what is over is refused
+        draw, market = self._draw, self.exchange.market
+        tenants, webhooks = len(self.exchange.accounts), len(self.exchange.webhooks.live)
+        if tenants < len(TENANTS):
+            return OPERATOR, commands.CreateTenant(TENANTS[tenants], Caps())
+        if webhooks < WEBHOOKS:
+            return TENANTS[webhooks], commands.CreateWebhook(UNREACHABLE, None, 0)
+        tenant, price, kind = draw.choice(TENANTS), draw.choice(PRICES), draw.randrange(10)
+        # Orders and leases that have ended, too: commands for them are refused.
         counts = market.counts(tenant)
+        if kind < 4:
+            wanted = Alternative(draw.choice(SCOPES), price, price * draw.choice((1, 2)))
+            return tenant, to_market.PlaceOrder(tenant, (wanted,))
         if kind == 4 and counts.orders_placed:
             order = draw.randint(1, counts.orders_placed)
             return tenant, to_market.CancelOrder(tenant, order)
@@ -166,50 +129,34 @@ class AtWork:
             lease = draw.randint(1, counts.leases_started)
             return tenant, to_market.Relinquish(tenant, lease)
         if kind == 6:
-            return OPERATOR, commands.IssueKey(
-                tenant, f"key_{seq}", draw.randbytes(32), ("read",), ""
-            )
+            key = draw.randbytes(32)
+            return OPERATOR, commands.IssueKey(tenant, f"key_{seq}", key, ("read",), "")
         if kind == 7:
             return tenant, commands.SetBudget(draw.choice((None, 10**9)))
         if kind == 8:
             return OPERATOR, to_market.CloseBooks(at)
-        return OPERATOR, to_market.SetFloor(draw.choice(SCOPES), draw.choice(PRICES))
-
-
-def opened(folder: Path) -> Opened:
-    return open_folder(folder, LIMITS)
+        return OPERATOR, to_market.SetFloor(draw.choice(SCOPES), price)
 
 
 def compare(opened: Opened, truth: Truth) -> None:
-    """What was recovered with what it must be."""
+    """Compare a recovered market with the truth."""
     last = opened.journal.last
-    if last < truth.acknowledged:
+    if last < truth.last:
         raise Finding(
-            f"silent loss: it goes on after entry {last}, and entries up to {truth.acknowledged}"
-            " were acknowledged"
+            f"silent loss: it goes on after entry {last}, and entries up to {truth.last} were"
+            " acknowledged"
         )
     if opened.journal.identity != truth.identity:
         raise Finding("another journal was opened")
     with opened.journal.reader() as reader:
         stored = [(group.last, group.entries, group.documents) for group in reader.groups()]
-    if stored != [group for group in truth.groups if group[0] <= last] or (
-        last and last != stored[-1][0]
-    ):
+    if stored != truth.groups:
         raise Finding(f"the entries up to {last} are not those that were written")
-    if digest(opened.exchange) != truth.states.get(last):
-        raise Finding(f"the state after entry {last} never was")
-    _compare_memories(opened, truth)
-
-
-def _compare_memories(opened: Opened, truth: Truth) -> None:
-    last = opened.journal.last
-    ids = truth.ids(last)
-    if any(opened.event_log.find(holder, id) != seq for seq, holder, id in ids):
+    if digest(opened.exchange) != truth.state:
+        raise Finding(f"the state after entry {last} never existed")
+    if any(opened.event_log.find(holder, id) != seq for seq, holder, id in truth.ids):
         raise Finding(f"the ids remembered are not those used up to entry {last}")
-    latest = {
-        OPERATOR: opened.exchange.events,
-        **{name: account.events for name, account in opened.exchange.accounts.items()},
-    }
-    for holder, number in latest.items():
-        if opened.event_log.entries_after(holder, 0, number) != truth.events(holder, last):
+    latest = {name: account.events for name, account in opened.exchange.accounts.items()}
+    for holder, number in {OPERATOR: opened.exchange.events, **latest}.items():
+        if opened.event_log.entries_after(holder, 0, number) != [*truth.told.get(holder, ())]:
             raise Finding(f"the events of {holder} are not those up to entry {last}")

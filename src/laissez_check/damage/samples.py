@@ -1,12 +1,10 @@
-"""Data folders to be damaged, made by the real code, the same to the byte each time: as a kill
-leaves them, as a stop does, and in between."""
+"""Data folders to be damaged, as a kill or a stop leaves them. The real code makes them, the same
+to the byte each time."""
 
 from __future__ import annotations
 
 import random
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -19,6 +17,7 @@ from laissez.units import HOUR_US
 from laissez_check.damage.beside import Beside, Kept
 from laissez_check.damage.market import AtWork, Truth, found, opened
 from laissez_check.disk.faulty import FaultyDisk
+from laissez_check.patches import replaced
 from laissez_check.scratch import scratch
 
 SAMPLES = 12
@@ -30,30 +29,20 @@ Files = dict[str, bytes]
 
 class Sample(msgspec.Struct, frozen=True):
     files: Files
-    older: dict[str, list[bytes]]  # what each file was before, the oldest first
+    older: dict[str, list[bytes]]  # earlier contents, the oldest first
     truth: Truth
     beside: Kept
 
 
-@contextmanager
-def checkpoints_after(pages: int) -> Iterator[None]:
-    """Let SQLite move its log into the file more often than a server does, so that it happens in a
-    short life."""
-    usual, wal.CHECKPOINT_PAGES = wal.CHECKPOINT_PAGES, pages
-    try:
-        yield
-    finally:
-        wal.CHECKPOINT_PAGES = usual
-
-
 @cache
 def sample(number: int) -> Sample:
-    """Everything in the log; nothing in it; the log begun anew over its old self; stopped and gone
-    on."""
+    """By number: everything in the log; stopped in the end; the log restarted over its older
+    content, by frequent checkpoints; stopped and started again."""
+    pages = wal.CHECKPOINT_PAGES if number % 4 != 2 else 6
     with (
         scratch() as root,
         FaultyDisk(root, random.Random(number)) as disk,
-        checkpoints_after(6 if number % 4 == 2 else 1_000),
+        replaced([(wal, "CHECKPOINT_PAGES", pages)]),
     ):
         life = _Life(root / "data", number)
         for groups, ends in zip(GROUPS, (number % 4 == 3, number % 4 == 1), strict=True):
@@ -62,7 +51,7 @@ def sample(number: int) -> Sample:
                 journal.close()
                 life.beside.close()
             disk.kill()
-            journal.close()  # of a dead process: changes nothing
+            journal.close()  # the process is dead, so this changes nothing
             life.beside.close()
         return Sample(read_files(root / "data"), life.older, life.truth, life.beside.kept)
 
@@ -105,7 +94,7 @@ def read_files(folder: Path) -> Files:
 
 
 def write_files(folder: Path, files: dict[str, bytes | None]) -> None:
-    """None: a folder in the place of a file."""
+    """None makes a folder in the place of a file."""
     shutil.rmtree(folder, ignore_errors=True)
     for name, content in files.items():
         path = folder / name

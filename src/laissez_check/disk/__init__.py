@@ -1,2 +1,2 @@
-"""A disk with faults, under SQLite and under every other file: what it has really kept, and what a
-crash makes of the rest."""
+"""A disk with faults under SQLite and every other file: a model of the data that it has kept, and
+of the effects of a crash on the rest."""

@@ -1,11 +1,10 @@
-"""A disk that fails, fills up and loses what nobody asked it to keep: real files in a real folder,
-and a model of what a disk would have of them.
+"""A disk that fails, fills up and loses unsynced data: real files in a real folder, and a model of
+the disk beside them.
 
-Programs work on the files as usual. Beside them the disk notes what was written and not yet synced;
-when the power fails, the files become what a disk could really hold then. It is told of every
-change by SQLite (`sqlite_shim`) and by `laissez.journal.disk`, through which all other files are
-changed. A fault is placed by the number of an operation, so a run can be repeated with one at each
-of them.
+Programs work on the files as usual. The model notes unsynced changes. When the power fails, the
+files get contents that a real disk could have kept. `sqlite_shim` reports the changes of SQLite,
+and `laissez.journal.disk` those of all other files. Faults are placed by the number of an
+operation, so a run can be repeated with a fault at each of them.
 
 Reading never fails, and the shared memory of SQLite (`-shm`) is no part of the disk. The lock file
 is not watched: it may stay behind or not.
@@ -31,29 +30,29 @@ from laissez_check.disk.names import FOLDER, Names, Node
 __all__ = ["FaultyDisk"]
 
 
-class _File(NamedTuple):
-    """An open file. What a dead process still has open changes nothing."""
+class OpenFile(NamedTuple):
+    """An open file. Files that a dead process still has open change nothing."""
 
     path: str
     life: int
 
 
 class FaultyDisk(disk.System):
-    """All files under `root`, on tmpfs if it is to be fast. One at a time in a process; not for two
-    threads that write at the same time."""
+    """All files under `root`, which is fast on tmpfs. One disk at a time in a process, and one
+    thread that writes."""
 
     def __init__(self, root: Path, draw: random.Random) -> None:
         self.root = root.resolve()
-        # writes, truncations, syncs, creations, renames and deletions so far; each is a place to
-        # crash or fail
+        # Writes, truncations, syncs, creations, renames and deletions so far. Each may crash or
+        # fail.
         self.operations = 0
-        # the operation at which the machine goes down: it and all later ones fail
+        # The operation at which the machine goes down. All later ones fail, too.
         self.crash_at: int | None = None
         self.fail_at: int | None = None  # the operation with an I/O error
         self.fail_forever = False  # and every later one
-        self.room: int | None = None  # bytes left; None: enough
+        self.room: int | None = None  # bytes left; None means enough
         self.crashed = False
-        # called once, within the operation; must not raise
+        # Called once, within the operation. It must not raise.
         self.on_crash: Callable[[], None] = lambda: None
         self.met: Counter[str] = Counter()  # what really happened, by kind
         self._draw = draw
@@ -78,15 +77,15 @@ class FaultyDisk(disk.System):
     # -- the end of a process, or of all of them
 
     def kill(self) -> None:
-        """The process died: everything written stays, also what was not synced, and may still be
-        lost when the power fails later."""
+        """End the process. All writes stay, but a later power failure may still take the unsynced
+        ones."""
         self._begin_again()
         for path in self._files():
             _place(path, path.read_bytes())
 
     def power_off(self) -> None:
-        """The power failed: of what was not synced each write is kept, lost, torn or garbled, each
-        creation, renaming and deletion kept or undone."""
+        """Cut the power. Each unsynced write is kept, lost, torn or garbled; each unsynced
+        creation, renaming and deletion is kept or undone."""
         self._begin_again()
         kept = self._names.after_power_failure(self._draw)
         for path in self._files():
@@ -112,7 +111,7 @@ class FaultyDisk(disk.System):
     # -- what goes wrong
 
     def _fault(self, what: str, path: str) -> int:
-        """Count an operation; its error number, 0 if it succeeds."""
+        """Count an operation. Returns its error number, or 0 if it succeeds."""
         self.operations += 1
         if self.crash_at is not None and self.operations >= self.crash_at:
             self.crashed = True
@@ -131,8 +130,8 @@ class FaultyDisk(disk.System):
         return errno.EIO
 
     def _happens(self, what: str, path: str) -> bool:
-        """Count an operation that is done or not done, and raise if it fails. In a crash it may
-        have been done all the same."""
+        """Count an operation that is done as a whole or not at all, and raise if it fails. In a
+        crash it may be done all the same, which False tells."""
         self._refuse_the_dead()
         if not self._fault(what, path):
             return True
@@ -151,7 +150,7 @@ class FaultyDisk(disk.System):
             raise OSError(errno.EIO, "the machine is down, on purpose")
 
     def _reaching(self, path: str, size: int, offset: int, count: int) -> tuple[int, int]:
-        """How many bytes of a write reach a file of that size, and the error number."""
+        """The number of bytes of a write that reach a file of this size, and the error number."""
         error = self._fault("write", path)
         if error:
             count = self._draw.choice((0, count, self._draw.randrange(count + 1)))
@@ -168,17 +167,18 @@ class FaultyDisk(disk.System):
         if self.room is not None:
             self.room += max(0, count)
 
-    # -- SQLite's files (a `sqlite_shim.Watcher`)
+    # -- SQLite's files, for `sqlite_shim`
 
     def owns(self, path: str) -> bool:
         return path.startswith(self._below)
 
-    def opened(self, path: str, is_new: bool) -> _File:
+    def opened(self, path: str, is_new: bool) -> OpenFile:
         if is_new:
             self._do("creation", path, lambda: self._names.put(path, Image()))
-        return _File(path, self._life)
+        return OpenFile(path, self._life)
 
-    def write_at(self, file: _File, offset: int, data: bytes) -> tuple[int, int]:
+    def write_at(self, file: OpenFile, offset: int, data: bytes) -> tuple[int, int]:
+        """The number of bytes that reach the file, and the error number or 0."""
         if self.crashed or file.life != self._life:
             return 0, errno.EIO
         image = self._image(file.path)
@@ -186,7 +186,7 @@ class FaultyDisk(disk.System):
         image.change(offset, data[:count])
         return count, error
 
-    def truncate(self, file: _File, size: int) -> None:
+    def truncate(self, file: OpenFile, size: int) -> None:
         self._refuse_the_dead(file.life)
         image = self._image(file.path)
 
@@ -196,14 +196,16 @@ class FaultyDisk(disk.System):
 
         self._do("truncation", file.path, cut)
 
-    def sync(self, file: _File) -> None:
-        """SQLite syncs the folder with a log that it has just made; here it always does."""
+    def sync(self, file: OpenFile) -> None:
+        """Sync the model; the real file need not be. SQLite syncs the folder with a new log, and
+        here with every log."""
         self._refuse_the_dead(file.life)
         self._sync(file.path)
         if file.path.endswith(("-wal", "-journal")):
             self._names.sync(os.path.dirname(file.path))
 
-    def may_lock(self, file: _File) -> bool:
+    def may_lock(self, file: OpenFile) -> bool:
+        """A file that may not be locked is not changed when it is closed."""
         return not self.crashed and file.life == self._life
 
     def delete(self, path: str, with_folder: bool) -> None:
@@ -212,6 +214,7 @@ class FaultyDisk(disk.System):
             self.fsync(Path(path).parent)
 
     def random_bytes(self, count: int) -> bytes:
+        """The seed of SQLite's random numbers, so that its files are the same each time."""
         return self._draw.randbytes(count)
 
     # -- all other files (`disk.System`)
@@ -237,7 +240,7 @@ class FaultyDisk(disk.System):
 
     def fsync(self, path: Path) -> None:
         if not self.owns(f"{path}{os.sep}"):
-            if not self.root.is_relative_to(path):  # all above the root stays
+            if not self.root.is_relative_to(path):  # folders above the root stay
                 super().fsync(path)
             return
         if path.is_dir():
@@ -291,7 +294,7 @@ class FaultyDisk(disk.System):
             return real
         image = self._image(str(path))
         image.mapped = True
-        return _FaultyMap(self, real, image, _File(str(path), self._life))
+        return _FaultyMap(self, real, image, OpenFile(str(path), self._life))
 
     # --
 
@@ -304,7 +307,7 @@ class FaultyDisk(disk.System):
         self._names.rename(str(old), str(new), image)
 
     def _image(self, path: str) -> Image:
-        """What was there before the disk first heard of it has been kept."""
+        """The image of a file. Content from before the first change was kept by the disk."""
         if path not in self._names:
             self._names.adopt(
                 path, Image(Path(path).read_bytes()) if os.path.exists(path) else None
@@ -323,10 +326,10 @@ class FaultyDisk(disk.System):
 
 
 class _FaultyMap:
-    """A mapped file: the memory is written at once, and nobody knows when the disk is. Writing to
-    memory never fails."""
+    """A mapped file. Memory changes at once and never fails; the disk follows at an unknown
+    time."""
 
-    def __init__(self, disk: FaultyDisk, real: disk.Mapped, image: Image, file: _File) -> None:
+    def __init__(self, disk: FaultyDisk, real: disk.Mapped, image: Image, file: OpenFile) -> None:
         self._disk = disk
         self._real = real
         self._image = image
@@ -348,8 +351,8 @@ class _FaultyMap:
 
 
 def _place(path: Path, content: bytes) -> None:
-    """As a new file, so that nobody who has the old one open has a hold on this one: no lock, no
-    memory map."""
+    """Replace the file by a new one, so that locks and memory maps of the old one do not hold
+    it."""
     fresh = path.with_name(f"{path.name}.placed")
     fresh.write_bytes(content)
     fresh.chmod(0o600)

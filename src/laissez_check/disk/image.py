@@ -1,9 +1,9 @@
-"""What a disk has kept of one file, and what was written since: the part that a power failure may
+"""The content of one file that a disk has kept, and the unsynced changes, which a power failure may
 take.
 
-A disk keeps or loses each write that was not synced by itself, in any order; it may stop within
-one, at the end of a sector, or leave nonsense in sectors that it was writing. It never touches
-bytes beside those being written, which is what SQLite expects of it too ("powersafe overwrite").
+A disk keeps or loses each unsynced write separately, in any order. It may stop within a write, at
+the end of a sector, or leave garbage in the sectors that it was writing. It never changes bytes
+beside these, as SQLite expects ("powersafe overwrite").
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Image:
         self._kept = bytearray(kept)
         self._changes: list[Change] = []
         self.size = len(kept)  # with the changes
-        # written through memory: all that is certain is that the disk has it as it once was
+        # Written through memory: the disk may have any earlier content.
         self.mapped = False
 
     def change(self, offset: int, data: bytes | None) -> None:
@@ -43,14 +43,14 @@ class Image:
         self._changes.clear()
 
     def sync_failed(self, draw: random.Random) -> None:
-        """The system forgets what it could not write, and the next sync says that all is well."""
+        """The system forgets failed writes, and the next sync reports success."""
         for change in self._changes:
             if draw.random() < 0.5:
                 _apply(self._kept, change)
         self._changes.clear()
 
     def after_power_failure(self, draw: random.Random, met: Counter[str]) -> bytes:
-        """What is there then; `met` counts what became of writes that were not synced."""
+        """The content that is left. `met` counts the fates of unsynced writes."""
         fate = (
             _as_it_once_was(draw, len(self._changes))
             if self.mapped
@@ -84,7 +84,7 @@ def _nothing(draw: random.Random, count: int) -> Fate:
 
 
 def _first(draw: random.Random, count: int) -> Fate:
-    """Up to some point, where it stopped in the middle."""
+    """All up to one write, which is torn."""
     end = draw.randrange(count) if count else 0
     return lambda index, change: (
         change if index < end else _torn(draw, change) if index == end else None
@@ -97,7 +97,7 @@ def _each(draw: random.Random, count: int) -> Fate:
 
 
 def _as_it_once_was(draw: random.Random, count: int) -> Fate:
-    """A piece of memory on its way to the disk may be copied while it is being written."""
+    """A page of memory may be copied to the disk while it is being written."""
     end = draw.randrange(count + 1)
     half = draw.random()
     return lambda index, change: (

@@ -1,5 +1,5 @@
-"""Which names a disk has kept, and what was made, renamed and deleted since: a folder has to be
-synced, too."""
+"""The names that a disk has kept, and the unsynced creations, renamings and deletions: a folder
+has to be synced, too."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ Node = Image | Folder
 
 
 class _Step(NamedTuple):
-    """What one operation did to a folder: it is kept as a whole or not at all."""
+    """The change that one operation made to a folder: kept as a whole or not at all."""
 
     folder: str
     names: dict[str, Node | None]  # None: gone
 
 
 class Names:
-    """Only names that the disk has heard of."""
+    """The names that the disk has seen. Others are not its business."""
 
     def __init__(self) -> None:
         self._now: dict[str, Node | None] = {}
@@ -40,7 +40,7 @@ class Names:
         return self._now[path]
 
     def adopt(self, path: str, node: Node | None) -> None:
-        """It was so before."""
+        """Note a name as it was before the first change."""
         self._now[path] = node
         if node is not None:
             self._kept[path] = node
@@ -58,7 +58,7 @@ class Names:
         self._steps = [step for step in self._steps if step.folder != folder]
 
     def after_power_failure(self, draw: random.Random) -> dict[str, Node]:
-        """Some of the steps, in their order; what lies in a folder that is gone is gone with it."""
+        """Keep some of the steps, in their order. Files in a lost folder are lost with it."""
         share = draw.choice((0.0, 0.5, 1.0))
         kept = dict(self._kept)
         for step in self._steps:

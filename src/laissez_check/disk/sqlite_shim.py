@@ -1,10 +1,10 @@
-"""Standing between SQLite and its files: every write, truncation, sync, creation and deletion is
-told to a watcher, which says what becomes of it.
+"""A shim between SQLite and its files: a watcher decides about every write, truncation, sync,
+creation and deletion. An `OSError` of the watcher becomes an error of SQLite.
 
-SQLite reaches its files through a table of functions (a VFS). Here a copy of the usual one is made
-the default of the very library that Python's `sqlite3` uses, with a few functions replaced; reads,
-locks and shared memory stay the original's. The tables and functions are made once and never freed:
-a connection that is closed late, or never, still finds them.
+SQLite reaches its files through a table of functions, a VFS. The shim copies the usual one,
+replaces a few functions, and makes the copy the default of the library that Python's `sqlite3`
+uses. Reads and shared memory stay the original's. The tables and functions are made once and never
+freed: a connection that is closed late, or never, still finds them.
 """
 
 from __future__ import annotations
@@ -18,9 +18,12 @@ import traceback
 from collections.abc import Callable
 from ctypes import CFUNCTYPE, POINTER, addressof, c_char_p, c_int, c_int64, c_void_p
 from functools import cache
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-# Of sqlite3.h.
+if TYPE_CHECKING:
+    from laissez_check.disk.faulty import FaultyDisk, OpenFile
+
+# From sqlite3.h.
 OK, IOERR, FULL, CANTOPEN = 0, 10, 13, 14
 IOERR_WRITE, IOERR_FSYNC, IOERR_TRUNCATE, IOERR_DELETE = (
     IOERR | 3 << 8,
@@ -29,14 +32,14 @@ IOERR_WRITE, IOERR_FSYNC, IOERR_TRUNCATE, IOERR_DELETE = (
     IOERR | 10 << 8,
 )
 IOERR_DELETE_NOENT = IOERR | 23 << 8
-IOERR_LOCK = IOERR | 15 << 8  # not that it is busy: SQLite would wait for that to pass
+IOERR_LOCK = IOERR | 15 << 8  # not "busy", for whose end SQLite would wait
 OPEN_CREATE = 0x4
 
 _Close = CFUNCTYPE(c_int, c_void_p)
 _Write = CFUNCTYPE(c_int, c_void_p, c_void_p, c_int, c_int64)
 _Truncate = CFUNCTYPE(c_int, c_void_p, c_int64)
 _Sync = CFUNCTYPE(c_int, c_void_p, c_int)
-# a name as an address, since SQLite keeps it
+# The name is an address, since SQLite keeps it.
 _Open = CFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p, c_int, POINTER(c_int))
 _Delete = CFUNCTYPE(c_int, c_void_p, c_void_p, c_int)
 _Randomness = CFUNCTYPE(c_int, c_void_p, c_int, c_void_p)
@@ -44,34 +47,6 @@ _Randomness = CFUNCTYPE(c_int, c_void_p, c_int, c_void_p)
 
 class CannotWatch(Exception):
     """This Python's SQLite cannot be reached."""
-
-
-class Watcher(Protocol):
-    """What happens to the files that it owns. An `OSError` is what SQLite is given in its place."""
-
-    def owns(self, path: str) -> bool: ...
-
-    def opened(self, path: str, is_new: bool) -> object:
-        """A file is opened; what is returned stands for it in what follows."""
-
-    def write_at(self, file: Any, offset: int, data: bytes) -> tuple[int, int]:
-        """How many of the bytes are to reach the file, and the error number to be given (0:
-        none)."""
-
-    def truncate(self, file: Any, size: int) -> None: ...
-
-    def sync(self, file: Any) -> None:
-        """The real file is not synced: what a disk would have kept is for the watcher to know."""
-
-    def may_lock(self, file: Any) -> bool:
-        """Whoever may not changes nothing when it is closed."""
-
-    def delete(self, path: str, with_folder: bool) -> None:
-        """Deletes it, too."""
-
-    def random_bytes(self, count: int) -> bytes:
-        """What SQLite begins its own random numbers with, so that its files are the same each
-        time."""
 
 
 class _Methods(ctypes.Structure):
@@ -105,12 +80,12 @@ class _Vfs(ctypes.Structure):
 
 
 class _Shim:
-    """The one copy of the VFS in this process."""
+    """The copy of the VFS. A process has one."""
 
     def __init__(self) -> None:
         self.library = _library()
-        self.watcher: Watcher | None = None
-        self._open_files: dict[int, tuple[Watcher, object]] = {}  # by address
+        self.watcher: FaultyDisk | None = None
+        self._open_files: dict[int, tuple[FaultyDisk, OpenFile]] = {}  # by address
         self._methods: dict[int, int] = {}  # of an open file: the address of the original's table
         self._tables: dict[int, _Methods] = {}  # by the address of the original's
         self._original = _Vfs.from_address(self.library.sqlite3_vfs_find(None))
@@ -160,7 +135,7 @@ class _Shim:
         return OK
 
     def let_go(self) -> None:
-        """Before Python ends: what is closed after that finds the original's functions again."""
+        """Restore the original functions, for connections that are closed while Python ends."""
         for file, methods in self._methods.items():
             c_void_p.from_address(file).value = methods
         self.vfs.open, self.vfs.delete, self.vfs.randomness = (
@@ -176,7 +151,7 @@ class _Shim:
         return count
 
     def _table(self, address: int) -> _Methods:
-        """The original's table with our functions for what changes a file."""
+        """The original's table, with our functions for changes of a file."""
         if address not in self._tables:
             table = _Methods()
             ctypes.memmove(addressof(table), address, ctypes.sizeof(_Methods))
@@ -246,14 +221,14 @@ class _Shim:
         return OK
 
 
-def install(watcher: Watcher) -> None:
-    """Watch the files that are opened from now on, in the whole process."""
+def install(watcher: FaultyDisk) -> None:
+    """Watch all files that this process opens from now on."""
     shim = _shim()
     if shim.watcher is not None:
         raise CannotWatch("SQLite's files are watched already: one watcher at a time")
     shim.watcher = watcher
     shim.library.sqlite3_vfs_register(addressof(shim.vfs), 1)
-    shim.library.sqlite3_randomness(0, None)  # begin anew
+    shim.library.sqlite3_randomness(0, None)  # seed again
 
 
 def remove() -> None:
@@ -266,7 +241,7 @@ def remove() -> None:
 @cache
 def _shim() -> _Shim:
     shim = _Shim()
-    # connections point to it until the very end
+    # Connections point to it until the very end.
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(shim.vfs))
     atexit.register(shim.let_go)
     return shim
@@ -277,7 +252,7 @@ def _library() -> ctypes.CDLL:
 
     where = getattr(_sqlite3, "__file__", None)
     try:
-        library = ctypes.CDLL(where)  # with what it is linked to; None is the program itself
+        library = ctypes.CDLL(where)  # with the libraries it is linked to; None is the program
         library.sqlite3_vfs_find.restype = c_void_p
         library.sqlite3_vfs_find.argtypes = [c_char_p]
         library.sqlite3_vfs_register.argtypes = [c_void_p, c_int]
@@ -297,7 +272,7 @@ def _path(name: int | None) -> str:
 
 
 def _guarded(function: Callable[..., int]) -> Callable[..., int]:
-    """An exception cannot pass through C, and would be taken for success."""
+    """Turn exceptions into error codes: C cannot pass them on, and would see success."""
 
     def called(*values: Any) -> int:
         try:

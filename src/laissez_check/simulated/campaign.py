@@ -6,19 +6,10 @@ from collections import Counter
 from collections.abc import Callable
 from functools import partial
 
-import msgspec
-
 from laissez_check.campaign import in_order
+from laissez_check.finding import Outcome
 from laissez_check.simulated.promises import PROMISES
 from laissez_check.simulated.world import Verdict, play
-
-
-class Outcome(msgspec.Struct, frozen=True):
-    """How far it came, in numbers; which faults were met how often; what was found."""
-
-    counted: dict[str, int]
-    faults: dict[str, int]
-    failure: str | None
 
 
 def run(
@@ -27,21 +18,21 @@ def run(
     bug: str | None = None,
     tell: Callable[[int], None] = lambda worlds: None,
 ) -> Outcome:
-    """Play the world of every seed; stop at the first that breaks a promise. `tell` is told how
-    many are done."""
+    """Play the world of every seed, and stop at the first that breaks a promise. `tell` gets the
+    number of worlds done."""
     counted: Counter[str] = Counter(worlds=0)
     faults: Counter[str] = Counter()
     for verdict in in_order(seeds, partial(play, bug=bug), jobs):
         counted.update(worlds=1, **verdict.counted)
         faults.update(verdict.faults)
         if verdict.failure is not None:
-            return Outcome(dict(counted), dict(faults), report(verdict, bug))
+            return Outcome(counted, report(verdict, bug), {"faults": faults})
         tell(counted["worlds"])
-    return Outcome(dict(counted), dict(faults), None)
+    return Outcome(counted, None, {"faults": faults})
 
 
 def report(verdict: Verdict, bug: str | None) -> str:
-    """What was promised, what was found, what happened before, and how to see it again."""
+    """The promise, the finding, the story before it, and the command that repeats it."""
     assert verdict.failure is not None
     number = verdict.failure.partition(":")[0]
     promised = f"{number}: {PROMISES[number].text}\n" if number in PROMISES else ""

@@ -1,5 +1,5 @@
-"""The edges of a world: where the code would ask the machine for chance, for time or for a
-connection, it gets the world's."""
+"""The edges of a world: the code gets its chance, its time and its connections from the world
+instead of the machine."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ import httpcore
 from httpcore import _synchronization
 from httpcore._async import connection_pool
 from httpcore._backends.base import AsyncNetworkBackend, AsyncNetworkStream
+from httpcore._exceptions import map_exceptions
 
+from laissez_check.patches import Patch, replaced
 from laissez_check.simulated.loop import SimulatedLoop
-from laissez_check.simulated.network import End
 
 EPOCH_US = 1_700_000_000_000_000  # when worlds begin, unless their wall clock is wrong
-READ_AHEAD_BYTES = 65_536
 
 
 class Wall:
-    """A wall clock, which may be set wrong or jump."""
+    """A wall clock that may be wrong or jump."""
 
     def __init__(self, loop: SimulatedLoop) -> None:
         self._loop = loop
@@ -34,40 +34,35 @@ class Wall:
         return (EPOCH_US + self.wrong_us) * 1_000 + self.passed_ns()
 
     def passed_ns(self) -> int:
-        """Since the world began. A machine's clock never reads the same twice in a row, or hardly
-        ever: ties come from elsewhere."""
+        """Nanoseconds since the world began."""
         return round(self._loop.time() * 1e9)
 
 
 @contextmanager
 def patched(loop: SimulatedLoop, wall: Wall, seed: int) -> Iterator[None]:
-    """Chance and time are the world's, and connections of httpx go through its network."""
+    """Use the world's chance and time, and its network for connections of httpx."""
     chance = random.Random(f"{seed} chance")
     state = random.getstate()
     random.seed(f"{seed} jitter")
-    replaced: list[tuple[Any, str, Any]] = [
+    patches: list[Patch] = [
         (os, "urandom", chance.randbytes),
         (random, "_urandom", chance.randbytes),
         (time, "monotonic", loop.time),
         (time, "perf_counter", loop.time),
         (time, "time_ns", wall.now_ns),
         (connection_pool, "AutoBackend", Backend),
-        # which it would look for, each time, among the installed packages
+        # httpcore would look for it among the installed packages each time.
         (_synchronization, "current_async_library", lambda: "asyncio"),
     ]
-    usual = [(module, name, getattr(module, name)) for module, name, _ in replaced]
     try:
-        for module, name, value in replaced:
-            setattr(module, name, value)
-        yield
+        with replaced(patches):
+            yield
     finally:
-        for module, name, value in usual:
-            setattr(module, name, value)
         random.setstate(state)
 
 
 class Backend(AsyncNetworkBackend):
-    """httpcore's connections, made by the running loop."""
+    """Connections of httpcore, made by the running loop."""
 
     async def connect_tcp(
         self,
@@ -77,102 +72,46 @@ class Backend(AsyncNetworkBackend):
         local_address: Any = None,
         socket_options: Any = None,
     ) -> Stream:
-        try:
+        with map_exceptions(
+            {TimeoutError: httpcore.ConnectTimeout, OSError: httpcore.ConnectError}
+        ):
             async with asyncio.timeout(timeout):
-                _, protocol = await asyncio.get_running_loop().create_connection(
-                    Incoming, host, port
-                )
-        except TimeoutError as error:
-            raise httpcore.ConnectTimeout(str(error)) from error
-        except OSError as error:
-            raise httpcore.ConnectError(str(error)) from error
-        return Stream(protocol)
-
-    async def connect_unix_socket(
-        self, path: str, timeout: float | None = None, socket_options: Any = None
-    ) -> AsyncNetworkStream:
-        raise NotImplementedError
-
-    async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
+                return await _connected(host, port)
 
 
-class Incoming(asyncio.Protocol):
-    """What has come and was not read yet."""
+class Writer(asyncio.StreamWriter):
+    def __del__(self) -> None:
+        """Say nothing of connections that are open when a world ends."""
 
-    def __init__(self) -> None:
-        self.content = bytearray()
-        self.is_over = False
-        self.error: Exception | None = None
-        self.moved = asyncio.Event()
-        self.writable = asyncio.Event()
-        self.writable.set()
 
-    def connection_made(self, transport: Any) -> None:
-        self.transport: End = transport
-
-    def data_received(self, data: bytes) -> None:
-        self.content += data
-        self.moved.set()
-        if len(self.content) > READ_AHEAD_BYTES:
-            self.transport.pause_reading()
-
-    def eof_received(self) -> bool:
-        self.is_over = True
-        self.moved.set()
-        return False
-
-    def connection_lost(self, error: Exception | None) -> None:
-        self.is_over = True
-        self.error = error
-        self.moved.set()
-        self.writable.set()
-
-    def pause_writing(self) -> None:
-        self.writable.clear()
-
-    def resume_writing(self) -> None:
-        self.writable.set()
+async def _connected(host: str, port: int) -> Stream:
+    loop, reader = asyncio.get_running_loop(), asyncio.StreamReader()
+    protocol = asyncio.StreamReaderProtocol(reader)
+    transport, _ = await loop.create_connection(lambda: protocol, host, port)
+    return Stream(reader, Writer(transport, protocol, reader, loop))
 
 
 class Stream(AsyncNetworkStream):
-    def __init__(self, incoming: Incoming) -> None:
-        self._in = incoming
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        incoming = self._in
-        if not incoming.content and not incoming.is_over:
-            incoming.moved.clear()
-            try:
-                async with asyncio.timeout(timeout):
-                    await incoming.moved.wait()
-            except TimeoutError as error:
-                raise httpcore.ReadTimeout("no answer in time") from error
-        if not incoming.content and incoming.error is not None:
-            raise httpcore.ReadError(str(incoming.error)) from incoming.error
-        piece = bytes(incoming.content[:max_bytes])
-        del incoming.content[:max_bytes]
-        incoming.transport.resume_reading()
-        return piece
+        with map_exceptions({TimeoutError: httpcore.ReadTimeout, OSError: httpcore.ReadError}):
+            async with asyncio.timeout(timeout):
+                return await self._reader.read(max_bytes)
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        if self._in.is_over:
-            raise httpcore.WriteError(str(self._in.error or "the connection is closed"))
-        self._in.transport.write(buffer)
-        try:
+        with map_exceptions({TimeoutError: httpcore.WriteTimeout, OSError: httpcore.WriteError}):
+            self._writer.write(buffer)
             async with asyncio.timeout(timeout):
-                await self._in.writable.wait()
-        except TimeoutError as error:
-            raise httpcore.WriteTimeout("not taken in time") from error
+                await self._writer.drain()
 
     async def aclose(self) -> None:
-        self._in.transport.close()
-
-    async def start_tls(
-        self, ssl_context: Any, server_hostname: str | None = None, timeout: float | None = None
-    ) -> AsyncNetworkStream:
-        raise NotImplementedError
+        self._writer.close()
 
     def get_extra_info(self, info: str) -> Any:
-        """Whether an idle connection has something to say, which can only be its end."""
-        return bool(self._in.content) or self._in.is_over if info == "is_readable" else None
+        """Whether an idle connection can be read, which can only be its end."""
+        reader: Any = self._reader
+        ended = reader._buffer or reader._eof or reader._exception is not None
+        return bool(ended) if info == "is_readable" else None

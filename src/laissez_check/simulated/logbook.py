@@ -1,7 +1,7 @@
-"""The log of a world. What a bug leaves there is found, though every answer may have been well; a
-fault of the disk is to be told there.
+"""The log of a world. It reveals bugs that no answer shows. It may report failures only while the
+disk fails.
 
-Records also go to whoever else listens, such as the tests' watch for secrets and prices.
+Other handlers get the records, too, such as the tests' watch for secrets and prices.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ FRAMES_SHOWN = 6
 
 class Logbook(logging.Handler):
     def __init__(self, breaks: Callable[[str], None], may_fail: Callable[[], bool]) -> None:
-        """`may_fail` says whether the disk fails, or has failed in this life of the service."""
+        """`may_fail` tells whether the disk fails, or failed in this life of the service."""
         super().__init__(logging.ERROR)
         self._breaks = breaks
         self._may_fail = may_fail
 
     def emit(self, record: logging.LogRecord) -> None:
         process = PROCESS.get()
-        # it sees its end as an error, and reaches nobody any more
+        # A dead process sees its end as an error. No user would read that.
         if process is not None and process.is_dead:
             return
         if record.exc_info and record.exc_info[1] is not None:
@@ -52,8 +52,7 @@ class Logbook(logging.Handler):
 
 @contextmanager
 def silence() -> Iterator[None]:
-    """While a dead process is buried: what is left of its code logs that it ends, and nobody would
-    ever read that."""
+    """Drop the log while a dead process is buried: its code logs that it ends."""
     logging.disable(logging.CRITICAL)
     try:
         yield

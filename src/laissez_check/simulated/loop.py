@@ -1,8 +1,8 @@
-"""An event loop in which no time passes but what its timers ask for: the same callbacks run in the
-same order every time.
+"""An event loop whose time jumps from timer to timer: the same callbacks run in the same order
+every time.
 
-A process is a part of the world that can die: what it has scheduled is dropped then, and what its
-code still schedules, on its way out, never runs.
+A process is a part of the world that can die. Its scheduled callbacks are dropped then, and those
+that its code still schedules on its way out never run.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ H = TypeVar("H", bound=asyncio.Handle)
 
 
 class Process:
-    """What belongs together and ends together."""
+    """A part of the world that ends as a whole."""
 
     def __init__(self) -> None:
         self.is_dead = False
         self.tasks: list[asyncio.Task[Any]] = []
-        # when it died: what it had not done, or done and not heard of yet
+        # Unfinished when it died, or finished with a result that nothing had awaited yet.
         self.cut_short: set[asyncio.Task[Any]] = set()
 
 
@@ -39,8 +39,8 @@ PROCESS: ContextVar[Process | None] = ContextVar("process", default=None)
 
 
 class Stuck(BaseException):
-    """Nothing can happen any more, or something happens for ever. No code in the world takes it for
-    an error of its own."""
+    """Nothing can happen any more, or something happens for ever. It is no `Exception`, so no code
+    in the world catches it."""
 
 
 class SimulatedLoop(asyncio.BaseEventLoop):
@@ -51,7 +51,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     def __init__(self) -> None:
         super().__init__()
         self._now = START_S
-        self._selector = self  # it is asked how long to wait, and does not
+        self._selector = self  # its `select` does not wait
         self._clock_resolution = 1e-9
         self.turns = 0
         self._busy: Stuck | None = None
@@ -59,7 +59,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             Callable[[Callable[[], asyncio.BaseProtocol], str, int], Coroutine[Any, Any, Any]]
             | None
         ) = None
-        self.unhandled: list[str] = []  # errors that nobody waited for
+        self.unhandled: list[str] = []  # errors that no code awaited
         self.set_exception_handler(self._note_unhandled)
         self.set_task_factory(_task)
 
@@ -67,13 +67,12 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         return self._now
 
     def jump(self, seconds: float) -> None:
-        """Time passes in which nothing ran: the machine stood still."""
+        """Let time pass while nothing runs: the machine stands still."""
         self._now += seconds
 
     @contextmanager
     def watched(self, cpu_s_max: float = CPU_S_MAX) -> Iterator[None]:
-        """Code that never pauses is stopped where it is, after so long of a processor; then the
-        loop ends."""
+        """End the loop after this much processor time, also in code that never pauses."""
         if threading.current_thread() is not threading.main_thread():  # where there are no signals
             yield
             return
@@ -89,7 +88,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             raise self._busy
 
         before = signal.signal(signal.SIGVTALRM, stop)
-        # again, for code that catches even this
+        # Repeat it, for code that catches even this.
         signal.setitimer(signal.ITIMER_VIRTUAL, cpu_s_max, cpu_s_max)
         try:
             yield
@@ -97,7 +96,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             signal.setitimer(signal.ITIMER_VIRTUAL, 0)
             signal.signal(signal.SIGVTALRM, before)
 
-    # -- what the base class asks for
+    # -- for the base class
 
     def select(self, timeout: float | None) -> list[Any]:
         self.turns += 1
@@ -124,7 +123,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         if process is None or not process.is_dead:
             self.unhandled.append(f"{context.get('message')}: {context.get('exception')!r}")
 
-    # -- what a process schedules
+    # -- scheduling
 
     def call_soon(  # type: ignore[override]
         self, callback: Any, *args: Any, context: Context | None = None
@@ -149,7 +148,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         return _unless_dead(timer)
 
     def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> Any:  # type: ignore[override]
-        """At once: there is one thread."""
+        """Run it at once: there is one thread."""
         future = self.create_future()
         try:
             future.set_result(func(*args))
@@ -170,7 +169,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         return context.run(work, *args)
 
     def kill(self, process: Process) -> None:
-        """None of its code runs any more."""
+        """End a process: none of its code runs any more."""
         process.is_dead = True
         process.cut_short = {task for task in process.tasks if not task.done()}
         for handle in [*self._ready, *self._scheduled]:
@@ -181,8 +180,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
                 handle.cancel()
 
     def bury(self, process: Process) -> None:
-        """Let go of what it was doing. The rest of its code sees its end as an exception, and can
-        reach nothing."""
+        """Drop its tasks. Their code sees an exception, and has no effect any more."""
         for task in process.tasks:
             if task.done() and task._log_traceback and task not in process.cut_short:
                 self.unhandled.append(

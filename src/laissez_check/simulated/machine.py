@@ -1,5 +1,5 @@
-"""The machine that the service runs on: it starts, loses its power or its process, fails to read
-and write, and starts again."""
+"""The machine under the service: it starts, loses its power or its process, fails to write, and
+starts again."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from laissez_check.simulated.network import Network
 from laissez_check.simulated.storing import LoopCommit, LoopCopy
 
 PORT = 8340
-NO_FILES = Path(__file__).parent / "none"  # the console is not looked at here
+NO_FILES = Path(__file__).parent / "none"  # without the console
 FOUNDING_TAKES = 60  # operations of the disk, about
 STANDSTILLS_S = (0.5, 5.0, 90.0)
 TRIES_MAX = 40  # to start, while something goes wrong each time
 
 
 class Life(Process):
-    """One run of the service, from its start to its end, whichever that is."""
+    """One run of the service, from its start to its end."""
 
     def __init__(self, ended: asyncio.Future[None]) -> None:
         super().__init__()
@@ -50,46 +50,48 @@ class Life(Process):
 
 
 class Machine:
-    def __init__(
-        self,
-        loop: SimulatedLoop,
-        network: Network,
-        disk: FaultyDisk,
-        wall: Wall,
-        mix: Mix,
-        draw: Random,
-        tell: Callable[[str], None],
-    ) -> None:
-        self._loop = loop
-        self._network = network
-        self._disk = disk
-        self._wall = wall
+    """The service's machine, with the loop, the network, the disk and the clock of a world."""
+
+    def __init__(self, mix: Mix, root: Path, seed: int, tell: Callable[[str], None]) -> None:
+        self.loop = SimulatedLoop()
+        self.wall = Wall(self.loop)
+        self.network = Network(self.loop, Random(f"{seed} network"), mix.weather)
+        self.disk = FaultyDisk(root, Random(f"{seed} disk"))
         self._mix = mix
-        self._draw = draw
+        self._draw = Random(f"{seed} machine")
         self._tell = tell
         self.folder = Path(mix.settings.data.folder)
         self.topology = Topology.of(list(mix.forest.leaves), {})
-        self.life: Life | None = None
-        self.began: list[int] = []  # for every run of the service: how many events there were then
-        self.calm = False  # nothing goes wrong any more
+        self.began: list[int] = []  # for each run of the service, the number of events before it
+        self.calm = False  # no more faults
         self.met: Counter[str] = Counter()
         self._lives: list[Life] = []
         self._by_power = False
         self._failed_lately = False
-        self.last_state = b""  # when it was last stopped as it was asked to
-        disk.on_crash = self._went_down
+        self.last_state = b""  # after the last planned stop
+        self.disk.on_crash = self._went_down
+
+    @property
+    def life(self) -> Life:
+        """The current run of the service, or the last one."""
+        return self._lives[-1]
+
+    @property
+    def service(self) -> Service:
+        assert self.life.service is not None
+        return self.life.service
 
     # -- up
 
     async def start(self) -> None:
-        """Until it is up, whatever goes wrong meanwhile."""
+        """Start the service, again and again until it is up."""
         for _ in range(TRIES_MAX):
-            life = self.life = Life(self._loop.create_future())
+            life = Life(self.loop.create_future())
             self._lives.append(life)
             self._set_clock()
             self._failed_lately = False
             self._arm()
-            starting = self._loop.begin(life, self._loop.create_task, self._serve(life))
+            starting = self.loop.begin(life, self.loop.create_task, self._serve(life))
             await asyncio.wait((starting, life.ended), return_when=asyncio.FIRST_COMPLETED)
             error = starting.exception() if starting.done() else None
             if not life.is_dead and error is None:
@@ -100,9 +102,8 @@ class Machine:
         raise Finding(f"L1: the service did not start in {TRIES_MAX} tries")
 
     def _note_failure(self, error: BaseException | None) -> None:
-        """A start may fail if the disk does; otherwise never."""
-        assert self.life is not None
-        if error is None or self._disk.crashed:
+        """A start may fail only if the disk does."""
+        if error is None or self.disk.crashed:
             self._count("crash while starting")
         elif self.may_fail and isinstance(error, JournalError | OSError | ProblemError):
             self._count("start failed")
@@ -113,7 +114,7 @@ class Machine:
         settings = self._mix.settings
         if not has_market(self.folder):
             data_folder.create(self.folder, self.topology, settings.limits.open_orders_max)
-        clock = partial(Clock, wall=self._wall.now_ns, passed=self._wall.passed_ns)
+        clock = partial(Clock, wall=self.wall.now_ns, passed=self.wall.passed_ns)
         opened = open_folder(self.folder, settings.limits, start_clock=clock)
         self.began.append(opened.exchange.events)
         commit = partial(LoopCommit, draw=self._draw, slow=self._mix.slow_disk)
@@ -122,11 +123,10 @@ class Machine:
         )
         life.service.begin()
         await self._found_accounts(life.service.gateway)
-        life.server = listen(self._network, PORT, life.service)
+        life.server = listen(self.network, PORT, life.service)
 
     async def _found_accounts(self, gateway: Gateway) -> None:
-        """The operator's key, and tenants with theirs, each in a file: what is there already
-        stays."""
+        """Make the tenants, and keys for them and the operator in files, unless they exist."""
         await issue_first_key(gateway, self.folder, OPERATOR)
         for tenant in self._mix.forest.tenants:
             if tenant not in gateway.exchange.accounts:
@@ -136,27 +136,17 @@ class Machine:
     @property
     def is_well(self) -> bool:
         life = self.life
-        return (
-            life is not None
-            and not life.is_dead
-            and life.server is not None
-            and life.service is not None
-            and life.service.gateway.failure is None
-        )
+        return not life.is_dead and life.server is not None and self.service.gateway.failure is None
 
     @property
     def now(self) -> int:
-        """By the service's own clock."""
-        assert self.life is not None
-        assert self.life.service is not None
-        return self.life.service.gateway.clock.now()
+        """The time of the service's own clock."""
+        return self.service.gateway.clock.now()
 
     @property
     def places(self) -> int:
-        """How many sessions and streams the service takes for open."""
-        assert self.life is not None
-        assert self.life.service is not None
-        return len(self.life.service.places)
+        """The number of sessions and streams that the service counts as open."""
+        return len(self.service.places)
 
     def key_of(self, holder: str) -> str:
         return (self.folder / KEYS / f"{holder}.key").read_text().strip()
@@ -164,45 +154,43 @@ class Machine:
     # -- down
 
     def crash(self) -> None:
-        """Now, between two operations of the disk."""
-        self._disk.crashed = True
+        """Crash now, between two operations of the disk."""
+        self.disk.crashed = True
         self._went_down()
 
     def _went_down(self) -> None:
-        """Within an operation of the disk, or between two: from here on nothing of that process has
-        any effect."""
+        """End the life, perhaps within an operation of the disk. From here on the process has no
+        effect."""
         life = self.life
-        if life is None or life.is_dead:
+        if life.is_dead:
             return
         self._count("crash")
         self._by_power = self._draw.random() < self._mix.power
         self._end(life, told=not self._by_power or self._draw.random() < 0.3)
 
     def _end(self, life: Life, told: bool) -> None:
-        self._loop.kill(life)
-        self._network.deafen(PORT)
-        self._network.cut(life, told)
+        self.loop.kill(life)
+        self.network.deafen(PORT)
+        self.network.cut(life, told)
         if not life.ended.done():
             life.ended.set_result(None)
 
     async def stop(self) -> None:
-        """As it is asked to: with a last word, and a snapshot."""
+        """Stop as planned, with a farewell and a snapshot."""
         life = self.life
-        assert life is not None
-        assert life.server is not None
-        assert life.service is not None
-        server, service, life.server = life.server, life.service, None
-        stopping = self._loop.begin(life, self._loop.create_task, self._stop(server, service))
+        stopping = self.loop.begin(life, self.loop.create_task, self._stop(life))
         await asyncio.wait((stopping, life.ended), return_when=asyncio.FIRST_COMPLETED)
         if life.is_dead:
             return
         error = stopping.exception()
-        if error is not None and not (self.may_fail or life.service.gateway.failure):
+        if error is not None and not (self.may_fail or self.service.gateway.failure):
             raise Finding(f"R2: a planned stop failed: {error!r}") from error
         self._count("planned stop")
         self._end(life, told=True)
 
-    async def _stop(self, server: Server, service: Service) -> None:
+    async def _stop(self, life: Life) -> None:
+        assert life.server is not None
+        server, service, life.server = life.server, self.service, None
         await server.shutdown()
         await service.stop_tasks()
         await service.end()
@@ -210,26 +198,25 @@ class Machine:
         self.last_state = service.gateway.exchange.snapshot()
 
     async def ended(self) -> None:
-        """Wait for the end of this life, and let what a dead machine leaves behind settle."""
+        """Wait for the end of this life, and clean up after it."""
         life = self.life
-        assert life is not None
         await life.ended
         await self._after_the_end(life)
 
     async def _after_the_end(self, life: Life) -> None:
         await asyncio.sleep(self._draw.choice((0.0, 0.05, 0.5)))
         life.is_dead = True
-        crashed, self._disk.crashed = self._disk.crashed, True  # what is closed now changes nothing
+        crashed, self.disk.crashed = self.disk.crashed, True  # so closing files changes nothing
         self._close(life)
-        self._disk.crashed = crashed
+        self.disk.crashed = crashed
         if crashed and self._by_power:
-            self._disk.power_off()
+            self.disk.power_off()
             self._count("power failure")
             self._tell("power off")
         else:
-            self._disk.kill()
+            self.disk.kill()
             self._tell("killed" if crashed else "ended")
-        self._disk.fail_at, self._disk.fail_forever, self._disk.room = None, False, None
+        self._mend()
 
     def _close(self, life: Life) -> None:
         service = life.service
@@ -241,22 +228,22 @@ class Machine:
             with suppress(Exception):
                 service.beside.close()
         with silence():
-            self._loop.bury(life)
+            self.loop.bury(life)
 
-    # -- what goes wrong
+    # -- faults
 
     @property
     def may_fail(self) -> bool:
-        """The disk fails, or has failed in this life of the service."""
+        """Whether the disk fails, or failed in this life of the service."""
         return (
-            self._disk.fail_at is not None
-            or self._disk.room is not None
-            or self._disk.crashed
+            self.disk.fail_at is not None
+            or self.disk.room is not None
+            or self.disk.crashed
             or self._failed_lately
         )
 
     def _arm(self) -> None:
-        disk, draw, mix = self._disk, self._draw, self._mix
+        disk, draw, mix = self.disk, self._draw, self._mix
         if self.calm:
             return
         if self.met["crash"] < mix.crashes:
@@ -274,33 +261,33 @@ class Machine:
 
     def _set_clock(self) -> None:
         if self._draw.random() < self._mix.wrong_clock and not self.calm:
-            # within the day that ids are remembered
-            self._wall.wrong_us = self._draw.choice((-36_000, -60, 0, 60, 36_000)) * 1_000_000
+            # Within the day for which ids are remembered.
+            self.wall.wrong_us = self._draw.choice((-36_000, -60, 0, 60, 36_000)) * 1_000_000
             self._count("clock jump")
 
     def stand_still(self) -> None:
-        """Everything does, clients and network too; then all that is due comes at once."""
-        self._loop.jump(self._draw.choice(STANDSTILLS_S))
+        """Stop everything, also clients and network, for a while. Then all timers are due at
+        once."""
+        self.loop.jump(self._draw.choice(STANDSTILLS_S))
         self._count("standstill")
+
+    def _mend(self) -> None:
+        self.disk.fail_at, self.disk.fail_forever, self.disk.room = None, False, None
 
     def calm_down(self) -> None:
         self.calm = True
         self._failed_lately = self.may_fail
-        self._disk.crash_at, self._disk.fail_at, self._disk.fail_forever, self._disk.room = (
-            None,
-            None,
-            False,
-            None,
-        )
+        self.disk.crash_at = None
+        self._mend()
 
     def _count(self, what: str) -> None:
         self.met[what] += 1
         self._tell(what)
 
     def close(self) -> None:
-        """The world is over."""
-        if self.life is not None and not self.life.is_dead:
+        """End the world."""
+        if not self.life.is_dead:
             self._end(self.life, told=False)
-        self._disk.crashed = True
+        self.disk.crashed = True
         for life in self._lives:
             self._close(life)

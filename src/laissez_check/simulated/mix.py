@@ -1,5 +1,5 @@
-"""What one seed makes of a world: how large it is, who lives in it, what is scarce, and what goes
-wrong how often. Some of it never does."""
+"""The parameters of a world, drawn from its seed: its size, its clients, its limits, and how often
+each fault happens. In half of all worlds a fault never happens."""
 
 from __future__ import annotations
 
@@ -7,38 +7,35 @@ from random import Random
 
 import msgspec
 
+from laissez.journal.wal import CHECKPOINT_PAGES
 from laissez.server.settings import Books, Data, Journal, Limits, Settings, Stream, Webhooks
+from laissez_check.clients.holder import Habits
+from laissez_check.clients.requests import PRICES
 from laissez_check.simulated.network import Weather
-from laissez_check.worlds import World, draw_world
+from laissez_check.worlds import draw_world
 
 TENANTS_MAX = 5
-# kept for resuming: fewer than a world has, so that some are gone when they are asked for
+# Kept for resuming. A world has more, so that clients ask for events that are gone.
 FEW_EVENTS = 40
-PRICES = ("0", "1", "2", "2.000001", "3.333333", "4", "7", "10.5")
 
 
-class Mix(msgspec.Struct, frozen=True):
-    forest: World
+class Mix(Habits, frozen=True, kw_only=True):
+    """The habits of the clients, the service's settings, and the faults."""
+
     settings: Settings
     weather: Weather
-    prices: tuple[str, ...]
-    requests: int  # of each holder, in the first phase
-    pause_s: float  # between two of them
     crashes: int  # at most
     crash_within: tuple[int, ...]  # operations of the disk, after a start
-    power: float  # how likely it is the power that fails, rather than the process
-    io_errors: float  # how likely the disk fails while the machine goes on, per start
-    full: float
-    stops: float  # how likely a planned stop comes first, per start
+    power: float  # share of crashes that are power failures
+    io_errors: float  # per start: the disk fails, and the machine goes on
+    full: float  # per start: the disk fills up
+    stops: float  # per start: a planned stop
     slow_disk: float
     wrong_clock: float
     standstill: float  # the whole machine stands still for a while
-    restarts: float  # of clients, per request
-    forgetful: float  # how likely a client that starts again has not kept its ids
-    doubles: float  # requests that are sent twice at once
-    streams: bool  # somebody reads server-sent events
-    webhooks: bool  # somebody has events sent
-    holds: bool  # the operator begins with a hold on everything
+    streams: bool  # a tenant reads server-sent events
+    webhooks: bool  # a tenant has a webhook
+    checkpoint_pages: int  # of SQLite's log, after which it moves into the database
 
 
 def draw_mix(draw: Random, folder: str) -> Mix:
@@ -47,14 +44,15 @@ def draw_mix(draw: Random, folder: str) -> Mix:
     forest = msgspec.structs.replace(forest, tenants=forest.tenants[:tenants])
 
     def rate(*rates: float) -> float:
-        """None, half of the time."""
+        """Half of the time 0."""
         return draw.choice((0.0,) * len(rates) + rates)
 
     settings = _settings(draw, folder, forest.orders_per_tenant_max)
     return Mix(
-        forest,
-        settings,
-        Weather(
+        forest=forest,
+        settings=settings,
+        page_max=settings.limits.page_max,
+        weather=Weather(
             refuse=rate(0.02, 0.2),
             reset=rate(0.03, 0.15),
             silent=rate(0.03, 0.1),
@@ -62,24 +60,25 @@ def draw_mix(draw: Random, folder: str) -> Mix:
             late=rate(0.02, 0.2),
             deaf=rate(0.05, 0.2),
         ),
-        draw.choice((PRICES, PRICES[1:4], PRICES)),
-        draw.choice((2, 3, 5, 9)),
-        draw.choice((0.0, 0.02, 0.1, 0.3)),
-        draw.choice((0, 1, 1, 2, 3)),
-        draw.choice(((30,), (120,), (12, 60, 120))),
-        draw.choice((0.0, 0.5, 1.0)),
-        rate(0.3, 0.5),
-        rate(0.2, 0.4),
-        rate(0.2, 0.5),
-        draw.choice((0.1, 0.5, 0.9)),
-        rate(0.5, 0.8),
-        rate(0.05, 0.2),
-        rate(0.03, 0.1),
-        draw.choice((0.0, 0.5)),
-        rate(0.05, 0.2),
-        draw.random() < 0.4,
-        draw.random() < 0.4 and settings.limits.history_events_max > FEW_EVENTS,
-        draw.random() < 0.4,
+        prices=draw.choice((PRICES, PRICES[1:4], PRICES)),
+        requests=draw.choice((2, 3, 5, 9)),
+        pause_s=draw.choice((0.0, 0.02, 0.1, 0.3)),
+        crashes=draw.choice((0, 1, 1, 2, 3)),
+        crash_within=draw.choice(((30,), (120,), (12, 60, 120))),
+        power=draw.choice((0.0, 0.5, 1.0)),
+        io_errors=rate(0.3, 0.5),
+        full=rate(0.2, 0.4),
+        stops=rate(0.2, 0.5),
+        slow_disk=draw.choice((0.1, 0.5, 0.9)),
+        wrong_clock=rate(0.5, 0.8),
+        standstill=rate(0.05, 0.2),
+        restarts=rate(0.03, 0.1),
+        forgetful=draw.choice((0.0, 0.5)),
+        doubles=rate(0.05, 0.2),
+        streams=draw.random() < 0.4,
+        webhooks=draw.random() < 0.4 and settings.limits.history_events_max > FEW_EVENTS,
+        holds=draw.random() < 0.4,
+        checkpoint_pages=draw.choice((4, CHECKPOINT_PAGES)),
     )
 
 

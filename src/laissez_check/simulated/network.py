@@ -1,8 +1,7 @@
-"""A network in memory: connections between protocols, with bytes that come late, in pieces, or
-never.
+"""A network in memory: connections between protocols, whose bytes come late, in pieces, or never.
 
-The bytes of one connection are never reordered, as with TCP; being late on one of several is how
-messages overtake one another.
+As with TCP, bytes of one connection are never reordered. Messages overtake one another if they are
+late on one of several connections.
 """
 
 from __future__ import annotations
@@ -19,15 +18,15 @@ import msgspec
 from laissez_check.simulated.loop import PROCESS, SimulatedLoop
 
 Make: TypeAlias = Callable[[], asyncio.BaseProtocol]
-GIVEN_UP_AFTER_S = 4.0  # by the system, when what is sent is never acknowledged
+GIVEN_UP_AFTER_S = 4.0  # by the system, if bytes are not acknowledged
 
 
 class Weather(msgspec.Struct, frozen=True):
-    """How likely what is, for each connection or piece; all zero is a calm day."""
+    """The probability of each fault, per connection or piece. All zero is a calm day."""
 
     refuse: float = 0.0  # of connecting
     reset: float = 0.0  # after some bytes, chosen when it is made
-    silent: float = 0.0  # after some bytes nothing comes through, and nobody is told
+    silent: float = 0.0  # after some bytes nothing comes through, without a word
     pieces: float = 0.0  # bytes arrive in pieces of any size
     late: float = 0.0  # of a piece
     deaf: float = 0.0  # the client stops reading for a while
@@ -71,7 +70,7 @@ class Network:
         return near, protocol
 
     def _doom(self, near: End, far: End) -> None:
-        """What will go wrong is settled at the beginning, by how many bytes have passed."""
+        """Draw the faults of a connection when it begins: after which bytes they happen."""
         for end in (near, far):
             end.in_pieces = self._happens("pieces")
             if self._draws("reset"):
@@ -84,8 +83,7 @@ class Network:
             near.hears_again_at = self.loop.time() + self.draw.choice((0.5, 3.0, 8.0))
 
     def calm_down(self) -> None:
-        """Every fault is over. A connection that went silent stays so: whoever has it must find
-        out."""
+        """End all faults. A silent connection stays silent: its owner must notice."""
         self.weather = CALM
         for end in self._ends:
             end.resets_after = None
@@ -93,8 +91,8 @@ class Network:
             end.hears_again_at = 0.0
 
     def cut(self, process: Any, told: bool) -> None:
-        """A process is gone: its peers are told, or hear nothing any more. What it has left with
-        the system may still be sent first."""
+        """End the connections of a dead process. Its peers are told or hear nothing any more. Data
+        in the system's buffers may still be sent first."""
         for end in self._ends:
             if end.context.get(PROCESS) is process and not end.is_gone:
                 left = end.left() if told and self.draw.random() < 0.5 else b""
@@ -102,7 +100,7 @@ class Network:
                 end.die(told, left)
 
     def _draws(self, kind: str) -> bool:
-        """Whether it is to happen: a connection may end before it does."""
+        """Whether to plan a fault. The connection may end before it happens."""
         rate: float = getattr(self.weather, kind)
         return self.draw.random() < rate
 
@@ -210,10 +208,10 @@ class End(asyncio.Transport):
         self._lose(None)
         self._tell_peer()
 
-    # -- on the way
+    # -- sending
 
     def _send_soon(self) -> None:
-        """The receiver's process carries it out: it is its protocol that will be called."""
+        """Send as the receiver's process, since its protocol is called."""
         if not self._sending and not self.is_gone:
             self._sending = True
             self._loop.call_later(self._network.delay(), self._send, context=self.peer.context)
@@ -242,7 +240,7 @@ class End(asyncio.Transport):
             self._is_silent = True
             self._send_in_vain()
             return True
-        # and nobody was told: that, too, was lost on the way
+        # The word of its end was lost, too.
         if self.peer.is_gone and not self._eof:
             self._send_in_vain()
             return True
@@ -287,7 +285,7 @@ class End(asyncio.Transport):
         return self.resets_after is not None and self.passed >= self.resets_after
 
     def _end(self) -> None:
-        """All is sent: the peer hears that nothing more will come."""
+        """Everything is sent: tell the peer that nothing more will come."""
         peer = self.peer
         if not peer.is_gone and not peer._closing and not peer._protocol.eof_received():
             peer.close()
@@ -297,7 +295,7 @@ class End(asyncio.Transport):
     # -- the end
 
     def left(self) -> bytes:
-        """What is on its way and will arrive, unless the peer does not read."""
+        """The bytes that will still arrive, if the peer reads."""
         hears = not self.peer._paused and self.peer.hears_again_at <= self._loop.time()
         return (
             bytes(self._out)
@@ -306,15 +304,15 @@ class End(asyncio.Transport):
         )
 
     def die(self, told: bool, left: bytes = b"") -> None:
-        """Its process is gone, or the connection broke: nothing more is sent, and nobody here is
-        called."""
+        """End this end without a call to its protocol: the process is gone, or the connection
+        broke."""
         self.is_gone = self._closing = True
         self._out.clear()
         if told:
             self._tell_peer(left)
 
     def peer_reset(self) -> None:
-        """This end, too, learns that the connection broke."""
+        """Tell this end, too, that the connection broke."""
         self.is_gone = False
         self._loop.call_soon(
             self._lose, ConnectionResetError(104, "connection reset by peer"), context=self.context

@@ -1,4 +1,4 @@
-"""What worlds are asked, by number: the numbers stand in failures and in
+"""The promises that worlds check, by the numbers in failures and in
 `docs/internals/reliability.md`."""
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ _NUMBERED = re.compile(r"[A-Z][0-9]: ")
 
 class Promise(NamedTuple):
     text: str
-    signs: tuple[str, ...] = ()  # words by which a finding that has no number yet is known
+    signs: tuple[str, ...] = ()  # parts of its findings that have no number yet
 
 
 PROMISES: dict[str, Promise] = {
@@ -77,7 +77,7 @@ PROMISES: dict[str, Promise] = {
 
 
 def numbered(finding: str) -> str:
-    """The finding with the number of the promise that it breaks in front."""
+    """The finding, with the number of the broken promise in front."""
     if _NUMBERED.match(finding):
         return finding
     broken = next(

@@ -1,5 +1,5 @@
-"""Somebody to whom a tenant's events are sent: it fails, stalls and hangs up, and sees to it that
-nothing is left out, foreign or forged."""
+"""A receiver of a tenant's webhook: it fails, stalls and hangs up, and checks that no event is left
+out, foreign or forged."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from contextlib import suppress
 from random import Random
 from typing import Any
 
-import msgspec
-
 from laissez.client.errors import LaissezError
 from laissez.client.webhooks import verify
-from laissez_check.crashes.ledger import Ledger
+from laissez_check.clients.answers import plain
+from laissez_check.clients.holder import Holder
+from laissez_check.clients.ledger import Json, Ledger
 from laissez_check.finding import Finding
-from laissez_check.simulated.clients import Holder
 from laissez_check.simulated.network import Network
 
 PORT = 9001
@@ -31,13 +30,13 @@ class Receiver:
         self.webhook = ""
         self._secrets: list[str] = []
         self.is_calm = False
-        self.last = 0  # every event up to here was taken
+        self.last = 0  # all events up to this one were taken
         self.deliveries = 0
         network.listen(PORT, lambda: _Taking(self))
 
     async def subscribe(self, holder: Holder) -> None:
-        """Until its address is known to the service and a secret to us: an answer that is lost is
-        given again without it."""
+        """Try to make a webhook and learn its secret. A repeated answer does not have the
+        secret."""
         self.holder = holder.name
         with suppress(LaissezError):
             if not self.webhook:
@@ -57,7 +56,7 @@ class Receiver:
         return bool(self.webhook and self._secrets)
 
     def take(self, headers: dict[str, str], body: bytes) -> int | None:
-        """What is answered."""
+        """Check a delivery. Returns the status, 0 to hang up, or None to stall."""
         status = 200 if self.is_calm else self._draw.choice(OUTCOMES)
         if not self._secrets:
             return 503
@@ -67,7 +66,7 @@ class Receiver:
             self._ledger.breaks(f"W1: a delivery to {self.holder} is not genuine: {error}")
             return 400
         self.deliveries += 1
-        events: list[dict[str, Any]] = msgspec.json.decode(msgspec.json.encode(delivery.events))
+        events: list[Json] = plain(delivery.events)
         if delivery.webhook != self.webhook or events[0]["n"] > self.last + 1:
             self._ledger.breaks(
                 f"W2: {self.holder} took events up to {self.last}, and is sent those from"

@@ -1,5 +1,4 @@
-"""The two things that the service does beside its loop, a thread that stores and a copy of the
-process that writes snapshots, moved into the loop."""
+"""The thread that stores and the forked process that writes snapshots, moved into the loop."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ DELAYS_S = (0.0002, 0.001, 0.005, 0.05, 0.3)  # a disk is slow now and then
 
 
 class LoopCommit(CommitQueue):
-    """Stores a group some time after it began to gather, and reports it some time after that."""
+    """Store a group some time after it began to gather, and report it some time later."""
 
     def __init__(
         self,
@@ -64,7 +63,7 @@ class LoopCommit(CommitQueue):
         self._do(self._store_group)
 
     def _do(self, work: Callable[[], object]) -> None:
-        """What another thread would do."""
+        """Do the work of the other thread."""
         try:
             work()
         except BaseException as error:
@@ -103,6 +102,6 @@ class LoopCopy:
         await asyncio.sleep(self._draw.choice((0.0, 0.05, 0.5)))
         try:
             self._store(self._body, self._head)
-        except Exception as error:  # of another process, which tells its end and no more
+        except Exception as error:  # in another process, which tells only that it failed
             raise CopyFailed(1, str(error)) from error
         return b""

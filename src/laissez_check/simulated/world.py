@@ -1,5 +1,5 @@
-"""One world, from its seed to its verdict: a first phase in which everything may go wrong, a second
-in which nothing does and all must come right."""
+"""One world, from its seed to its verdict: a first phase with faults, and a second without, in
+which the service must keep all promises."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import asyncio
 import gc
 import hashlib
 import traceback
-from collections import deque
 from collections.abc import Coroutine
 from contextlib import suppress
 from pathlib import Path
@@ -18,45 +17,39 @@ import msgspec
 
 from laissez.client.errors import LaissezError
 from laissez.exchange.commands import OPERATOR
-from laissez.journal import Reader
+from laissez.journal import Reader, wal
 from laissez.journal.recovery import replay
+from laissez.server.audit.verify import verify
 from laissez.server.data_folder import Replaying
 from laissez_check.bills.amounts import instant
-from laissez_check.crashes.inspector import Inspector
-from laissez_check.crashes.journal import Truth, compare
-from laissez_check.crashes.ledger import Json, Ledger
-from laissez_check.disk.faulty import FaultyDisk
+from laissez_check.bills.compare import audit_bills
+from laissez_check.clients.population import SETTLES_WITHIN_S, Population
 from laissez_check.finding import Finding
+from laissez_check.patches import replaced
 from laissez_check.scratch import scratch
-from laissez_check.simulated.acts import Acts
-from laissez_check.simulated.audits import check_audits
 from laissez_check.simulated.bugs import planted
-from laissez_check.simulated.clients import Holder
-from laissez_check.simulated.edges import Wall, patched
+from laissez_check.simulated.edges import patched
 from laissez_check.simulated.logbook import Logbook
-from laissez_check.simulated.loop import SimulatedLoop, Stuck
-from laissez_check.simulated.machine import Life, Machine
-from laissez_check.simulated.mix import Mix, draw_mix
-from laissez_check.simulated.network import Network
+from laissez_check.simulated.loop import Stuck
+from laissez_check.simulated.machine import PORT, Life, Machine
+from laissez_check.simulated.mix import draw_mix
 from laissez_check.simulated.promises import numbered
 from laissez_check.simulated.receivers import Receiver
 
-SETTLES_WITHIN_S = 120.0
-STORY_LINES = 30
-LOOK_EVERY_S = 1.0  # whether the service can still store
+LOOK_EVERY_S = 1.0  # for a service that can store nothing more
 DELIVERED_WITHIN_S = 90.0
-QUIET_S = 3.0  # in which nobody asks for anything: longer than any hold
+QUIET_S = 3.0  # without any request: longer than any hold
 LATE_US = 1_000_000
-GONE_WITHIN_S = 30.0  # a session whose end nobody said is noticed
+GONE_WITHIN_S = 30.0  # for sessions that ended without a word
 
 
 class Verdict(msgspec.Struct, frozen=True):
     seed: int
     failure: str | None
-    story: tuple[str, ...]  # the last of what happened
+    story: tuple[str, ...]  # its last lines
     counted: dict[str, int]
     faults: dict[str, int]
-    digest: str  # of all that happened
+    digest: str  # of the whole story
 
 
 def play(seed: int, bug: str | None = None) -> Verdict:
@@ -70,54 +63,30 @@ def play(seed: int, bug: str | None = None) -> Verdict:
             gc.enable()
 
 
-class World:
+class World(Population):
     def __init__(self, seed: int, root: Path) -> None:
         self.seed = seed
-        self._draw = Random(f"{seed} world")
-        self.mix: Mix = draw_mix(self._draw, str(root / "data"))
-        self._loop = SimulatedLoop()
-        self._wall = Wall(self._loop)
-        self._network = Network(self._loop, Random(f"{seed} network"), self.mix.weather)
-        self._disk = FaultyDisk(root, Random(f"{seed} disk"))
-        self._machine = Machine(
-            self._loop,
-            self._network,
-            self._disk,
-            self._wall,
-            self.mix,
-            Random(f"{seed} machine"),
-            self.tell,
-        )
-        tenants = self.mix.forest.tenants
-        self.ledger = Ledger((OPERATOR, *tenants))
-        self.abandoned: set[tuple[str, str]] = set()
-        self.forbidden: set[tuple[str, str]] = set()
-        self._truth = Truth(self._machine.folder)
+        draw = Random(f"{seed} world")
+        self.mix = draw_mix(draw, str(root / "data"))
+        self._machine = machine = Machine(self.mix, root, seed, self.tell)
+        url = f"http://127.0.0.1:{PORT}"
+        super().__init__(self.mix, url, machine.folder, draw, machine.began)
+        self._loop = machine.loop
         self._receiver: Receiver | None = None
-        self._holders: dict[str, Holder] = {}
-        self._acts = Acts(self, self._holders, self._draw)
-        self._inspector: Inspector | None = None
-        self._story: deque[str] = deque(maxlen=STORY_LINES)
         self._transcript = hashlib.sha256()
         self._quiet_since = 0  # by the service's clock
 
     def tell(self, what: str) -> None:
-        line = f"{self._loop.time() - 1000:9.4f}  {what}"
-        self._story.append(line)
+        line = f"{self._machine.loop.time() - 1000:9.4f}  {what}"
+        super().tell(line)
         self._transcript.update(line.encode())
-
-    @property
-    def run(self) -> int:
-        return len(self._machine.began) - 1
-
-    def stored_events(self, holder: str, after: int) -> list[Json]:
-        self._truth.read_on()
-        return self._truth.streams.get(holder, [])[after:]
 
     def play(self) -> Verdict:
         failure: str | None = None
         logbook = Logbook(self.ledger.breaks, lambda: self._machine.may_fail)
-        with self._disk, patched(self._loop, self._wall, self.seed), logbook.kept():
+        pages = [(wal, "CHECKPOINT_PAGES", self.mix.checkpoint_pages)]
+        edges = patched(self._loop, self._machine.wall, self.seed)
+        with self._machine.disk, replaced(pages), edges, logbook.kept():
             asyncio.set_event_loop(self._loop)
             try:
                 with self._loop.watched():
@@ -138,18 +107,14 @@ class World:
         self._transcript.update(
             msgspec.json.encode([self.ledger.seen, list(self.ledger.asked.values())])
         )
-        return Verdict(
-            self.seed,
-            failure,
-            tuple(self._story),
-            self._counted(),
-            self._met(),
-            self._transcript.hexdigest(),
-        )
+        digest = self._transcript.hexdigest()
+        story = tuple(self.story)
+        return Verdict(self.seed, failure, story, self._counted(), self._met(), digest)
 
     def _met(self) -> dict[str, int]:
-        """What really went wrong, not what might have."""
-        return dict(self._network.met + self._machine.met + self._disk.met + self._acts.met)
+        """The faults that really happened, by kind."""
+        machine = self._machine
+        return dict(machine.network.met + machine.met + machine.disk.met + self.acts.met)
 
     def _cancel_all(self) -> None:
         left = [task for task in asyncio.all_tasks(self._loop) if not task.done()]
@@ -163,11 +128,11 @@ class World:
             "requests": len(self.ledger.asked),
             "answers": self.ledger.answers,
             "repeats": self.ledger.repeats,
-            "entries": self._truth.last,
+            "entries": self.truth.last,
             "events": sum(len(seen) for seen in self.ledger.seen.values()),
             "deliveries": 0 if self._receiver is None else self._receiver.deliveries,
-            "bills": 0 if self._inspector is None else self._inspector.bills,
-            "quotes": 0 if self._inspector is None else self._inspector.quotes,
+            "bills": self.inspector.bills,
+            "quotes": self.inspector.quotes,
         }
 
     # -- the two phases
@@ -175,20 +140,15 @@ class World:
     async def _live(self) -> None:
         await self._machine.start()
         supervising = asyncio.create_task(self._supervise())
-        self._holders |= {
-            name: Holder(self, name, self._machine.key_of(name), self._draw)
-            for name in (OPERATOR, *self.mix.forest.tenants)
-        }
-        self._inspector = Inspector(
-            self.ledger, self._truth, self._holders, self.mix.forest.leaves, self._machine.began
-        )
+        for name in (OPERATOR, *self.mix.forest.tenants):
+            self.move_in(name, self._machine.key_of(name))
         await self._unless_found(self._unsafe_phase(), supervising)
         self.tell("calm")
-        self._network.calm_down()
+        self._machine.network.calm_down()
         self._machine.calm_down()
         try:
             async with asyncio.timeout(SETTLES_WITHIN_S):
-                await self._unless_found(self._settle(), supervising)
+                await self._unless_found(self._come_to_rest(), supervising)
         except TimeoutError:
             raise Finding(
                 f"L1: the world did not come to rest within {SETTLES_WITHIN_S} seconds without"
@@ -202,7 +162,7 @@ class World:
     async def _unless_found(
         self, work: Coroutine[Any, Any, None], supervising: asyncio.Task[None]
     ) -> None:
-        """The work, unless the service fails to come up meanwhile."""
+        """Do the work, unless the service fails to come up meanwhile."""
         working = asyncio.create_task(work)
         try:
             await asyncio.wait((working, supervising), return_when=asyncio.FIRST_COMPLETED)
@@ -216,15 +176,13 @@ class World:
         self.ledger.check()
 
     async def _supervise(self) -> None:
-        """Start the service again whenever it has ended, and end it when it can store nothing
-        more."""
+        """Start the service again after each end, and end it when it can store nothing more."""
         machine = self._machine
         while True:
             life = machine.life
-            assert life is not None
             stops = self._happens(self.mix.stops)
             await asyncio.wait(
-                (life.ended,), timeout=self._draw.uniform(0.1, 4.0) if stops else LOOK_EVERY_S
+                (life.ended,), timeout=self.draw.uniform(0.1, 4.0) if stops else LOOK_EVERY_S
             )
             if self._happens(self.mix.standstill):
                 machine.stand_still()
@@ -234,7 +192,7 @@ class World:
                 await machine.start()
 
     def _happens(self, rate: float) -> bool:
-        return self._draw.random() < rate and not self._machine.calm
+        return self.draw.random() < rate and not self._machine.calm
 
     async def _end_if_due(self, life: Life, stops: bool) -> None:
         machine = self._machine
@@ -243,22 +201,20 @@ class World:
             raise Finding(f"B1: the service gave up, and its disk is well: {failure}")
         if life.is_dead or not (stops or failure is not None):
             return
-        if failure is not None and self._draw.random() < 0.5:
+        if failure is not None and self.draw.random() < 0.5:
             machine.crash()
         else:
             await machine.stop()
 
-    # -- everything may go wrong
+    # -- with faults
 
     async def _unsafe_phase(self) -> None:
-        first, last = (self._holders[self.mix.forest.tenants[index]] for index in (0, -1))
+        first, last = (self.holders[self.mix.forest.tenants[index]] for index in (0, -1))
         if self.mix.webhooks:
-            self._receiver = Receiver(self._network, self.ledger, self._draw)
+            self._receiver = Receiver(self._machine.network, self.ledger, self.draw)
             await self._receiver.subscribe(last)
-        lives = [
-            asyncio.create_task(self._acts.life_of(holder)) for holder in self._holders.values()
-        ]
-        streams = [asyncio.create_task(self._acts.read_stream(first))] if self.mix.streams else []
+        lives = [asyncio.create_task(self.acts.life_of(holder)) for holder in self.holders.values()]
+        streams = [asyncio.create_task(self.acts.read_stream(first))] if self.mix.streams else []
         await asyncio.wait(lives, return_when=asyncio.FIRST_EXCEPTION)
         for task in streams:
             task.cancel()
@@ -267,40 +223,32 @@ class World:
             if task.done():
                 task.result()
 
-    # -- nothing goes wrong any more
+    # -- without faults
 
-    async def _settle(self) -> None:
-        assert self._inspector is not None
+    async def _come_to_rest(self) -> None:
         while not self._machine.is_well:
             await asyncio.sleep(0.5)
         await self._watch_time_pass()
-        for holder in self._holders.values():
-            if holder.has_new_key:
-                await holder.restart(forgets=False)
-            await self._settle_session(holder)
-        for holder in self._holders.values():
-            await self._settle_requests(holder)
-        self.ledger.check()
+        await self.settle()
         await self._settle_deliveries()
         self.tell("settled")
-        await self._inspector.inspect()
-        await self._settle_sessions(self._inspector)
+        await self.inspector.inspect()
+        await self._settle_sessions()
         self.ledger.check()
-        self._truth.read_on()
-        compare(self._truth, self.ledger)
+        self.compare_journal()
         self._compare_streams()
         self._check_what_ended()
         await self._end_sessions()
 
     async def _watch_time_pass(self) -> None:
-        """Nobody asks for anything, and what is over meanwhile ends all the same."""
+        """Let time pass without any request. Holds and budgets must end all the same."""
         self._quiet_since = self._machine.now
         await asyncio.sleep(QUIET_S)
 
     def _check_what_ended(self) -> None:
-        """It is told as of its own time, whoever saw to it; when that was, the journal knows."""
+        """Compare the times of events with those of their commands, which only the journal has."""
         for one, entered_at in zip(
-            self._truth.streams[OPERATOR], self._truth.entered_at, strict=True
+            self.truth.streams[OPERATOR], self.truth.entered_at, strict=True
         ):
             at = instant(one["event"]["at"])
             if self._quiet_since <= at < entered_at - LATE_US:
@@ -310,14 +258,14 @@ class World:
                 )
 
     async def _end_sessions(self) -> None:
-        for holder in self._holders.values():
+        for holder in self.holders.values():
             await holder.close_session(forgets=False)
         with suppress(TimeoutError):
             async with asyncio.timeout(GONE_WITHIN_S):
-                while self._truth.going or self._machine.places:
+                while self.truth.going or self._machine.places:
                     await asyncio.sleep(0.25)
-                    self._truth.read_on()
-        left = [f"the order {order} of {tenant}" for tenant, order in sorted(self._truth.going)] + [
+                    self.truth.read_on()
+        left = [f"the order {order} of {tenant}" for tenant, order in sorted(self.truth.going)] + [
             "a place"
         ] * self._machine.places
         if left:
@@ -326,56 +274,34 @@ class World:
                 " ended"
             )
 
-    async def _settle_sessions(self, inspector: Inspector) -> None:
-        """Every session has heard of everything that the pages of events have; one that was told of
-        a hole begins after it."""
-        for name, holder in self._holders.items():
-            while 0 <= holder.told.last < inspector.read[name]:
-                # what was lost before may have used up its patience only now
-                await self._settle_session(holder)
+    async def _settle_sessions(self) -> None:
+        """Wait until every session has all events of the pages. One that was told of a gap begins
+        after it."""
+        for name, holder in self.holders.items():
+            while 0 <= holder.told.last < self.inspector.read[name]:
+                # The session may have lost its connection before, and given up only now.
+                await self.settle_session(holder)
                 await asyncio.sleep(0.1)
 
-    async def _settle_session(self, holder: Holder) -> None:
-        while not holder.has_session:
-            await holder.close_session(forgets=False)
-            await holder.open_session(reconnect_timeout_s=SETTLES_WITHIN_S)
-            await asyncio.sleep(0.5)
-
     def _compare_streams(self) -> None:
-        """A tenant's events are the operator's about that tenant: the same, and in the same
-        order."""
+        """A tenant's events must be the operator's about that tenant, in the same order."""
         all_told = [one for _, one in sorted(self.ledger.seen[OPERATOR].items())]
         for tenant in self.mix.forest.tenants:
             its_own = [one["event"] for _, one in sorted(self.ledger.seen[tenant].items())]
             about_it = [one["event"] for one in all_told if one.get("tenant") == tenant]
-            both = min(len(its_own), len(about_it))  # one of them may have heard of a little more
+            both = min(len(its_own), len(about_it))  # one of them may be a little ahead
             if its_own[:both] != about_it[:both]:
                 raise Finding(
                     f"V1: the events that {tenant} was told are not those that the operator was"
                     " told about it"
                 )
 
-    async def _settle_requests(self, holder: Holder) -> None:
-        while True:
-            left = [
-                asked
-                for asked in self.ledger.unanswered(holder.name)
-                if (asked.holder, asked.id) not in self.abandoned
-            ]
-            if not left:
-                return
-            # an order that goes with its session needs one, and its patience may be used up by now
-            await self._settle_session(holder)
-            for asked in left:
-                await self._acts.send(holder, asked)
-            await asyncio.sleep(0.1)
-
     async def _settle_deliveries(self) -> None:
         receiver = self._receiver
         if receiver is None:
             return
         receiver.is_calm = True
-        holder = self._holders[receiver.holder]
+        holder = self.holders[receiver.holder]
         while not receiver.is_subscribed:
             await receiver.subscribe(holder)
             await asyncio.sleep(0.5)
@@ -386,16 +312,20 @@ class World:
         machine = self._machine
         await machine.stop()
         await machine.ended()
-        self._truth.read_on()
-        compare(self._truth, self.ledger)
-        for holder, id in sorted(self.forbidden & self._truth.parts.keys()):
+        self.compare_journal()
+        for holder, id in sorted(self.forbidden & self.truth.parts.keys()):
             raise Finding(
                 f"K1: {id} of {holder} was carried out; it was asked in a session whose key was"
                 " revoked"
             )
         self.ledger.check()
         self._check_replay()
-        check_audits(machine.folder)
+        verdict = verify(machine.folder)
+        if not verdict.ok:
+            raise Finding(f"D3: {verdict.problems[0]}")
+        report = audit_bills(machine.folder)
+        if not report.ok:
+            raise Finding(f"A2: {report.findings[0] if report.findings else report.unknown}")
 
     def _check_replay(self) -> None:
         with Reader(self._machine.folder) as reader:

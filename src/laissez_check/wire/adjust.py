@@ -1,6 +1,6 @@
-"""Adjust the requests that schemathesis makes: what no schema can say is put right in them.
+"""Adjust the requests of schemathesis: repair flaws that no schema can describe.
 
-The service refuses each of these flaws; the bad inputs by hand see to that.
+The service refuses each of these flaws, which the bad inputs by hand check.
 """
 
 from __future__ import annotations
@@ -13,18 +13,17 @@ from urllib.parse import quote, unquote
 from laissez_check.started_server import LEAVES
 from laissez_check.wire.bad_inputs import OTHER_TENANT, TENANT
 
-# Query parameters that are refused if the first is given, those of a whole market for a tenant, and
-# those that mean something only where a page gave them.
+# The second parameter is refused beside the first. Only the operator may give these parameters.
 ALONE = {"getPrices": ("scope", "limit"), "getBill": ("tenant", "limit")}
 OF_OPERATOR = {"getBill": ("tenant", "limit")}
-CURSOR = "cursor"
+CURSOR = "cursor"  # valid only for the list that gave it
 OF_ONE_TENANT = ("getBudget", "getOwnCaps")  # the operator names the tenant
 PRINTABLE = ("name", "runner")
 UNIQUE = {"maps": "name", "floors": "node"}  # names within a list of objects
-EVENTS = 40  # that a tenant surely has
+EVENTS = 40  # a tenant has more
 IDEMPOTENCY = "Idempotency-Key"
 USABLE = re.compile("[!-~]{1,64}")
-NOWHERE = "http://127.0.0.1:65535/"  # nobody listens, so no webhook knocks at a stranger's door
+NOWHERE = "http://127.0.0.1:65535/"  # so that no webhook reaches a real server
 SCOPES = ("gpu", "cpu", "gpu/a", "gpu/b", "gpu/a/r1", "gpu/a/r2", *LEAVES)
 
 
@@ -50,7 +49,7 @@ class Adjust:
         self._adjust_query(operation, case.query)
         self._adjust_path(operation, path)
         if USABLE.fullmatch(case.headers.get(IDEMPOTENCY) or ""):
-            # a used one would make nearly every request a conflict
+            # A used one would make nearly every request a conflict.
             case.headers[IDEMPOTENCY] = f"case-{next(self._numbers)}"
         case.body = _adjusted("", case.body)
         if case.meta.generation.mode.is_positive and next(self._names_existing):

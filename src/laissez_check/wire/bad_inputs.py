@@ -1,12 +1,12 @@
-"""Bad inputs by hand: what is sent, and the refusal that must come. The rows are in `bad_*.toml`.
+"""Bad inputs by hand, each with the refusal that must follow. The rows are in `bad_*.toml`.
 
 Each group there has templates, columns and rows; every row makes one input per template. A row's
 values win over the group's, and the group's over the template's. Keys that are no field of an input
 are words.
 
-In texts, `@name@` stands for a word, a field of the same row, or something that only the running
-market knows (`@tenant-key@`, `@operator-key@`, `@cursor@`). `<<500*x>>` stands for 500 times x.
-`@pause@` ends a piece: the next one is sent later. A character up to U+00FF is one byte.
+In texts, `@name@` stands for a word, a field of the same row, or a value of the running market
+(`@tenant-key@`, `@operator-key@`, `@cursor@`). `<<500*x>>` stands for 500 times x. `@pause@` ends a
+piece: the next one is sent later. A character up to U+00FF is one byte.
 """
 
 from __future__ import annotations

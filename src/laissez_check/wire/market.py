@@ -1,21 +1,18 @@
-"""The market that is attacked: a real server in a process of its own, with tenants that hold
-something, and short deadlines."""
+"""The market under attack: a real server in a process of its own, with tenants that have orders
+and leases, and with short deadlines."""
 
 from __future__ import annotations
 
 import contextlib
-import random
 import re
-import shutil
-import tempfile
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import httpx
 
+from laissez_check import started_server
 from laissez_check.finding import Finding
-from laissez_check.started_server import Entry, Server, unused_port
+from laissez_check.started_server import Entry, Server
 from laissez_check.wire.bad_inputs import LEASE, OTHER_TENANT, TENANT
 
 # Nothing happens by itself, and no rate limit is in the way. Deadlines are short, but not so short
@@ -39,11 +36,11 @@ UNWELCOME = ("Traceback", " error ", " critical ")  # in the server's log
 
 
 class Market:
-    """The running server, and what of it bad inputs name."""
+    """The running server, and the keys and names that bad inputs refer to."""
 
     def __init__(self, server: Server, http: httpx.AsyncClient) -> None:
         self.server = server
-        self.operator_key = (server.data / "keys" / "operator.key").read_text().strip()
+        self.operator_key = server.operator_key
         self.tenant_key = ""
         self._cursor = ""
         self._http = http
@@ -59,7 +56,7 @@ class Market:
         return frozenset(f"key_{secret.split('_')[1]}" for secret in keys)
 
     async def found(self) -> None:
-        """Make one of everything that can be asked for: tenants, keys, floors, orders, a budget."""
+        """Make one of everything that requests ask for: tenants, keys, floors, orders, a budget."""
         keys = {}
         for name in (TENANT, OTHER_TENANT):
             await self._ask(self.operator_key, "POST", "/v1/tenants", {"name": name})
@@ -111,17 +108,17 @@ class Market:
         return {name: value for name, value in answer.json().items() if name != "at"}
 
     async def recorded(self) -> float:
-        """How many refusals and entries the record has."""
+        """The number of refusals and entries in the record."""
         headers = {"Authorization": f"Bearer {self.operator_key}"}
         answer = await self._http.get("/metrics", headers=headers)
         return sum(map(float, RECORDED.findall(answer.text)))
 
     def check_log(self) -> None:
-        """Nothing went wrong inside since the last look."""
+        """Raise if the log has an error since the last look."""
         lines = self.server.log_lines()
         new, self._log_seen = lines[self._log_seen :], len(lines)
         if any(word in line for line in new for word in UNWELCOME):
-            raise Finding("the server's log tells of a bug:\n" + "\n".join(new[-20:]))
+            raise Finding("the server's log has an error:\n" + "\n".join(new[-20:]))
 
 
 def _order(scope: str, limit: str) -> dict[str, Any]:
@@ -130,15 +127,11 @@ def _order(scope: str, limit: str) -> dict[str, Any]:
 
 @contextlib.asynccontextmanager
 async def running() -> AsyncIterator[Market]:
-    """A new market; its folder is gone afterwards."""
-    folder = Path(tempfile.mkdtemp(prefix="laissez-wire-"))
-    server = Server(folder, unused_port(random.Random()), Entry(variables=SETTINGS))
-    try:
-        await server.start_and_wait()
-        async with httpx.AsyncClient(base_url=server.url, timeout=20) as http:
-            market = Market(server, http)
-            await market.found()
-            yield market
-    finally:
-        await server.kill(with_children=True)
-        shutil.rmtree(folder, ignore_errors=True)
+    """A new market on a new server."""
+    async with (
+        started_server.running(Entry(variables=SETTINGS)) as server,
+        httpx.AsyncClient(base_url=server.url, timeout=20) as http,
+    ):
+        market = Market(server, http)
+        await market.found()
+        yield market

@@ -1,4 +1,4 @@
-"""Raw clients: they send bytes as they are and read what comes back, however it ends."""
+"""Raw clients: they send bytes unchanged and read answers until the end of the connection."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from laissez.wire.session import JSON, MSGPACK
 from laissez_check.wire.bad_inputs import BINARY, TEXT, frame
 
 WITHIN_S = 30.0
-WAITING_MOST = 50  # messages that nobody has asked for yet
+WAITING_MOST = 50  # messages that are not read yet
 UPGRADE = (
     b"GET /v1/session HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
     b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
@@ -50,7 +50,7 @@ async def _send(writer: asyncio.StreamWriter, pieces: Iterable[bytes], pause_s: 
 
 
 async def answers_to(port: int, pieces: Iterable[bytes], pause_s: float, most: int) -> list[Answer]:
-    """Answers until the server ends the connection, or there are as many as were asked for."""
+    """Up to `most` answers, until the server ends the connection."""
     async with _connected(port) as (reader, writer):
         sending = asyncio.create_task(_send(writer, pieces, pause_s))
         answers: list[Answer] = []

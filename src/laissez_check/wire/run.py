@@ -17,7 +17,7 @@ from laissez_check.wire.market import Market, running
 from laissez_check.wire.peers import Answer, answers_to, session
 
 FINDINGS_SHOWN, SHOWN = 20, 300  # findings; bytes of what was sent and answered
-# The record is read once for so many inputs: after each it would take half as long again.
+# Inputs between two looks at the record. A look after each would take half as long again.
 PER_RECORD = 10
 PROBLEM = "application/problem+json"
 
@@ -40,12 +40,12 @@ def schema_cases(
     asking: tuple[str, ...] = wire_schema.ASKING,
     tell: Callable[[int], None] = lambda done: None,
 ) -> tuple[int, list[str]]:
-    """How many requests schemathesis made, and the findings."""
+    """The number of requests that schemathesis made, and the findings."""
     stopped = threading.Event()
 
     def go_on(done: int) -> None:
         if stopped.is_set():
-            raise KeyboardInterrupt  # the thread that makes requests would not hear of it otherwise
+            raise KeyboardInterrupt  # which Python delivers to the main thread only
         tell(done)
 
     async def make() -> tuple[int, list[str]]:
@@ -73,7 +73,7 @@ def report(found: list[str], cases: int, seed: int, only: str) -> str:
 async def send_all(
     market: Market, inputs: Iterable[Bad], tell: Callable[[int], None] = lambda done: None
 ) -> list[str]:
-    """Send the slow ones in the background meanwhile: they must take nobody else's time."""
+    """Send the inputs one by one. Slow ones go in the background, and must not delay others."""
     quick = [one for one in inputs if not one.slow]
     before = await market.state()
     slow = [asyncio.create_task(_try(market, one)) for one in inputs if one.slow]
@@ -96,7 +96,7 @@ async def send_all(
 
 
 async def _harmed(market: Market, name: str, before: dict[str, object]) -> list[str]:
-    """What a good request, the market and the log show of harm. Notes the new state in `before`."""
+    """Signs of harm: in the answer to a good request, the market and the log. Updates `before`."""
     try:
         market.check_log()
         now = await market.state()

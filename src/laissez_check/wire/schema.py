@@ -1,9 +1,9 @@
 """Run schemathesis on a running market: requests made from the OpenAPI document, valid and invalid,
 with every check that it has.
 
-A tenant and the operator ask for what their keys allow; somebody without a key asks for everything.
-Streams never end, so they are not opened: without `Accept: text/event-stream`, which the document
-does not name as a parameter, the same addresses answer with pages.
+A tenant and the operator use the operations that their keys allow; a caller without a key tries
+all. Streams never end, so they are not opened: without `Accept: text/event-stream`, which the
+document does not name as a parameter, the same paths answer with pages.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class Part(msgspec.Struct, frozen=True):
 
 
 def parts(cases: int) -> list[Part]:
-    """The phase `coverage` makes a case of every bound of every field; what is asked for beyond
-    that is drawn at random."""
+    """The runs for about this many cases. The phase `coverage` tries every bound of every field;
+    the other cases are random."""
     tenants = tuple(one for one in OPERATIONS if not one.of_operator and one.scopes != ("operate",))
     operators = tuple(one for one in OPERATIONS if one.scopes is not None and one not in tenants)
     shared = tuple(one for one in tenants if one.scopes == ("read",))
@@ -67,7 +67,7 @@ def run(
     tell: Callable[[int], None] = lambda done: None,
     asking: tuple[str, ...] = ASKING,
 ) -> tuple[int, list[str]]:
-    """How many cases there were, and the findings."""
+    """The number of cases, and the findings."""
     count = 0
     found: list[str] = []
     for part in [part for part in parts(cases) if part.who in asking]:

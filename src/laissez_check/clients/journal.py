@@ -1,7 +1,7 @@
-"""The journal as the judge of what clients were told: its entries have happened, once, and nothing
-else has.
+"""The journal as the truth about everything that clients were told: its entries have happened
+once, and nothing else has.
 
-It is read with the journal's own reader, beside the server, and each part of it once.
+The journal's own reader reads it beside the server, each part once.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from laissez.exchange.exchange import Exchange
 from laissez.journal import Entry, Reader
 from laissez.wire.rendering import rendered
 from laissez.wire.texts import code_of, explain
-from laissez_check.crashes.ledger import Asked, Json, Ledger, Part, Shown
+from laissez_check.clients.answers import plain
+from laissez_check.clients.ledger import Asked, Json, Ledger, Part, Shown
 from laissez_check.finding import Finding
 
 ENDS_ORDER = ("order.cancelled", "lease.started")
@@ -37,14 +38,14 @@ class Truth:
         self._folder = folder
         self.last = 0
         self._link = b""
-        self._codec: Codec | None = None  # knows the names up to the last entry
-        # Every holder's events, the first at 0.
+        self._codec: Codec | None = None  # with the names up to the last entry
+        # The events of each holder, the first at 0.
         self.streams: dict[str, list[Json]] = {OPERATOR: []}
-        # Of each event of the operator, when its command was applied.
+        # The time of the command of each of the operator's events.
         self.entered_at: list[int] = []
-        self.parts: dict[tuple[str, str], Part] = {}  # by who asked and under which id
+        self.parts: dict[tuple[str, str], Part] = {}  # by holder and id
         self.ids: set[tuple[str, str, str]] = set()  # holder, orders or leases, id
-        # Orders that are open and are to go with the session that placed them.
+        # Open orders that must go with the session that placed them.
         self.going: set[tuple[str, str]] = set()
 
     def read_on(self) -> None:
@@ -60,7 +61,7 @@ class Truth:
 
     def _add(self, codec: Codec, entry: Entry) -> None:
         request = codec.unpack_request(entry.request)
-        codec.learn(entry.request, entry.outcome)  # of names that the outcome itself brings
+        codec.learn(entry.request, entry.outcome)  # an outcome may bring new names
         applied = codec.unpack_outcome(entry.at, request, entry.outcome)
         self._tell(entry.at, applied)
         who, id, refusal = request.who, request.id, applied.refusal
@@ -74,7 +75,7 @@ class Truth:
         if refusal is None:
             self.parts[who, id] = Part(None, tuple(events))
         else:
-            # The events of a refused request happened before it; they are not part of its answer.
+            # Events of a refused request happened before it, and are no part of its answer.
             self.parts[who, id] = Part((code_of(refusal.reason), explain(refusal, who)), ())
 
     def _tell(self, at: int, applied: Applied) -> None:
@@ -101,7 +102,7 @@ class Truth:
 
 
 def _left_open(events: list[Json]) -> set[str]:
-    """The orders that these events place and that have not won."""
+    """The orders that these events place and do not end."""
     told = [one["event"] for one in events]
     ended = {event["order"] for event in told if event["type"] in ENDS_ORDER}
     return {event["order"] for event in told if event["type"] == "order.placed"} - ended
@@ -109,12 +110,11 @@ def _left_open(events: list[Json]) -> set[str]:
 
 def _numbered(applied: Applied, holder: str) -> list[Json]:
     """The events of an outcome as the API tells them: a tenant its own, the operator all."""
-    plain: list[Json] = msgspec.json.decode(msgspec.json.encode(rendered(applied, holder)))
-    return plain
+    return list(plain(rendered(applied, holder)))
 
 
 def compare(truth: Truth, ledger: Ledger) -> None:
-    """Everything that was answered or shown since the last time must be what the journal holds."""
+    """Compare all answers, events and lists since the last time with the journal."""
     for asked in ledger.asked.values():
         if asked.answer is not None and not asked.is_checked:
             _compare_answer(truth, asked)
@@ -154,8 +154,7 @@ def _compare_instances(asked: Asked, found: list[Part | None]) -> None:
     body = msgspec.json.decode(asked.answer.body)
     differs = Finding(f"{asked} was answered with {body}; the journal holds {stored}")
     if asked.answer.status >= 400:
-        # Turned away before the market was asked, and then unknown to the journal, or by the
-        # market.
+        # Refused by the market, or earlier and then unknown to the journal.
         if any(part.refused is None for part in stored):
             raise differs
         return
@@ -175,8 +174,7 @@ def _compare_instances(asked: Asked, found: list[Part | None]) -> None:
 
 
 def _compare_list(truth: Truth, shown: Shown) -> None:
-    """A list up to event `n` holds what the events up to `n` leave, to the last alternative and
-    limit."""
+    """A list up to event `n` must follow from the events up to `n`."""
     stream = truth.streams.get(shown.holder, [])
     if shown.n > len(stream):
         raise Finding(

@@ -1,12 +1,11 @@
-"""Who lives in a world: a holder with the project's own clients, over REST and in a session, that
-ask, repeat, restart and forget."""
+"""A holder with the project's own clients, which ask over REST and in a session, repeat, restart
+and forget."""
 
 from __future__ import annotations
 
 import asyncio
 from functools import partial
-from random import Random
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -21,58 +20,62 @@ from laissez.client.errors import (
 from laissez.client.request import Request
 from laissez.client.sse import EventOrNotice
 from laissez.wire.requests import CancelOrder, OperatorCommand, TenantCommand
-from laissez_check.crashes.ledger import PASSING, Answer, Asked, Dense, Json, Ledger, Part
-from laissez_check.crashes.requests import as_rest, never_placed
-from laissez_check.simulated.answers import Watched, plain, read, tells_of_bug
-from laissez_check.simulated.machine import PORT
-from laissez_check.simulated.mix import Mix
+from laissez_check.clients.answers import (
+    Watched,
+    is_answer,
+    plain,
+    read,
+    refusal,
+    tells_of_bug,
+)
+from laissez_check.clients.ledger import Answer, Asked, Dense, Json, Ledger, Part
+from laissez_check.clients.requests import as_rest, never_placed
+from laissez_check.worlds import World
 
-URL = f"http://127.0.0.1:{PORT}"
-TIMEOUT_S = 2.0
+if TYPE_CHECKING:
+    from laissez_check.clients.population import Population
+
 ANSWER_WAITED_S = 6.0
-NOT_AN_ANSWER = PASSING | {"journal_failed", "unauthenticated"}
 
 
-class Notes(Protocol):
-    """Where clients leave what they see."""
+class Habits(msgspec.Struct, frozen=True, kw_only=True):
+    """The habits of all clients of a run."""
 
-    ledger: Ledger
-    mix: Mix
-    abandoned: set[tuple[str, str]]
-    forbidden: set[tuple[str, str]]  # by whom and under which id: never to be carried out
-
-    @property
-    def run(self) -> int:
-        """The number of the run of the service that has begun last."""
-
-    def tell(self, what: str) -> None: ...
-
-    def stored_events(self, holder: str, after: int) -> list[Json]:
-        """From the journal: for whoever comes too late to ask the service."""
+    forest: World
+    prices: tuple[str, ...]
+    requests: int  # of each holder, while there are faults
+    pause_s: float  # at most, between two of them
+    restarts: float = 0.0  # of clients, per request
+    forgetful: float = 0.0  # share of restarting clients that lose their ids
+    doubles: float = 0.0  # requests sent twice at once
+    holds: bool = False  # the operator begins with a hold on everything
+    page_max: int = 1000
+    timeout_s: float = 2.0
 
 
 class Holder:
-    def __init__(self, notes: Notes, name: str, key: str, draw: Random) -> None:
-        self._notes = notes
-        self._ledger = notes.ledger
+    def __init__(self, population: Population, name: str, key: str) -> None:
+        self._population = population
+        self._ledger = population.ledger
+        self._draw = population.draw
         self.name = name
         self.key = key
-        self.has_new_key = False  # which its clients do not use yet
-        self._draw = draw
-        self.goes_with_orders = name != "operator" and draw.random() < 0.2
-        self.rest = self._new_rest()
+        self.has_new_key = False  # and its clients still use the old one
+        self.goes_with_orders = name != "operator" and self._draw.random() < 0.2
+        self.rest = self._client(self.key)
         self.session: AsyncSession | None = None
-        self.session_key = ""  # with which it was opened
+        self.session_key = ""  # that opened it
         self.told = Dense(self._ledger, name, "a session")
         self._pending: dict[str, asyncio.Future[Any]] = {}
         self._following: asyncio.Task[None] | None = None
 
-    def _new_rest(self) -> AsyncClient:
-        return self._client(self.key)
-
     def _client(self, key: str) -> AsyncClient:
         return AsyncClient(
-            URL, key, timeout=TIMEOUT_S, retries=2, transport=Watched(self._ledger.breaks)
+            self._population.url,
+            key,
+            timeout=self._population.habits.timeout_s,
+            retries=2,
+            transport=Watched(self._ledger.breaks),
         )
 
     # -- asking
@@ -80,43 +83,32 @@ class Holder:
     async def by_rest(self, asked: Asked, ledger: Ledger | None = None) -> None:
         method, path, body = as_rest(asked.command)
         content = None if body is None else msgspec.json.encode(body)
-        request: Request[bytes] = Request(
-            method, path, bytes, body=content, idempotency_key=asked.id
-        )
+        request = Request(method, path, bytes, body=content, idempotency_key=asked.id)
         try:
             answer = read(asked, await self.rest.request(request))
-        except ApiError as error:
-            if error.status >= 500 or error.code in NOT_AN_ANSWER:
-                self._notes.tell(f"{self.name} {asked.id} not answered: {error.code}")
-                return
-            answer = Answer(
-                (Part((error.code, error.detail), ()),)
-                if asked.kind not in ("run", "stop")
-                else (),
-                error.status,
-                b"{}",
-            )
         except LaissezError as error:
-            self._notes.tell(f"{self.name} {asked.id} not answered: {error}")
-            return
+            if not is_answer(error):
+                self._population.tell(f"{self.name} {asked.id} not answered: {error}")
+                return
+            parts = () if asked.kind in ("run", "stop") else (refusal(error),)
+            answer = Answer(parts, error.status, b"{}")
         (ledger or self._ledger).answered(asked, answer, "REST")
-        self._notes.tell(f"{self.name} {asked.id} {answer.status}")
+        self._population.tell(f"{self.name} {asked.id} {answer.status}")
 
     async def asks_with(self, key: str) -> None:
-        """Anything at all, with a key that may not be its own."""
+        """Send some request with this key, which may be revoked."""
         async with self._client(key) as rest:
             await rest.me()
 
     async def by_session(self, asked: Asked) -> None:
-        """Waits for a while; the answer is noted whenever it comes."""
+        """Wait for a while. The answer is noted whenever it comes."""
         session = self.session
         if session is None:
             return
         future = self._pending.get(asked.id)
         if future is None:
-            command: Any = msgspec.convert(
-                {**asked.command, "id": asked.id}, TenantCommand | OperatorCommand
-            )
+            message = {**asked.command, "id": asked.id}
+            command: Any = msgspec.convert(message, TenantCommand | OperatorCommand)
             try:
                 future = self._pending[asked.id] = session.send(command)
             except LaissezError:
@@ -126,37 +118,32 @@ class Holder:
 
     def _note(self, asked: Asked, done: asyncio.Future[Any]) -> None:
         del self._pending[asked.id]
-        error = None if done.cancelled() else done.exception()
+        if done.cancelled():
+            return
+        error = done.exception()
         if isinstance(error, ApiError) and tells_of_bug(error):
             self._ledger.breaks(f"B1: {asked} was answered with {error!r} in a session")
-        if done.cancelled() or (
-            error is not None
-            and (
-                not isinstance(error, ApiError)
-                or error.status >= 500
-                or error.code in NOT_AN_ANSWER
-            )
-        ):
-            return
         if error is None:
             part = Part(None, tuple(plain(done.result().events)))
+        elif is_answer(error):
+            part = refusal(error)
         else:
-            part = Part((error.code, error.detail), ())
+            return
         self._ledger.answered(asked, Answer((part,)), "session")
-        self._notes.tell(f"{self.name} {asked.id} {part.refused}")
+        self._population.tell(f"{self.name} {asked.id} {part.refused}")
 
-    # -- a session, as long as it lasts
+    # -- the session
 
     async def open_session(self, reconnect_timeout_s: float) -> None:
-        """Try for a while; without one, everything goes over REST."""
+        """Try for a while. Without a session, everything goes over REST."""
         encoding: Any = self._draw.choice(("json", "msgpack"))
         session = AsyncSession(
-            URL,
+            self._population.url,
             self.key,
             resume_after=None if self.told.last < 0 else self.told.last,
             cancel_on_disconnect=self.goes_with_orders,
             encoding=encoding,
-            timeout=TIMEOUT_S,
+            timeout=self._population.habits.timeout_s,
             reconnect_timeout_s=reconnect_timeout_s,
         )
         self._watch_for_holes(session)
@@ -171,8 +158,8 @@ class Holder:
         self._following = asyncio.create_task(self._follow(session))
 
     def _watch_for_holes(self, session: AsyncSession) -> None:
-        """A client that misses an event asks for it on a new connection, so nobody would notice;
-        but a connection leaves nothing out."""
+        """Report events that a connection leaves out. The client would hide them: it asks for a
+        missed event on a new connection."""
         protocol = session._protocol
         check = protocol._check_complete
 
@@ -186,7 +173,7 @@ class Holder:
         protocol._check_complete = checked  # type: ignore[method-assign]
 
     async def asks_in_session_of(self, key: str, id: str) -> None:
-        """Anything at all, in the session that was opened with a key, if there still is one."""
+        """Send some command in the session that was opened with this key, if it still lasts."""
         if self.session is None or self.session_key != key:
             return
         try:
@@ -194,11 +181,11 @@ class Holder:
         except LaissezError:
             return
         future.add_done_callback(lambda done: done.cancelled() or done.exception())
-        await asyncio.wait((future,), timeout=TIMEOUT_S)
+        await asyncio.wait((future,), timeout=self._population.habits.timeout_s)
 
     @property
     def has_session(self) -> bool:
-        """One that has not given up."""
+        """Whether there is a session that has not given up."""
         return self.session is not None and self.session._error is None
 
     async def _follow(self, session: AsyncSession) -> None:
@@ -208,7 +195,7 @@ class Holder:
                     self._saw(one)
                 return
             except EventsMissed:
-                self.told.last = -1  # the next one may have any number
+                self.told.last = -1  # the next event may have any number
             except LaissezError:
                 return
 
@@ -220,8 +207,8 @@ class Holder:
             self.told.told(told)
 
     async def close_session(self, forgets: bool) -> None:
-        """As a client that is stopped: what was not answered is not known to it any more, unless it
-        has kept the ids."""
+        """Close it as a client that is stopped does. One that forgets loses the ids of unanswered
+        requests."""
         session, self.session = self.session, None
         if session is None:
             return
@@ -229,38 +216,35 @@ class Holder:
         if self._following is not None:
             await asyncio.wait((self._following,))
         if forgets:
-            self._notes.abandoned.update(
+            self._population.abandoned.update(
                 (asked.holder, asked.id) for asked in self._ledger.unanswered(self.name)
             )
 
     async def restart(self, forgets: bool) -> None:
         await self.close_session(forgets)
-        await self.rest.close()
-        self.rest = self._new_rest()
+        old, self.rest = self.rest, self._client(self.key)
+        await old.close()
         self.has_new_key = False
         if forgets and self._draw.random() < 0.5:
-            self.told.last = 0  # everything is told again
+            self.told.last = 0  # read everything again
 
     async def close(self) -> None:
         await self.close_session(forgets=False)
         await self.rest.close()
 
-    # -- looking, for the auditor
+    # -- reads, for the auditor
 
     async def get(self, path: str, **query: str | int) -> Any:
-        request: Request[bytes] = Request(
-            "GET", path, bytes, {name: str(value) for name, value in query.items()}
-        )
-        content = await self.rest.request(request)
-        return msgspec.json.decode(content)
+        params = {name: str(value) for name, value in query.items()}
+        return await self.rest.request(Request("GET", path, msgspec.json.decode, params))
 
     async def pages(self, path: str, **query: str | int) -> list[Json]:
         found: list[Json] = []
-        query["limit"] = self._notes.mix.settings.limits.page_max
+        query["limit"] = self._population.habits.page_max
         try:
             page = await self.get(path, **query)
         except HistoryGone:
-            return self._notes.stored_events(self.name, int(query["after"]))
+            return self._population.stored_events(self.name, int(query["after"]))
         query.pop("after", None)
         while True:
             found += page["data"]

@@ -1,7 +1,7 @@
-"""All that clients have asked, were answered and were shown: it must still be true after any crash.
+"""All requests of clients, with the answers, events and lists that they got: these must still be
+true after any crash.
 
-Answers are kept as they came. A request without an answer stays open until it is sent again, under
-the same id, and answered then.
+A request without an answer stays open until it is sent again under its id, and answered.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from laissez_check.finding import Finding
 
 Json: TypeAlias = dict[str, Any]
 
-# Nothing was done: to be sent again.
+# Nothing was done: send it again.
 PASSING = frozenset({"overloaded", "stopping", "rate_limited", "too_many_sessions"})
 NEVER = frozenset(
     {
@@ -38,8 +38,8 @@ class Part(msgspec.Struct, frozen=True):
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """`parts` has one for each command, where the answer tells of commands one by one; `status` and
-    `body` are those of REST, as they came."""
+    """`parts` has one for each command, if the answer has their outcomes. `status` and `body` are
+    those of REST."""
 
     parts: tuple[Part, ...]
     status: int = 0
@@ -47,9 +47,9 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 class Asked(msgspec.Struct, eq=False):
-    """A request as a session sends it, without its id; `batch`, `run` and `stop` are REST's alone.
+    """A request as a message of a session. Only REST has `batch`, `run` and `stop`.
 
-    `of_session` marks an order that goes with its session: only such a session asks for the same.
+    `of_session` marks an order that goes with its session, so that REST cannot repeat it.
     """
 
     holder: str
@@ -65,7 +65,7 @@ class Asked(msgspec.Struct, eq=False):
 
     @property
     def ids(self) -> list[str]:
-        """The ids under which the journal keeps its commands."""
+        """The ids of its commands in the journal."""
         counts = {"batch": len(self.command.get("commands", ())), "run": self.command.get("count")}
         return [self.id, *(f"{self.id}{PART}{n}" for n in range(1, counts.get(self.kind) or 1))]
 
@@ -74,7 +74,7 @@ class Asked(msgspec.Struct, eq=False):
 
 
 class Shown(msgspec.Struct, frozen=True):
-    """A list that says up to which event it goes: `kind` is orders or leases."""
+    """A list of orders or leases (`kind`) up to event `n`."""
 
     holder: str
     kind: str
@@ -87,12 +87,11 @@ class Quoted(msgspec.Struct, frozen=True):
     scope: str
     price: str | None
     at: str
-    run: int = 0  # of the service, where its clock may be set back from one to the next
+    run: int = 0  # of the service: its clock may differ from run to run
 
 
 class Holdings:
-    """A tenant's orders and leases, as far as its clients know; in whatever order they heard of
-    them."""
+    """A tenant's orders and leases as its clients know them. Events may come in any order."""
 
     def __init__(self) -> None:
         self.orders: dict[str, None] = {}
@@ -118,16 +117,16 @@ class Ledger:
         self.asked: dict[tuple[str, str], Asked] = {}
         # Events by holder and number.
         self.seen: dict[str, dict[int, Json]] = {holder: {} for holder in holders}
-        # Those of them that were not compared with the journal yet.
+        # Events that are not yet compared with the journal.
         self.unchecked: list[tuple[str, int]] = []
         self.holdings = {holder: Holdings() for holder in self.seen}
         self.shown: list[Shown] = []
-        # Holder, orders or leases, id: from lists that do not say up to when they go.
+        # Holder, orders or leases, id: of lists without an event number.
         self.shown_ids: set[tuple[str, str, str]] = set()
         self.quoted: list[Quoted] = []
         self.answers = 0
         self.repeats = 0
-        self.broken: list[str] = []  # found where nobody could be told at once
+        self.broken: list[str] = []  # findings of callbacks, which cannot raise
 
     def ask(self, asked: Asked) -> Asked:
         self.asked[asked.holder, asked.id] = asked
@@ -140,7 +139,7 @@ class Ledger:
         return [asked for asked in self.of(holder) if asked.answer is None]
 
     def answered(self, asked: Asked, answer: Answer, where: str) -> None:
-        """Note an answer; the second and every later one must be the first."""
+        """Note an answer. Every later one must be like the first."""
         self.answers += 1
         for part in answer.parts:
             if part.refused is not None and part.refused[0] in NEVER:
@@ -153,8 +152,7 @@ class Ledger:
             return
         self.repeats += 1
         if asked.kind in ("run", "stop") and first.status >= 400 and answer.status >= 400:
-            # Turned away before the market was asked: nothing to remember, and why may have
-            # changed.
+            # Refused before the market: nothing is remembered, and the reason may change.
             return
         before, now = (first.status, first.body), (answer.status, answer.body)
         if first.body and answer.body and before != now:
@@ -182,13 +180,13 @@ class Ledger:
         self.broken.append(what)
 
     def check(self) -> None:
-        """Stop if anything was found."""
+        """Raise the first finding, if there is one."""
         if self.broken:
             raise Finding(self.broken[0])
 
 
 class Dense:
-    """Watches that a stream of events leaves nothing out and tells nothing twice."""
+    """Check that a stream of events has no gap and no repetition."""
 
     def __init__(self, ledger: Ledger, holder: str, where: str) -> None:
         self._ledger = ledger

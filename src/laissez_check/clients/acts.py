@@ -1,58 +1,60 @@
-"""What holders do in the first phase: ask, ask again, ask for something else under the same id,
-look, rotate keys, start anew."""
+"""The acts of holders while there are faults: ask, repeat, reuse an id for another request, look,
+limit spending, rotate keys, restart."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from random import Random
-
-import msgspec
+from typing import TYPE_CHECKING
 
 from laissez.client.errors import ApiError, HistoryGone, LaissezError, Unauthenticated
 from laissez.exchange.commands import OPERATOR
 from laissez.wire.decoding import ACTIONS
 from laissez.wire.ids import KEY
-from laissez_check.crashes.ledger import Asked, Dense, Json, Ledger
-from laissez_check.crashes.requests import OF_REST, Drawer, another, another_of_operator
+from laissez_check.clients.answers import plain
+from laissez_check.clients.holder import Holder
+from laissez_check.clients.ledger import Asked, Dense, Json, Ledger
+from laissez_check.clients.looking import Looks
+from laissez_check.clients.requests import OF_REST, Drawer, another
 from laissez_check.finding import Finding
-from laissez_check.simulated.clients import Holder, Notes
-from laissez_check.simulated.looking import Looks
+
+if TYPE_CHECKING:
+    from laissez_check.clients.population import Population
 
 BY_SESSION = 0.8  # the rest over REST, which costs more
 PATIENCE_S = 20.0
-LOOKS_MEANWHILE = 0.9  # while what was asked is on its way
+LOOKS_MEANWHILE = 0.9  # while a request is on its way
 LATEST = 8  # requests that are asked again
 CONFLICT = 409
 HOLDS_S = (0.2, 0.7, 1.5)
-CAPS = (None, "3", "12")  # one or two orders, of the prices there are
+CAPS = (None, "3", "12")  # about one or two orders
 BUDGETS = ("0.0001", "0.002", "0.02")
 
 
 class Acts:
-    def __init__(self, notes: Notes, holders: dict[str, Holder], draw: Random) -> None:
-        self._notes = notes
-        self._ledger = notes.ledger
-        self._mix = notes.mix
-        self._holders = holders
-        self._draw = draw
-        forest = notes.mix.forest
-        self._drawer = Drawer(draw, forest.nodes(), forest.leaves, notes.mix.prices)
-        self._looks = Looks(notes, draw)
+    def __init__(self, population: Population) -> None:
+        self._population = population
+        self._ledger = population.ledger
+        self._habits = habits = population.habits
+        self._holders = population.holders
+        self._draw = population.draw
+        self._drawer = Drawer(self._draw, habits.forest, habits.prices)
+        self._looks = Looks(population)
         self.rotations = 0
         self.met: Counter[str] = Counter()
 
     async def life_of(self, holder: Holder) -> None:
-        draw, mix = self._draw, self._mix
-        await holder.open_session(PATIENCE_S)
-        if mix.holds and holder.name == OPERATOR:
+        draw, habits = self._draw, self._habits
+        if holder.session is None:
+            await holder.open_session(PATIENCE_S)
+        if habits.holds and holder.name == OPERATOR:
             await self._hold_everything(holder)
-        for _ in range(mix.requests):
-            await asyncio.sleep(draw.uniform(0, mix.pause_s))
+        for _ in range(habits.requests):
+            await asyncio.sleep(draw.uniform(0, habits.pause_s))
             self._ledger.check()
-            if draw.random() < mix.restarts or holder.has_new_key:
-                self._notes.tell(f"{holder.name} restarts")
-                forgets = draw.random() < mix.forgetful
+            if draw.random() < habits.restarts or holder.has_new_key:
+                self._population.tell(f"{holder.name} restarts")
+                forgets = draw.random() < habits.forgetful
                 self.met["client restarted without its ids" if forgets else "client restarted"] += 1
                 await holder.restart(forgets)
                 await holder.open_session(PATIENCE_S)
@@ -70,8 +72,8 @@ class Acts:
             await self._ask(holder)
 
     async def _hold_everything(self, operator: Holder) -> None:
-        """Few leases would be held otherwise, and hardly any of them pressed."""
-        for root in sorted({leaf.partition("/")[0] for leaf in self._mix.forest.leaves}):
+        """Set holds everywhere: otherwise few leases are held, and hardly any is pressed."""
+        for root in sorted({leaf.partition("/")[0] for leaf in self._habits.forest.leaves}):
             command = {"type": "set_controls", "node": root, "hold_s": self._draw.choice(HOLDS_S)}
             await self.send(operator, self._ledger.ask(self._drawer.asked(OPERATOR, command)))
 
@@ -79,22 +81,15 @@ class Acts:
 
     async def _ask(self, holder: Holder) -> None:
         asked = self._new(holder)
-        self._notes.tell(f"{holder.name} asks {asked.id} {asked.kind}")
-        if self._draw.random() < self._mix.doubles and self._may_cross(holder, asked):
+        self._population.tell(f"{holder.name} asks {asked.id} {asked.kind}")
+        if self._draw.random() < self._habits.doubles and self._may_cross(holder, asked):
             self.met["doubled"] += 1
-            await asyncio.gather(
-                holder.by_rest(asked),
-                holder.by_rest(asked) if asked.kind in OF_REST else holder.by_session(asked),
-            )
+            other_way = holder.by_rest if asked.kind in OF_REST else holder.by_session
+            await asyncio.gather(holder.by_rest(asked), other_way(asked))
+        elif self._draw.random() < LOOKS_MEANWHILE:
+            await asyncio.gather(self.send(holder, asked), self._looks.in_session(holder))
         else:
-            await asyncio.gather(
-                self.send(holder, asked),
-                *(
-                    [self._looks.in_session(holder)]
-                    if self._draw.random() < LOOKS_MEANWHILE
-                    else []
-                ),
-            )
+            await self.send(holder, asked)
 
     def _new(self, holder: Holder) -> Asked:
         has = self._ledger.holdings[holder.name]
@@ -120,23 +115,18 @@ class Acts:
         )
 
     def _may_cross(self, holder: Holder, asked: Asked) -> bool:
-        """Whether any way asks for the same: an order that goes with its session is another one
-        than an order that does not."""
+        """Whether REST and a session can ask for the same: not for orders that go with their
+        session."""
         return not asked.of_session and not (
             holder.goes_with_orders and asked.kind == "place_order"
         )
 
     async def _ask_again(self, holder: Holder) -> None:
-        """The same id: for the same, answered or not, or for something else."""
-        notes = self._notes
-        known = [
-            asked
-            for asked in self._ledger.asked.values()
-            if asked.holder == holder.name and (asked.holder, asked.id) not in notes.abandoned
-        ]
-        if not known:
-            return
-        asked = self._draw.choice(known[-LATEST:])
+        if known := self._population.known(holder.name)[-LATEST:]:
+            await self.ask_again(holder, self._draw.choice(known))
+
+    async def ask_again(self, holder: Holder, asked: Asked) -> None:
+        """Use the id again: for the same request, answered or not, or for another one."""
         was_carried_out = asked.answer is not None and (
             bool(asked.answer.parts) or (asked.kind == "run" and asked.answer.status < 400)
         )
@@ -146,11 +136,7 @@ class Acts:
             await self._provoke(holder, asked)
 
     async def _provoke(self, holder: Holder, asked: Asked) -> None:
-        other = (
-            another_of_operator()
-            if holder.name == OPERATOR
-            else another(holder.name, asked.command)
-        )
+        other = another(holder.name, asked.command)
         found = Asked(asked.holder, asked.id, other)
         await holder.by_rest(found, Ledger((asked.holder,)))
         if found.answer is None:
@@ -167,8 +153,8 @@ class Acts:
     # -- other things
 
     async def _limit_spending(self, holder: Holder) -> None:
-        """The answer tells how far a budget got or what caps come to, so it is not the same when it
-        is given again."""
+        """Set a budget or caps. Not through the ledger: the answer tells the state of the moment,
+        so a repeated one differs."""
         chance = self._draw.random()
         try:
             if chance < 0.2:
@@ -181,17 +167,14 @@ class Acts:
                     action=self._draw.choice(list(ACTIONS)),
                     keep=self._draw.random() < 0.5,
                 )
-            self._notes.tell(f"{holder.name} spends otherwise")
+            self._population.tell(f"{holder.name} spends otherwise")
         except LaissezError as error:
-            self._notes.tell(f"{holder.name} spends as before, or not: {error}")
+            self._population.tell(f"{holder.name} spends as before, or not: {error}")
 
     async def _rotate(self) -> None:
-        """A new key for a tenant, and the old one is worthless from the moment at which that is
-        answered."""
-        operator, tenant = (
-            self._holders[OPERATOR],
-            self._holders[self._draw.choice(self._mix.forest.tenants)],
-        )
+        """Give a tenant a new key, and revoke the old one, which must be worthless from then on."""
+        operator = self._holders[OPERATOR]
+        tenant = self._holders[self._draw.choice(self._habits.forest.tenants)]
         self.rotations += 1
         old = tenant.key
         try:
@@ -200,29 +183,29 @@ class Acts:
                 return
             tenant.key, tenant.has_new_key = issued.secret, True
             await operator.rest.revoke_key(KEY + old.split("_")[1])
-            self._notes.tell(f"{tenant.name} has a new key")
+            self._population.tell(f"{tenant.name} has a new key")
             id = f"revoked-{self.rotations}"
-            self._notes.forbidden.add((tenant.name, id))
+            self._population.forbidden.add((tenant.name, id))
             await tenant.asks_in_session_of(old, id)
             await tenant.asks_with(old)
         except Unauthenticated:
             return
         except LaissezError as error:
-            self._notes.tell(f"{tenant.name} has its key no more, or still: {error}")
+            self._population.tell(f"{tenant.name} has its key no more, or still: {error}")
             return
         raise Finding(f"K1: a key of {tenant.name} was revoked, and is still taken")
 
     async def read_stream(self, holder: Holder) -> None:
-        """Server-sent events, by the client that resumes by itself."""
+        """Follow server-sent events with the client, which resumes by itself."""
         events = Dense(self._ledger, holder.name, "a stream")
         while True:
             try:
                 async for one in holder.rest.follow(events.last, reconnect_timeout_s=10.0):
-                    told: Json = msgspec.json.decode(msgspec.json.encode(one))
+                    told: Json = plain(one)
                     if "n" in told:
                         events.told(told)
             except HistoryGone:
                 return
-            # httpx says RuntimeError where its client was closed meanwhile
+            # httpx raises RuntimeError if its client was closed meanwhile
             except (ApiError, LaissezError, RuntimeError):
                 await asyncio.sleep(0.5)

@@ -1,29 +1,31 @@
-"""What holders look at: lists and quotes, in a session and over REST. All of it is noted, and must
-be what the journal and the events make it."""
+"""Reads of holders: lists and quotes, in a session and over REST. All are noted, and must agree
+with the journal and the events."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from laissez.client.errors import ApiError, LaissezError
 from laissez.exchange.commands import OPERATOR
-from laissez_check.crashes.ledger import Quoted, Shown
-from laissez_check.simulated.answers import plain, tells_of_bug
-from laissez_check.simulated.clients import ANSWER_WAITED_S, Holder, Notes
+from laissez_check.clients.answers import plain, tells_of_bug
+from laissez_check.clients.holder import ANSWER_WAITED_S, Holder
+from laissez_check.clients.ledger import Quoted, Shown
+
+if TYPE_CHECKING:
+    from laissez_check.clients.population import Population
 
 SCOPES_MAX = 8
 
 
 class Looks:
-    def __init__(self, notes: Notes, draw: Random) -> None:
-        self._notes = notes
-        self._ledger = notes.ledger
-        self._draw = draw
-        self._leaves = notes.mix.forest.leaves
+    def __init__(self, population: Population) -> None:
+        self._population = population
+        self._ledger = population.ledger
+        self._draw = population.draw
+        self._leaves = population.habits.forest.leaves
         self._roots = sorted({leaf.partition("/")[0] for leaf in self._leaves})
 
     async def look(self, holder: Holder) -> None:
@@ -33,8 +35,8 @@ class Looks:
             await self._over_rest(holder)
 
     async def in_session(self, holder: Holder) -> None:
-        """Quotes, and a list of a tenant, in one frame. At leaves a quote tells most: above them it
-        is that of the cheapest."""
+        """Quotes, and a list of a tenant, in one frame. Quotes of leaves check most: above them
+        only the cheapest leaf counts."""
         session, name = holder.session, holder.name
         if session is None:
             return
@@ -43,7 +45,9 @@ class Looks:
         try:
             for scope in scopes:
                 asked.append(
-                    self._noted(session.quote(scope), partial(self._quoted, name, self._notes.run))
+                    self._noted(
+                        session.quote(scope), partial(self._quoted, name, self._population.run)
+                    )
                 )
             if name != OPERATOR:
                 kind = self._draw.choice(("orders", "leases"))
@@ -60,16 +64,16 @@ class Looks:
     def _noted(
         self, asked: asyncio.Future[Any], note: Callable[[Any], None]
     ) -> asyncio.Future[Any]:
-        """Whenever the answer comes."""
+        """Note the answer whenever it comes."""
         asked.add_done_callback(partial(self._answered, note))
         return asked
 
     async def _over_rest(self, holder: Holder) -> None:
-        kind, run = self._draw.choice(("orders", "leases", "prices")), self._notes.run
+        kind, run = self._draw.choice(("orders", "leases", "prices")), self._population.run
         try:
             found = await holder.pages(f"/v1/{kind}")
         except LaissezError as error:
-            self._notes.tell(f"{holder.name} sees no {kind}: {error}")
+            self._population.tell(f"{holder.name} sees no {kind}: {error}")
             return
         for one in found:
             if kind == "prices":
@@ -85,9 +89,9 @@ class Looks:
             note(plain(done.result()))
 
     def _quoted(self, holder: str, run: int, quote: Any) -> None:
-        """One that was asked of another run of the service than it came from may be of either, and
-        their clocks need not agree."""
-        if run == self._notes.run:
+        """Note a quote if the service has not restarted meanwhile. Otherwise it may be of either
+        run, and their clocks need not agree."""
+        if run == self._population.run:
             self._ledger.quoted.append(
                 Quoted(holder, quote["scope"], quote["price"], quote["at"], run)
             )

@@ -15,15 +15,15 @@ from typing import Any, Protocol
 
 from laissez.exchange.commands import OPERATOR
 from laissez_check.bills.amounts import dollars, instant, micro
-from laissez_check.crashes.journal import Truth, compare
-from laissez_check.crashes.ledger import Json, Ledger, Quoted
+from laissez_check.clients.journal import Truth, compare
+from laissez_check.clients.ledger import Json, Ledger, Quoted
 from laissez_check.event_audit import Auditor
 from laissez_check.finding import Finding
 from laissez_check.started_server import LEAVES
 
 
 class Asking(Protocol):
-    """Somebody who can ask the API."""
+    """A client of the API."""
 
     async def get(self, path: str, **query: str | int) -> Any: ...
 
@@ -39,21 +39,20 @@ class Inspector:
         leaves: Sequence[str] = LEAVES,
         began: Sequence[int] = (0,),
     ) -> None:
-        """`began` says for every run of the service how many events there were when it began."""
+        """`began` has, for each run of the service, the number of events before it."""
         self._ledger = ledger
         self._truth = truth
         self._rest = rest
         self._leaves = leaves
         self._began = began
         self._auditor = Auditor(leaves)
-        # how far each holder's events were compared
-        self.read: Counter[str] = Counter()
+        self.read: Counter[str] = Counter()  # the number of events read, by holder
         self._unaudited: list[Json] = []
         self.bills = 0
         self.quotes = 0
 
     async def inspect(self, at_rest: bool = False) -> None:
-        """Everything. `at_rest`: nothing is charged any more, so that all sums are exact."""
+        """Check everything. `at_rest`: nothing is charged any more, so that all sums are exact."""
         operator = self._rest[OPERATOR]
         tenants = [holder for holder in self._rest if holder != OPERATOR]
         bills = {tenant: await self._rest[tenant].get("/v1/bills") for tenant in tenants}
@@ -71,7 +70,7 @@ class Inspector:
         last_bill = max(instant(bill["until"]) for bill in bills.values())
         self._audit_revenue(summary["revenue"], last_bill, at, at_rest)
         self._take_until(math.inf)
-        if self._truth.entered_at[-1] < at:  # else the lists may be older than the events
+        if self._truth.entered_at[-1] < at:  # otherwise the lists may be older than the events
             self._audit_state(summary, resources)
 
     # -- events
@@ -88,8 +87,8 @@ class Inspector:
         self._ledger.check()
 
     def _compare_events(self) -> None:
-        """That nobody is told less than the journal holds; that it is the same was compared one by
-        one."""
+        """Check that no event of the journal is missing. The events that were told are compared one
+        by one elsewhere."""
         for holder, read in self.read.items():
             stored, seen = self._truth.streams.get(holder, [])[:read], self._ledger.seen[holder]
             if any(seen.get(n) != one for n, one in enumerate(stored, 1)):
@@ -98,7 +97,7 @@ class Inspector:
     # -- the audit
 
     def _take_until(self, until: float) -> None:
-        """Give the auditor what happened until then."""
+        """Give the auditor all events until then."""
         while self._unaudited and instant(self._unaudited[0]["event"]["at"]) <= until:
             self._take_next()
 
@@ -108,15 +107,15 @@ class Inspector:
             raise Finding(f"the operator's events contradict themselves: {self._auditor.doubts[0]}")
 
     def _audit_quotes(self) -> None:
-        """A quote reflects what was applied before it and nothing else: had that been lost, the
-        journal would now tell another price."""
+        """A quote reflects exactly the commands before it. If one had been lost, the journal would
+        now give another price."""
         when = attrgetter("run", "at")
         for (run, text), at_once in groupby(sorted(self._ledger.quoted, key=when), when):
             at = instant(text)
             while self._entered(run) < at:
                 self._take_next()
             found = [(quoted, self._prices(quoted, at)) for quoted in at_once]
-            while self._entered(run) == at:  # any of them may have come first
+            while self._entered(run) == at:  # each may be before or after the quote
                 self._take_next()
                 for quoted, prices in found:
                     prices.update(self._prices(quoted, at))
@@ -125,7 +124,7 @@ class Inspector:
         self._ledger.quoted.clear()
 
     def _prices(self, quoted: Quoted, at: int) -> set[int | None]:
-        """A hold that is over may not have been ended yet: it ends with the next command."""
+        """Both possible prices: a hold that is over ends only with the next command."""
         tenant = None if quoted.holder == OPERATOR else quoted.holder
         return {self._auditor.quote(tenant, quoted.scope, now) for now in (self._auditor.now, at)}
 
@@ -139,9 +138,9 @@ class Inspector:
         self.quotes += 1
 
     def _entered(self, run: int) -> float:
-        """When the next event was applied, for that run: before its time if that was earlier, after
-        it if there is nothing more. It counts when the command was applied, which for the end of a
-        hold is later than the time it tells."""
+        """When the command of the next event was applied, as far as this run is concerned: never
+        before it began, and never after it ended. For the end of a hold this is later than the
+        event's own time."""
         n = self._unaudited[0]["n"] if self._unaudited else math.inf
         if n <= self._began[run]:
             return -math.inf
@@ -165,8 +164,8 @@ class Inspector:
         self.bills += 1
 
     def _audit_revenue(self, revenue: str, since: int, until: int, at_rest: bool) -> None:
-        """Tenants' bills are made one after the other and charges go on meanwhile: the sum lies
-        between that at the last bill and that now."""
+        """Bills of tenants are made one after the other, and charges go on meanwhile. So the
+        revenue lies between the sum at the last bill and the sum now."""
         charged = self._auditor.owed_by_all(since)
         self._take_until(until)
         meanwhile = self._auditor.owed_by_all(until) - charged

@@ -1,7 +1,7 @@
-"""Random requests of tenants and the operator: everything they may send, over few leaves and with
-prices from a coarse grid.
+"""Random requests of tenants and the operator: everything that they may send, over few leaves and
+with prices from a coarse grid.
 
-A request is written as a session's message; `as_rest` says the same to REST.
+A request is written as a message of a session; `as_rest` turns it into one of REST.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import random
 from collections import Counter
 from collections.abc import Sequence
 
+from laissez.exchange.commands import OPERATOR
 from laissez.wire.ids import order_id, tag_of
-from laissez_check.crashes.ledger import Asked, Holdings, Json
-from laissez_check.started_server import LEAVES
+from laissez_check.clients.ledger import Asked, Holdings, Json
+from laissez_check.worlds import World
 
-PRICES = ("0", "100", "200", "200.000001", "333.333333", "400", "700", "1000.5")
-SCOPES = ("gpu", "gpu/a", "gpu/a/r1", "gpu/a/r2", "gpu/b", "gpu/b/r3", "cpu", *LEAVES)
+PRICES = ("0", "1", "2", "2.000001", "3.333333", "4", "7", "10.5")
 ORDERS_MANY = 12
 OF_REST = frozenset({"batch", "run", "stop"})
 UNUSUAL_PRICE = "9999.999999"
@@ -38,25 +38,18 @@ REST = {
 
 
 class Drawer:
-    """One per run; draws from its own source, so that the same seed sends the same kinds of
-    requests."""
+    """Draws the requests of one run."""
 
-    def __init__(
-        self,
-        draw: random.Random,
-        scopes: Sequence[str] = SCOPES,
-        leaves: Sequence[str] = LEAVES,
-        prices: Sequence[str] = PRICES,
-    ) -> None:
+    def __init__(self, draw: random.Random, forest: World, prices: Sequence[str]) -> None:
         self.draw = draw
-        self._scopes = scopes
-        self._leaves = leaves
+        self._scopes = forest.nodes()
+        self._leaves = forest.leaves
         self._prices = prices
-        self._trees = tuple(scope for scope in scopes if "/" not in scope)
+        self._trees = tuple(scope for scope in self._scopes if "/" not in scope)
         self._count: Counter[str] = Counter()
 
     def asked(self, holder: str, command: Json, of_session: bool = False) -> Asked:
-        """Under an id that others use as well, each for something of its own."""
+        """The command under an id that other holders use for other commands."""
         self._count[holder] += 1
         goes_with_session = of_session and command["type"] == "place_order"
         return Asked(holder, f"r{self._count[holder]}", command, goes_with_session)
@@ -128,8 +121,7 @@ class Drawer:
         return {"type": kind, "leaf": self.draw.choice(self._leaves)}
 
     def _controls(self) -> Json:
-        """Holds and fees of a few tenths of a second, so that they end within a life of the server,
-        or during its death."""
+        """Holds and fees of tenths of a second: they end while the server runs or is down."""
         pick = self.draw.choice
         settings: Json = {}
         if self.draw.random() < 0.35:
@@ -143,12 +135,14 @@ class Drawer:
 
 
 def never_placed(holder: str) -> str:
-    """The id of an order that the holder could have and has not: it gets as far as the market."""
+    """The id of an order that the holder never placed. Requests with it reach the market."""
     return order_id(tag_of(holder), 10**9)
 
 
 def another(holder: str, command: Json) -> Json:
-    """A request that differs: under the same id it must conflict."""
+    """Another request: under the same id it must conflict."""
+    if holder == OPERATOR:
+        return {"type": "set_floor", "node": "gpu", "price": UNUSUAL_PRICE}
     cancels = {"type": "cancel_order", "order": never_placed(holder)}
     if command["type"] == "batch":
         return {"type": "batch", "commands": [*command["commands"][1:], cancels]}
@@ -157,10 +151,6 @@ def another(holder: str, command: Json) -> Json:
     if command["type"] == "cancel_order":
         return {"type": "cancel_order", "order": command["order"] + "0"}
     return cancels
-
-
-def another_of_operator() -> Json:
-    return {"type": "set_floor", "node": "gpu", "price": UNUSUAL_PRICE}
 
 
 def as_rest(command: Json) -> tuple[str, str, Json | None]:

@@ -1,11 +1,10 @@
-"""Answers as they come over the wire: what they say of each command, and that none of them tells of
-a bug of the service."""
+"""Answers from the wire: the outcome of each command, and signs of a bug of the service."""
 
 from __future__ import annotations
 
 import ssl
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeGuard
 
 import httpx
 import msgspec
@@ -13,21 +12,31 @@ import msgspec
 from laissez.client.errors import ApiError
 from laissez.client.retries import response_error
 from laissez.wire.problems import STATUS
-from laissez_check.crashes.ledger import Answer, Asked, Json, Part
+from laissez_check.clients.ledger import PASSING, Answer, Asked, Json, Part
 
 TRUST = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # never used, and slow to make
 UNAVAILABLE = 503
+NOT_AN_ANSWER = PASSING | {"journal_failed", "unauthenticated"}
 DOCUMENTED = frozenset(code for code, status in STATUS.items() if status == UNAVAILABLE)
 
 
 def tells_of_bug(error: ApiError) -> bool:
-    """Whoever cannot be served now is told why, and when to come back. Any other 5xx is a bug."""
+    """Every 5xx is a bug, except a 503 with a documented code."""
     return error.status >= 500 and (error.status != UNAVAILABLE or error.code not in DOCUMENTED)
 
 
+def is_answer(error: BaseException) -> TypeGuard[ApiError]:
+    """Whether an error tells the outcome of a request."""
+    return isinstance(error, ApiError) and error.status < 500 and error.code not in NOT_AN_ANSWER
+
+
+def refusal(error: ApiError) -> Part:
+    return Part((error.code, error.detail), ())
+
+
 class Watched(httpx.AsyncHTTPTransport):
-    """Sees every answer, also those after which the client tries again by itself, or says no more
-    than that the outcome is not known."""
+    """A transport that sees every answer, also those that the client hides: it retries by itself,
+    or reports an unknown outcome."""
 
     def __init__(self, breaks: Callable[[str], None]) -> None:
         super().__init__(verify=TRUST)
@@ -51,15 +60,11 @@ def plain(one: object) -> Any:
 
 def read(asked: Asked, content: bytes) -> Answer:
     body = msgspec.json.decode(content)
-    parts: tuple[Part, ...] = ()
-    if asked.kind == "batch":
-        parts = tuple(_item(one) for one in body["results"])
-    elif "events" in body:
-        parts = (Part(None, tuple(body["events"])),)
-    return Answer(parts, 200, content)
+    told = body["results"] if asked.kind == "batch" else [body] if "events" in body else []
+    return Answer(tuple(map(_part, told)), 200, content)
 
 
-def _item(result: Json) -> Part:
-    if result["status"] >= 400:
-        return Part((result["code"], result["detail"]), ())
-    return Part(None, tuple(result.get("events", ())))
+def _part(told: Json) -> Part:
+    if told.get("status", 200) >= 400:
+        return Part((told["code"], told["detail"]), ())
+    return Part(None, tuple(told.get("events", ())))
