@@ -14,8 +14,7 @@ from typing import Final
 from laissez.sim.statistics import Estimate
 from laissez_experiments.frontier.probe import Probe
 from laissez_experiments.frontier.runs import ON_DEMAND, SPOT
-from laissez_experiments.lab.findings import TOO_FEW, TOO_WIDE, Claim, reaches
-from laissez_experiments.lab.sweeps import shown
+from laissez_experiments.lab.findings import TOO_FEW, TOO_WIDE, Claim, reaches, shown
 
 FIGURE: Final = "frontier"
 PAPER: Final = "a broad cost-performance frontier between spot-like and on-demand-like behavior"

@@ -11,6 +11,7 @@ import msgspec
 from laissez.sim.boxplot import SOFT
 from laissez.sim.statistics import Estimate
 from laissez_experiments.frontier.runs import FCFS, ON_DEMAND, SPOT
+from laissez_experiments.lab.findings import shown
 from laissez_experiments.lab.style import (
     ACCENT,
     EDGE,
@@ -21,7 +22,6 @@ from laissez_experiments.lab.style import (
     of_cloud,
     with_tips,
 )
-from laissez_experiments.lab.sweeps import shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

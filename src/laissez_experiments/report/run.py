@@ -36,7 +36,9 @@ class Outcome(msgspec.Struct, frozen=True):
 
     @property
     def claims(self) -> Sequence[Claim]:
-        return () if self.findings is None else self.findings.claims
+        """The claims, under the name of the experiment."""
+        found = () if self.findings is None else self.findings.claims
+        return [msgspec.structs.replace(claim, figure=self.experiment.name) for claim in found]
 
 
 class InputFile(msgspec.Struct, frozen=True):
