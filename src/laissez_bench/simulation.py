@@ -48,10 +48,14 @@ Answer = TypeVar("Answer")
 
 
 class Kind(msgspec.Struct):
-    """Tenants of one kind, and what they all together asked of the market per virtual second."""
+    """Tenants of one kind, and their requests to the market together, per virtual second."""
 
     tenants: int
     asked_per_second: float
+
+    @property
+    def each_per_second(self) -> float:
+        return self.asked_per_second / self.tenants
 
 
 class Row(msgspec.Struct):
