@@ -106,7 +106,7 @@ def caption(figure: Figure, text: str) -> None:
 def near(
     axes: Axes, text: str, at: tuple[float, float], aside: tuple[float, float], **looks: Any
 ) -> Annotation:
-    """Write a text so many points to the right of a point and above it."""
+    """Write a text at an offset from a point, in points of type to the right and upwards."""
     return axes.annotate(text, at, aside, textcoords="offset points", **looks)
 
 
