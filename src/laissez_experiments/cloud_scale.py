@@ -4,7 +4,7 @@ market, and whether the market is the bottleneck."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from laissez.sim.boxplot import INK, SOFT
 from laissez.sim.scenario import InferenceTable, TenantsTable
@@ -13,7 +13,7 @@ from laissez_experiments.lab.cell import Cell
 from laissez_experiments.lab.experiment import Experiment, Results
 from laissez_experiments.lab.findings import PERCENT, Claim, Findings, Row
 from laissez_experiments.lab.plan import Plan
-from laissez_experiments.lab.style import ACCENT, SMALL, beside, dress, near, new_figure
+from laissez_experiments.lab.style import ACCENT, SMALL, Looks, beside, dress, near, new_figure
 from laissez_experiments.scalability.cells import Machine, SimulationSpeed, this_machine
 
 if TYPE_CHECKING:
@@ -236,18 +236,18 @@ def _shares(axes: Axes, rows: Sequence[simulation.Row]) -> None:
     left = [0.0 for _ in rows]
     for name, field, fill, hatch in PARTS:
         shares = [getattr(row, field) * PERCENT for row in rows]
-        looks = {"color": fill, "hatch": hatch, "edgecolor": INK, "linewidth": 0.6}
+        looks: Looks = {"color": fill, "hatch": hatch, "edgecolor": INK, "linewidth": 0.6}
         axes.barh(range(len(rows)), shares, 0.5, left, label=name, **looks)
         for at, share in enumerate(shares):
             if name in WRITTEN_IN and share >= LEGIBLE:
-                middle: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": SMALL}
+                middle: Looks = {"ha": "center", "va": "center", "fontsize": SMALL}
                 axes.text(left[at] + share / 2, at, f"{share:.0f} %", **middle)
             left[at] += share
-    points: dict[str, Any] = {"textcoords": "offset points", "fontsize": 8.5}
+    points: Looks = {"textcoords": "offset points", "fontsize": 8.5}
     for at, row in enumerate(rows):
         share = f"market {row.market_share * PERCENT:.1f} %"
         speed = f"{row.speed:,.{0 if row.speed >= 10 else 1}f}x real time"
-        strong = {"va": "bottom", "fontweight": "bold", "color": ACCENT}
+        strong: Looks = {"va": "bottom", "fontweight": "bold", "color": ACCENT}
         beside(axes, share, at, xytext=(0, 1), **points, **strong)
         beside(axes, speed, at, xytext=(0, -1), va="top", **points)
     axes.set_xlim(0, PERCENT)
@@ -275,7 +275,7 @@ def _rates(axes: Axes, rows: Sequence[simulation.Row]) -> None:
             (paper_asks(row), "D", PALE, "at the paper's rates"),
             (served, "o", ACCENT, "could be served"),
         ):
-            looks: dict[str, Any] = {"markerfacecolor": fill, "markeredgecolor": INK}
+            looks: Looks = {"markerfacecolor": fill, "markeredgecolor": INK}
             axes.plot([value], [at], marker, markersize=6, **looks, zorder=2)
             text = f"{value:,.0f}" if at else f"{name}\n{value:,.0f}"
             above = {"ha": "center", "va": "bottom", "linespacing": 1.1}

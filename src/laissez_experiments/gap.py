@@ -4,7 +4,7 @@ closes."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from laissez.sim.boxplot import INK, SOFT
 from laissez.sim.scenario import Scenario
@@ -17,6 +17,7 @@ from laissez_experiments.lab.regimes import regimes, titled
 from laissez_experiments.lab.style import (
     EDGE,
     LOOKS,
+    Looks,
     beside,
     dress,
     near,
@@ -97,7 +98,7 @@ def _drawn(ways: Ways, runs: Runs) -> Figure:
         if way is not None:
             beside(axes, f"{way.value:.0%}", row, va="center", fontweight="bold")
         if row == 0:
-            top: dict[str, Any] = {"xycoords": "axes fraction", "va": "bottom", "color": SOFT}
+            top: Looks = {"xycoords": "axes fraction", "va": "bottom", "color": SOFT}
             axes.annotate("of the way", (1.02, 1.0), **top, fontsize=8.5)
     axes.set_yticks(range(len(ways)), [titled(regime).replace(" (", "\n(") for regime, _ in ways])
     axes.set_ylim(len(ways) - 0.45, -0.7)
@@ -113,7 +114,7 @@ def _row(axes: Axes, row: int, means: dict[str, Estimate]) -> None:
     for cloud, mean in means.items():
         look = LOOKS[cloud]
         of_cloud(cloud, *whisker(axes, mean, row, across=True, color=INK, linewidth=1.2, zorder=2))
-        mark: dict[str, Any] = {"marker": look.marker, "color": look.fill, "markeredgecolor": INK}
+        mark: Looks = {"marker": look.marker, "color": look.fill, "markeredgecolor": INK}
         of_cloud(cloud, *axes.plot([mean.value], [row], markersize=8, **mark, zorder=3))
         # the market is between the two others, whose names would never overlap
         above = 9 if cloud == "market" else -17

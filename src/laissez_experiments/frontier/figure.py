@@ -14,6 +14,7 @@ from laissez_experiments.lab.style import (
     EDGE,
     LOOKS,
     THIRD,
+    Looks,
     caption,
     dress,
     near,
@@ -93,17 +94,17 @@ def _mark(axes: Axes, point: FrontierPoint) -> None:
     policy, is_budget = point.policy, point.policy not in TODAY
     cloud = "fcfs" if policy == FCFS else "market"
     look, (cost, performance) = LOOKS[cloud], point.mean
-    thin: dict[str, Any] = {"color": look.line, "linewidth": 0.9, "alpha": 0.6, "zorder": 3}
+    thin: Looks = {"color": look.line, "linewidth": 0.9, "alpha": 0.6, "zorder": 3}
     of_cloud(cloud, *whisker(axes, point.cost, performance, across=True, **thin))
     of_cloud(cloud, *whisker(axes, point.performance, cost, **thin))
-    looks: dict[str, Any] = {"color": look.fill if is_budget else "white", "edgecolors": look.line}
+    looks: Looks = {"color": look.fill if is_budget else "white", "edgecolors": look.line}
     marker = TEMPLATES.get(policy, look.marker)
-    edge: dict[str, Any] = {"linewidths": 1.4, "zorder": 5, "clip_on": False}
+    edge: Looks = {"linewidths": 1.4, "zorder": 5, "clip_on": False}
     dot = axes.scatter(cost, performance, s=SIZE, marker=marker, **looks, **edge)
     with_tips(policy, dot, cloud)
     aside, at = ASIDE.get(policy, ((7, -9), "left"))
     text = policy if is_budget else _long_name(policy)
-    name: dict[str, Any] = {"ha": at, "va": "center", "color": look.line, "bbox": BOX, "zorder": 4}
+    name: Looks = {"ha": at, "va": "center", "color": look.line, "bbox": BOX, "zorder": 4}
     weight = "bold" if is_budget else "normal"
     of_cloud(cloud, near(axes, text, point.mean, aside, **name, fontweight=weight))
 

@@ -68,6 +68,7 @@ LOOKS: Final[Mapping[str, Look]] = {
     "ideal": Look(FILLS["ideal"], "////", "#222222", "-.", "D"),
 }
 
+Looks = dict[str, Any]  # of a part of a figure
 _numbers = count()
 
 
@@ -145,12 +146,17 @@ def curve(
     """Draw means with their intervals along a parameter as parts of that cloud, with its looks
     unless others are given. The findings' tips under `key` belong to the points."""
     look, values = LOOKS[cloud], [mean.value for mean in means]
-    line = {"color": look.line, "linestyle": dash or look.dash, "linewidth": 1.6, "zorder": 3}
+    line: Looks = {
+        "color": look.line,
+        "linestyle": dash or look.dash,
+        "linewidth": 1.6,
+        "zorder": 3,
+    }
     of_cloud(cloud, *axes.plot(places, values, **line))
     for place, mean in zip(places, means, strict=True):
         upright = whisker(axes, mean, place, color=look.line, linewidth=1.2, marker="_", zorder=4)
         of_cloud(cloud, *upright)
-    marks: dict[str, Any] = {"marker": look.marker, "edgecolors": look.line, "linewidths": 1}
+    marks: Looks = {"marker": look.marker, "edgecolors": look.line, "linewidths": 1}
     points = axes.scatter(places, values, s=34, color=fill or look.fill, **marks, zorder=5)
     with_tips(key, points, cloud)
 

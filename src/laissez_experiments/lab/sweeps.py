@@ -36,6 +36,7 @@ from laissez_experiments.lab.findings import (
 from laissez_experiments.lab.plan import Plan
 from laissez_experiments.lab.style import (
     LOOKS,
+    Looks,
     caption,
     curve,
     dress,
@@ -295,7 +296,7 @@ def _label_ends(axes: Axes, ends: Mapping[str, float]) -> None:
     wanted = [(ends[cloud] - low) / (high - low) for cloud in order]
     heights = accumulate(wanted, lambda below, own: max(own, below + LABEL_HEIGHT))
     for cloud, height in zip(order, heights, strict=True):
-        looks = {"va": "center", "color": LOOKS[cloud].line, "fontweight": "bold"}
+        looks: Looks = {"va": "center", "color": LOOKS[cloud].line, "fontweight": "bold"}
         of_cloud(cloud, axes.annotate(cloud, (1.01, height), xycoords="axes fraction", **looks))
 
 

@@ -4,7 +4,7 @@ price of HW1 on the market, with the limit and the bid that decided it."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -14,6 +14,7 @@ from laissez_experiments.lab.style import (
     ACCENT,
     EDGE,
     LOOKS,
+    Looks,
     caption,
     dress,
     near,
@@ -98,7 +99,7 @@ def _chart(axes: Axes, cloud: str, story: Story) -> None:
     for place, (task, one) in enumerate(story.tasks.items()):
         _bars(axes, cloud, task, one)
         said, at = f"{task}: {one.hours:.2f} h, ${one.cost:.3f}", (1.01, 0.72 - 0.3 * place)
-        looks = {"va": "center", "color": TASKS[task].line}
+        looks: Looks = {"va": "center", "color": TASKS[task].line}
         of_cloud(cloud, axes.annotate(said, at, xycoords="axes fraction", **looks))
     axes.axvline(DUE_H, color=TASKS["B"].line, linestyle=":", linewidth=1.2, zorder=1)
     if cloud == "fcfs":
@@ -113,7 +114,7 @@ def _bars(axes: Axes, cloud: str, task: str, one: Finished) -> None:
     for at, piece in enumerate(one.pieces):
         row, start = ROWS.index(piece.machine), piece.start / HOUR_US
         hours, is_lost = (piece.end - piece.start) / HOUR_US, piece.what == "lost"
-        looks: dict[str, Any] = {"facecolor": fills[piece.what], "linewidth": 0.7, "zorder": 3}
+        looks: Looks = {"facecolor": fills[piece.what], "linewidth": 0.7, "zorder": 3}
         looks |= {"hatch": "//////", "edgecolor": "white"} if is_lost else {"edgecolor": INK}
         bar = axes.barh(row, hours, left=start, height=BAR, **looks)
         with_tips(_key(cloud, task, at), bar[0], cloud)
@@ -131,7 +132,7 @@ def _bars(axes: Axes, cloud: str, task: str, one: Finished) -> None:
 def _name(axes: Axes, cloud: str, task: str, words: str, at: tuple[float, float]) -> None:
     look = TASKS[task]
     box = {"facecolor": look.fill, "edgecolor": "none", "pad": 1.5}
-    bold: dict[str, Any] = {"fontweight": "bold", "bbox": box, "zorder": 5}
+    bold: Looks = {"fontweight": "bold", "bbox": box, "zorder": 5}
     of_cloud(cloud, near(axes, words, at, (6, 0), va="center", color=look.ink, **bold))
 
 
@@ -145,8 +146,8 @@ def _prices(axes: Axes, market: Story) -> None:
         ("limit", TASKS["A"].line, "-", 1.6),
         ("bid", TASKS["B"].line, "--", 1.6),
     ):
-        looks: dict[str, Any] = {"color": colour, "linestyle": dash, "linewidth": width}
-        steps: dict[str, Any] = {"drawstyle": "steps-post", "solid_capstyle": "butt"}
+        looks: Looks = {"color": colour, "linestyle": dash, "linewidth": width}
+        steps: Looks = {"drawstyle": "steps-post", "solid_capstyle": "butt"}
         axes.plot(*_steps(quotes, field, end), **looks, **steps)
     last = end / HOUR_US, quotes[-1].rate
     near(axes, "what it costs", last, (0, 5), ha="right", color=SOFT)

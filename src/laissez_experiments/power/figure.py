@@ -15,6 +15,7 @@ from laissez.sim.statistics import SEEDS_MIN, Bootstrap
 from laissez_experiments.lab.style import (
     ACCENT,
     SMALL,
+    Looks,
     beside,
     caption,
     dress,
@@ -96,7 +97,7 @@ def _power(axes: Axes, rows: TwoRows) -> None:
         axes.stairs(power, edges, baseline=None, **_look(at))
     _name_rows(axes, (rows.pressed[-1], rows.other[-1]))
     axes.axhline(COMFORTABLE, color=SOFT, linewidth=0.8)
-    small: dict[str, Any] = {"fontsize": SMALL, "color": SOFT, "va": "bottom"}
+    small: Looks = {"fontsize": SMALL, "color": SOFT, "va": "bottom"}
     near(axes, "prices rise above this", (0, COMFORTABLE), (3, 2), **small)
     axes.margins(y=0.2)
 
@@ -126,7 +127,7 @@ def _prices(axes: Axes, course: Course) -> QuadMesh:
         [[state[node].price for state in states] for node in nodes],
         cmap=PRICES,
     )
-    hatched: dict[str, Any] = {"fill": False, "hatch": "/////", "edgecolor": "white"}
+    hatched: Looks = {"fill": False, "hatch": "/////", "edgecolor": "white"}
     for one in stretches(course):
         at, length = nodes.index(one.node), one.end - one.begin
         if not one.tenant:
@@ -149,7 +150,7 @@ def _prices(axes: Axes, course: Course) -> QuadMesh:
 def _name_tenant(axes: Axes, one: Stretch, at: int) -> None:
     from matplotlib.patheffects import withStroke
 
-    looks: dict[str, Any] = {"va": "center", "fontsize": SMALL, "color": "white"}
+    looks: Looks = {"va": "center", "fontsize": SMALL, "color": "white"}
     text = near(axes, short(one.tenant), (one.begin, at + 0.5), (3, 0), **looks)
     text.set_path_effects([withStroke(linewidth=1.8, foreground=INK)])
 

@@ -4,13 +4,13 @@ the tree, and the service below."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from laissez.sim.boxplot import INK, SOFT
 from laissez_bench import market, service
-from laissez_experiments.lab.style import ACCENT, SMALL, dress, near, new_figure
+from laissez_experiments.lab.style import ACCENT, SMALL, Looks, dress, near, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,8 +28,8 @@ LATENCIES_MS: Final[Mapping[float, str]] = {
     1: "1 ms",
     10: "10 ms",
 }
-DASHED: Final[dict[str, Any]] = {"color": INK, "linestyle": "--", "linewidth": 1}
-DOTS: Final[dict[str, Any]] = {"color": ACCENT, "markersize": 4}
+DASHED: Final[Looks] = {"color": INK, "linestyle": "--", "linewidth": 1}
+DOTS: Final[Looks] = {"color": ACCENT, "markersize": 4}
 OPEN: Final = {"markerfacecolor": "white"}
 # behind a value, so that it is readable on the line of the paper too
 CLEAR: Final = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}
@@ -53,7 +53,8 @@ class Scale(msgspec.Struct, frozen=True):
         if not self.served:
             self._market(figure)
             return figure
-        upper, lower = figure.subfigures(2, 1, height_ratios=(UPPER_IN, lower_in))
+        heights = UPPER_IN, lower_in
+        upper, lower = figure.subfigures(2, 1, squeeze=False, height_ratios=heights)[:, 0]
         self._market(upper)
         self._service(lower)
         return figure
@@ -101,7 +102,7 @@ class Scale(msgspec.Struct, frozen=True):
 
     def _name_lines(self, rates: Axes, latencies: Axes, rows: Sequence[market.Row]) -> None:
         """Beside the lines, in the first column alone: they are the same in all."""
-        right: dict[str, Any] = {"ha": "right", "fontsize": SMALL}
+        right: Looks = {"ha": "right", "fontsize": SMALL}
         within = ("axes fraction", "data")
         for axes, (line, text) in zip((rates, latencies), self._papers, strict=True):
             near(axes, text, (0.98, line), (0, 3), xycoords=within, **right)
@@ -128,7 +129,7 @@ class Scale(msgspec.Struct, frozen=True):
         for axes, end, side, (line, text) in panels:
             dress(axes, "x")
             axes.axvline(line, **DASHED)
-            above: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "va": "bottom"}
+            above: Looks = {"xycoords": ("data", "axes fraction"), "va": "bottom"}
             near(axes, text, (line, 1), (0, 2), ha=side, fontsize=SMALL, **above)
             axes.set_xlim(0, max(line, end) * 1.15)
         rates.set_yticks(range(len(rows)), names)

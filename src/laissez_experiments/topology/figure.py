@@ -4,7 +4,7 @@ can be worth."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from laissez.sim.boxplot import INK, SOFT
 from laissez.sim.statistics import Bootstrap
@@ -12,6 +12,7 @@ from laissez_experiments.lab.style import (
     ACCENT,
     SMALL,
     THIRD,
+    Looks,
     caption,
     dress,
     near,
@@ -62,19 +63,19 @@ def _paired(axes: Axes, ratio: Ratio) -> None:
     for pair in zip(oblivious, aware, strict=True):
         axes.plot([0, 1], pair, color=ACCENT, alpha=0.3, linewidth=0.9)
     for at, values, outwards in ((0, oblivious, -APART), (1, aware, APART)):
-        look: dict[str, Any] = {"s": 14, "color": ACCENT, "alpha": 0.6, "linewidths": 0}
+        look: Looks = {"s": 14, "color": ACCENT, "alpha": 0.6, "linewidths": 0}
         dots = axes.scatter([at] * len(values), values, **look, zorder=3)
         with_tips(_key(ratio, at == 1), dots)
         mean, place = Bootstrap(len(values)).mean(values), at + outwards
         low, high = (mean.value if end is None else end for end in (mean.low, mean.high))
         ends = [[mean.value - low], [high - mean.value]]
-        diamond: dict[str, Any] = {"fmt": "D", "color": INK, "markersize": 4.5}
-        bars: dict[str, Any] = {"capsize": 3, "elinewidth": 1.2, "zorder": 4}
+        diamond: Looks = {"fmt": "D", "color": INK, "markersize": 4.5}
+        bars: Looks = {"capsize": 3, "elinewidth": 1.2, "zorder": 4}
         axes.errorbar(place, mean.value, ends, **diamond, **bars)
-        below: dict[str, Any] = {"ha": "center", "va": "top", "fontweight": "bold"}
+        below: Looks = {"ha": "center", "va": "top", "fontweight": "bold"}
         near(axes, f"{mean.value:.2f}", (place, low), (0, -5), **below)
-    within: dict[str, Any] = {"xycoords": "axes fraction", "ha": "center"}
-    soft: dict[str, Any] = {**within, "fontsize": 8, "color": SOFT}
+    within: Looks = {"xycoords": "axes fraction", "ha": "center"}
+    soft: Looks = {**within, "fontsize": 8, "color": SOFT}
     axes.annotate(f"{ratio.performance.value:.2f} times", (0.5, 0.5), **within, color=INK)
     if ratio.lone is not None:
         axes.annotate(f"one job alone: {ratio.lone.value:.2f} times", (0.5, 0.42), **soft)
@@ -103,7 +104,7 @@ def _limits(axes: Axes, ratios: Sequence[Ratio], speeds: Sequence[Spreading]) ->
         at = names.index((one.model, one.gpu)) + (BESIDE if is_small else -BESIDE)
         axes.plot([1, gain], [at, at], color=THIRD, linewidth=1, zorder=1)
         colour, marker = (ACCENT, "s") if is_small else ("white", "o")
-        edge: dict[str, Any] = {"edgecolors": ACCENT, "linewidths": 1.2, "zorder": 3}
+        edge: Looks = {"edgecolors": ACCENT, "linewidths": 1.2, "zorder": 3}
         axes.scatter([gain], [at], s=size, marker=marker, color=colour, **edge)
         if size == LARGE_MARK and (one.model, one.gpu) == (top.model, top.gpu):
             batch = f"batch {one.global_batch}" if is_small else "Sailor's batch"

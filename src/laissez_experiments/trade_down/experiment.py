@@ -4,7 +4,7 @@ H100 again (the paper's figure of live prices)."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -20,6 +20,7 @@ from laissez_experiments.lab.style import (
     EDGE,
     LOOKS,
     THIRD,
+    Looks,
     dress,
     near,
     new_figure,
@@ -65,7 +66,7 @@ class Fill(msgspec.Struct, frozen=True):
 WORTHS: Final = (1.0, 1.1, 1.2, 1.3, 1.5)
 EXPECTED: Final = ("h100", "a100", PAUSED, "h100")
 # behind a text that lines cross
-CLEAR: Final[dict[str, Any]] = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
+CLEAR: Final[Looks] = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
 LINES: Final = {"h100": (ACCENT, "-"), "a100": (LOOKS["fcfs"].line, "--")}
 FILLS: Final = {
     "h100": Fill(ACCENT, "white"),
@@ -250,7 +251,7 @@ def _draw(course: Course, states: Sequence[Span]) -> Figure:
 def _prices(axes: Axes, course: Course) -> None:
     """The price of one more GPU of each type, and beneath it, broad, the rate of the batch."""
     dress(axes)
-    broad: dict[str, Any] = {"linewidth": 7, "solid_capstyle": "butt", "zorder": 2}
+    broad: Looks = {"linewidth": 7, "solid_capstyle": "butt", "zorder": 2}
     for lease in course.leases:
         for start, end, rate in pieces(lease):
             paid = (rate / MICRO_PER_DOLLAR,) * 2
@@ -258,7 +259,7 @@ def _prices(axes: Axes, course: Course) -> None:
     hours = [_hours(sample.at) for sample in course.samples]
     for tree, (colour, dash) in LINES.items():
         quoted = [sample.prices[tree] for sample in course.samples]
-        looks: dict[str, Any] = {"color": colour, "linestyle": dash, "linewidth": 1.6, "zorder": 3}
+        looks: Looks = {"color": colour, "linestyle": dash, "linewidth": 1.6, "zorder": 3}
         axes.step(hours, quoted, where="post", **looks)
     top = sum(RISE_H) / 2, RISE_PRICE
     near(axes, "H100", top, (0, -4), ha="center", va="top", color=LINES["h100"][0])
@@ -273,8 +274,8 @@ def _states(axes: Axes, states: Sequence[Span]) -> None:
     axes.spines["bottom"].set_visible(False)
     for one in states:
         fill, length = FILLS[one.state], one.ends - one.begins
-        looks: dict[str, Any] = {"facecolor": fill.colour, "linestyle": fill.outline}
-        edge: dict[str, Any] = {"edgecolor": INK, "linewidth": 0.8}
+        looks: Looks = {"facecolor": fill.colour, "linestyle": fill.outline}
+        edge: Looks = {"edgecolor": INK, "linewidth": 0.8}
         bar = axes.barh(0, length, left=one.begins, height=0.9, **looks, **edge)
         with_tips(f"{one.start}", bar[0])
         middle = (one.begins + one.ends) / 2, 0
