@@ -1,5 +1,5 @@
-"""The server's cost of open consoles that follow every leaf while every price moves, and of previews
-of a change."""
+"""The cost of open consoles that follow every leaf while every price moves, and of previews of a
+change."""
 
 from __future__ import annotations
 

@@ -39,8 +39,8 @@ MORE_FILES_MAX, MORE_THREADS_MAX = 16, 4
 
 # Answers, the last quarter against the first: the median, which other work on this machine may
 # change by some milliseconds; and the processor time per command, which it hardly changes. The
-# tail, the second half against the first: p99 varies on a shared machine, but a p99 beyond a quarter
-# of a second in one half alone is no chance.
+# tail, the second half against the first: p99 varies on a shared machine, but not to beyond a
+# quarter of a second in one half alone.
 LATER_MAX, LATER_MS_MAX = 1.5, 20.0
 CPU_MAX, CPU_S_LEAST = 1.5, 1.0  # below a second, processor time is not exact enough
 SLOW_SHARE_MAX, SLOWER_MAX = 0.01, 2.0
