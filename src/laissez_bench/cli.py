@@ -123,9 +123,7 @@ def service(
 
 @app.command()
 def console(
-    seconds: Annotated[
-        float, _option("How long it is looked at by each number of consoles.", 1, 600)
-    ] = 5,
+    seconds: Annotated[float, _option("How long each number of consoles is measured.", 1, 600)] = 5,
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Measure what open consoles cost the server while the prices of 10,000 leaves move five times
@@ -139,9 +137,7 @@ def console(
 def sim(
     minutes: Annotated[
         float,
-        _option(
-            "Minutes of virtual time to measure, after everybody has come and settled.", 0.1, 60
-        ),
+        _option("Minutes of virtual time to measure, after all tenants have settled.", 0.1, 60),
     ] = simulation.MINUTES,
     output: FormatOption = Format.TABLE,
 ) -> None:

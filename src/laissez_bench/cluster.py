@@ -1,5 +1,5 @@
-"""The market that the service's benchmark loads: every leaf leased, every tenant with orders that
-wait. Made on disk, before the server starts."""
+"""The market under the service's load: every leaf leased, every tenant with orders that wait. It is
+made on disk, before the server starts."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from laissez.wire.ids import lease_id, order_id, tag_of
 from laissez_bench.crowd import tree
 
 FLOOR = 2_000_000
-HOLD_LIMITS = (4_000_000, 9_000_000)  # how far those who hold follow
-WAITING_BIDS = (1_500_000, 3_500_000)  # of those who wait: below the limits of those who hold
+HOLD_LIMITS = (4_000_000, 9_000_000)  # of leases
+WAITING_BIDS = (1_500_000, 3_500_000)  # of waiting orders: below the limits of leases
 WAITING_PER_TENANT = 5
 GROUP = 32  # orders that are stored together, where that matters
 OPERATOR_KEY = "operator.key"  # in the folder
-# One tenant sends what in life many would: it must not be held up by its own cap.
+# One tenant sends the load of many real ones, so its cap must not hold it up.
 UNCAPPED = Caps(commands_per_second=1_000_000, commands_burst=1_000_000)
 
 
 class Held(msgspec.Struct):
-    """What a tenant starts with."""
+    """The key, leases and orders that a tenant starts with."""
 
     key: str
     leases: list[str]
@@ -41,8 +41,8 @@ class Held(msgspec.Struct):
 
 
 def make_market(folder: Path, leaves: int, tenants: int, capped: int = 0) -> list[Held]:
-    """The last `capped` tenants have the caps that everybody has, and a long history with others'
-    commands in between."""
+    """The last `capped` tenants have the default caps, and a long history with others' commands in
+    between."""
     return asyncio.run(_make_market(folder, leaves, tenants, capped))
 
 

@@ -1,5 +1,5 @@
-"""What it costs the server to be looked at: consoles that follow every leaf while every price
-moves, and previews of a change."""
+"""The cost of open consoles that follow every leaf while every price moves, and of previews of a
+change."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from laissez_bench.generator import POLL_S, Watcher, connect
 from laissez_bench.world import LEAVES, TENANTS, Server, make_world, serving
 
 FOLLOWERS = (0, 1, 8)
-MOVES_PER_SECOND = 5  # as often as levels are told
+MOVES_PER_SECOND = 5  # as often as levels are sent
 FLOORS = ("2.00", "2.50")  # of the root, so that the rate of nearly every leaf moves with it
 PREVIEWED = "6.00"  # above most limits
 PREVIEWS = 5
@@ -26,7 +26,7 @@ TOLD_WITHIN_S = 60
 
 
 class Row(msgspec.Struct):
-    """`cpu_share` is of one core; `longest_ms` the longest that a change of the floor took to be
+    """`cpu_share` is of one core; `longest_ms` the longest time until a change of the floor was
     answered."""
 
     followers: int
@@ -74,38 +74,39 @@ async def _row(
     make = partial(Watcher, "/v1/levels", server.operator_key, lambda: None)
     followers = [await connect(server.host, server.port, make) for _ in range(count)]
 
-    async def told_more_than(messages: int) -> None:
+    def heard() -> tuple[int, int]:
+        return sum(one.messages for one in followers), sum(one.bytes for one in followers)
+
+    async def heard_more_than(messages: int) -> None:
         async with asyncio.timeout(TOLD_WITHIN_S):
-            while followers and sum(one.messages for one in followers) <= messages:
+            while followers and heard()[0] <= messages:
                 await asyncio.sleep(POLL_S)
 
-    def figures() -> tuple[float, float, int, int]:
-        messages = sum(one.messages for one in followers)
-        size = sum(one.bytes for one in followers)
-        return sum(cpu_time(server.pid)), time.monotonic(), messages, size
+    def figures() -> tuple[float, ...]:
+        return sum(cpu_time(server.pid)), time.monotonic(), *heard()
 
-    # all levels have been sent to everybody before anything is counted
-    await told_more_than(count - 1)
+    # every follower gets all levels before anything is counted
+    await heard_more_than(count - 1)
     await _move(operator, 1.0 / MOVES_PER_SECOND)
-    before = figures()
+    before, messages_before = figures(), heard()[0]
     longest_s = await _move(operator, seconds)
-    await told_more_than(before[2])  # a slow machine may send the last change late
-    cpu_s, passed_s, messages, size = [a - b for a, b in zip(figures(), before, strict=True)]
+    await heard_more_than(messages_before)  # a slow machine may send the last change late
+    cpu_s, passed_s, messages, size = (a - b for a, b in zip(figures(), before, strict=True))
     for follower in followers:
         follower.transport.close()
     each = max(1, count) * passed_s
     return Row(
-        count,
-        round(cpu_s / passed_s, 3),
-        round(messages / each, 2),
-        round(size / each / 1e6, 6),
-        round(longest_s * 1000, 1),
-        leaves,
+        followers=count,
+        cpu_share=round(cpu_s / passed_s, 3),
+        messages_per_second=round(messages / each, 2),
+        megabytes_per_second=round(size / each / 1e6, 6),
+        longest_ms=round(longest_s * 1000, 1),
+        leaves=leaves,
     )
 
 
 async def _move(operator: AsyncClient, seconds: float) -> float:
-    """Move every price, evenly spread over this time; returns the longest that one change took."""
+    """Move every price at an even pace for this time, and return the time of the slowest change."""
     longest_s = 0.0
     began = time.monotonic()
     for turn in range(max(1, round(seconds * MOVES_PER_SECOND))):

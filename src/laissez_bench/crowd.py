@@ -1,5 +1,5 @@
-"""The market that the benchmarks load: one tree, every leaf leased, thousands of orders waiting at
-its root."""
+"""The market under load in process: one tree, every leaf leased, thousands of orders waiting at its
+root."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from laissez.market import (
 GPUS_PER_HOST, HOSTS_PER_RACK, RACKS_PER_ROW, ROWS_PER_ZONE = 8, 4, 10, 4
 TENANTS = 500
 FLOOR = 1_000_000
-BIDS = (1_000_000, 4_900_000)  # of those who wait: below every limit, so that they keep waiting
-LIMITS = (5_000_000, 9_000_000)  # of those who hold, and how far those who wait would follow
+BIDS = (1_000_000, 4_900_000)  # of waiting orders: below every limit, so that they keep waiting
+LIMITS = (5_000_000, 9_000_000)  # of leases and of waiting orders
 PLACES = 256  # leaves that a load names: 32 hosts
 
 
@@ -41,12 +41,12 @@ def _path(i: int) -> str:
 
 
 class Crowd:
-    """A filled market, and a seeded source of commands that keep it as it is: as many leases, about
-    as many resting orders.
+    """A filled market, and a seeded source of commands that keep its numbers of leases and about
+    those of resting orders.
 
     The commands name `places` leaves: those of as many whole hosts, drawn once from the whole tree.
-    That is the same number of leaves and of hosts whatever the tree's size, so that what grows with
-    the tree is the work of the market and not the share of it that a processor's cache can hold.
+    The number of leaves and of hosts does not depend on the tree's size, so that only the work of
+    the market grows with the tree, and not the memory that a processor's cache has to hold.
     """
 
     def __init__(self, leaves: int, resting: int, places: int = PLACES, seed: int = 1) -> None:
@@ -55,19 +55,14 @@ class Crowd:
         self.market = Market(tree(leaves), orders_per_tenant_max=max(1_000, leaves))
         self.now = 0
         self.resting: dict[tuple[str, int], None] = {}  # by tenant and order, in order of arrival
-        hosts = self.random.sample(
-            range(leaves // GPUS_PER_HOST), min(places, leaves) // GPUS_PER_HOST
-        )
-        self.places = [
-            _path(host * GPUS_PER_HOST + gpu) for host in hosts for gpu in range(GPUS_PER_HOST)
-        ]
+        drawn = min(places, leaves) // GPUS_PER_HOST
+        hosts = self.random.sample(range(leaves // GPUS_PER_HOST), drawn)
+        gpus = [host * GPUS_PER_HOST + gpu for host in hosts for gpu in range(GPUS_PER_HOST)]
+        self.places = [_path(gpu) for gpu in gpus]
         self.do(SetFloor("h100", FLOOR))
         for i in range(leaves):
-            self.do(
-                PlaceOrder(
-                    self.tenants[i % TENANTS], (at_price("h100", self.random.randint(*LIMITS)),)
-                )
-            )
+            limit = at_price("h100", self.random.randint(*LIMITS))
+            self.do(PlaceOrder(self.tenants[i % TENANTS], (limit,)))
         for _ in range(resting):
             self.place_one("h100")
 
@@ -90,7 +85,7 @@ class Crowd:
         return lease.tenant, lease.lease
 
     def waiting(self, scope: str) -> Alternative:
-        """An alternative that will rest: it presses below every limit."""
+        """An alternative that will rest: its bid is below every limit."""
         return Alternative(scope, self.random.randint(*BIDS), self.random.randint(*LIMITS))
 
     def place_one(self, scope: str) -> None:

@@ -3,9 +3,9 @@ between them.
 
     python -m laissez_bench.echo FOLDER
 
-Every command is stored as it came and acknowledged once it is durable. What the product answers
-less than this server is the cost of the exchange, of admission and of rendering. This is the only
-module of the benchmarks that uses the server's protocol classes.
+Every command is stored as it came and acknowledged once it is durable. The difference between the
+product and this server is the cost of the exchange, of admission and of rendering. No other module
+of the benchmarks uses the server's protocol classes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import msgspec
 import uvloop
@@ -50,27 +50,22 @@ class AskedBatch(msgspec.Struct):
     commands: list[msgspec.Raw]
 
 
-class Echo:
-    """Stores requests past the exchange of a gateway, which tells when they are durable."""
-
-    def __init__(self, gateway: Gateway) -> None:
-        self._gateway = gateway
-
-    def store(self, requests: list[bytes], reply: Callable[[object], None]) -> None:
-        gateway, commit = self._gateway, self._gateway._commit
-        at = max(time.time_ns() // 1000, commit.last_at)
-        for request in requests:
-            gateway.position = commit.put(Entry(at, request, b""))
-        gateway.when_durable(reply, None)
+def store(gateway: Gateway, requests: list[bytes], reply: Callable[[object], None]) -> None:
+    """Store requests past the exchange of the gateway, and reply once they are durable."""
+    commit = gateway._commit
+    at = max(time.time_ns() // 1000, commit.last_at)
+    for request in requests:
+        gateway.position = commit.put(Entry(at, request, b""))
+    gateway.when_durable(reply, None)
 
 
 class EchoApp(App):
     """Takes the place of the application behind the product's connections."""
 
     def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
         site = SimpleNamespace(gateway=gateway, settings=Settings())
-        self._echo = Echo(gateway)
-        super().__init__(cast(Any, site), (), cast(Any, EchoSessions(self._echo)), {})
+        super().__init__(cast(Any, site), (), cast(Any, EchoSessions(gateway)), {})
 
     def serve(self, request: Request) -> None:
         request.connection.go_on(self._serve(request))
@@ -82,18 +77,18 @@ class EchoApp(App):
             requests = [bytes(one) for one in msgspec.json.decode(body, type=AskedBatch).commands]
             ids = [msgspec.json.decode(one, type=Asked).id for one in requests]
             answer = msgspec.json.encode({"results": [Reply(id) for id in ids]})
-        self._echo.store(
+        store(
+            self._gateway,
             [] if request.method == "GET" else requests,
             lambda _: request.answer(head_of(200, JSON, len(answer)), answer),
         )
 
 
-class EchoSessions:
-    def __init__(self, echo: Echo) -> None:
-        self._echo = echo
+class EchoSessions(NamedTuple):
+    gateway: Gateway
 
     async def open(self, connection: Connection, codec: object, hello: bytes) -> None:
-        connection.attach(cast(Any, EchoSession(self._echo, connection)))
+        connection.attach(cast(Any, EchoSession(self.gateway, connection)))
 
 
 class EchoSession:
@@ -103,22 +98,17 @@ class EchoSession:
     _asked = msgspec.msgpack.Decoder(Asked)
     _encoder = msgspec.msgpack.Encoder()
 
-    def __init__(self, echo: Echo, connection: Connection) -> None:
-        self._echo = echo
+    def __init__(self, gateway: Gateway, connection: Connection) -> None:
+        self._gateway = gateway
         self._connection = connection
 
     def receive(self, frame: bytes) -> None:
         messages = self._messages.decode(frame)
         asked = [self._asked.decode(message) for message in messages]
         payload = self._encoder.encode([Reply(one.id) for one in asked])
-        self._echo.store(
-            [
-                bytes(message)
-                for message, one in zip(messages, asked, strict=True)
-                if one.type != READS
-            ],
-            lambda _: self._connection.write(payload, False),
-        )
+        pairs = zip(messages, asked, strict=True)
+        commands = [bytes(message) for message, one in pairs if one.type != READS]
+        store(self._gateway, commands, lambda _: self._connection.write(payload, False))
 
     def flush(self) -> None:
         """Nothing is held back."""
@@ -130,11 +120,11 @@ class EchoSession:
         raise problem
 
     def lost(self) -> None:
-        """Nothing is kept of it."""
+        """A session keeps nothing."""
 
 
 async def _no_farewell() -> None:
-    """Nobody is told why the server stops."""
+    """Connections end without a reason."""
 
 
 async def serve(folder: Path) -> None:

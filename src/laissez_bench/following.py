@@ -1,5 +1,5 @@
-"""The operator's stream followed from the first event on, with some hosts of the market given to
-the auditor of events."""
+"""The operator's stream, followed from the first event on, with an audit of some hosts of the
+market."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Following(threading.Thread):
     def __init__(self, server: Server, leaves: Sequence[str]) -> None:
         super().__init__(daemon=True)
         self.n = 0  # of the last event
-        self.concerned = 0  # events that were about what is audited
+        self.concerned = 0  # events about the leaves audited
         self.gaps: list[str] = []
         self.parts = _drawn_parts(leaves)
         self._server = server
@@ -37,7 +37,7 @@ class Following(threading.Thread):
         self.start()
 
     def run(self) -> None:
-        os.nice(19)  # this thread alone: the times of the server and the load are being taken
+        os.nice(19)  # this thread alone: the server and the load are being timed
         while not self._over:
             with suppress(OSError, HTTPException):
                 for numbered in self._events():
@@ -57,7 +57,7 @@ class Following(threading.Thread):
 
     @property
     def leaves(self) -> int:
-        """How many are audited."""
+        """The number of leaves audited."""
         return sum(len(part.leaves) for part in self.parts)
 
     def _events(self) -> Iterator[dict[str, Any]]:
@@ -81,8 +81,8 @@ class Following(threading.Thread):
             time.sleep(AGAIN_S)
 
     def finish(self, until: int) -> None:
-        """When nothing happens any more: take all events, and compare what they make with what the
-        service shows."""
+        """After the load: take all events, and compare the state that they lead to with the state
+        that the service shows."""
         self.catch_up(until)
         self._over = True
         for part in self.parts:

@@ -1,11 +1,11 @@
 """The load generator: a process that keeps connections busy and times every answer.
 
-In a closed loop a connection asks again when it is answered; in an open loop requests are due at
-random instants, answered or not. Latency counts from the instant at which a request was due, so
-that a server that stalls is charged for everybody who would have asked meanwhile (no coordinated
+In a closed loop a connection sends its next request when it is answered; in an open loop requests
+are due at random instants, answered or not. Latency counts from the instant at which a request was
+due, so that a server that stalls is charged for every request due meanwhile (no coordinated
 omission).
 
-The protocols are spoken by hand because the generator takes its processor time from the server's
+The protocols are written by hand because the generator takes its processor time from the server's
 machine.
 """
 
@@ -60,8 +60,8 @@ class Plan(msgspec.Struct):
     seed: int
     tenants: list[Held]
     scopes: list[str]
-    server: int = 0  # its process, whose processor time is read
-    operator_key: str = ""  # who watches, if anybody
+    server: int = 0  # the process whose processor time is read
+    operator_key: str = ""  # of the operator that watches, if any
 
 
 class Phase(msgspec.Struct):
@@ -81,7 +81,7 @@ class Told(msgspec.Struct, gc=False):
 
 
 class Answer(msgspec.Struct, gc=False):
-    """As much of an answer as matters here; the rest is skipped, which is cheap."""
+    """The part of an answer that matters here; the rest is skipped, which is cheap."""
 
     id: str = ""
     code: str | None = None
@@ -101,7 +101,7 @@ class Load:
         self.start = self.stop = 0.0
         self.in_flight = self.sent = 0
         self.last_answer = 0.0
-        # connections that carry one request at a time: the idle, and requests that wait for one
+        # for connections with one request at a time: the idle ones, and requests that wait for one
         self.idle: deque[Rest] = deque()
         self.due: deque[float] = deque()
         self.connections: list[Session | Rest] = []
@@ -149,7 +149,7 @@ class Load:
             connection.transport.close()
 
     async def _drive(self, per_second: float, due: float) -> None:
-        """Ask at random instants, each time on the next connection."""
+        """Send requests at random instants, each on the next connection."""
         draw = random.Random(self.plan.seed)
         requests_per_second = per_second / self.kind.commands
         turn, opened = 0, self.connections
@@ -273,7 +273,7 @@ class Connection(Protocol):
             self.ready.set_exception(ConnectionError(f"closed before it was ready: {error}"))
 
     def after_head(self, data: bytes) -> bytes | None:
-        """What follows the head of the first answer, once all of that has arrived."""
+        """The data after the head of the first answer, once the head is complete."""
         head, end, body = (self._rest + data).partition(b"\r\n\r\n")
         if not end:
             self._rest = head
@@ -409,7 +409,7 @@ class Rest(Connection):
         self.load = load
         self.tenant = tenant
         self._due = 0.0
-        self._asked: list[Message] = []  # what waits for its answer, unless it was given up
+        self._asked: list[Message] = []  # that wait for their answer, unless given up
         load.idle.append(self)
 
     def begin(self, in_flight: int) -> None:
@@ -462,7 +462,7 @@ class Rest(Connection):
         self.load.answered(self._due, time.perf_counter(), code, len(asked))
         for one, message in zip(answer.results or (answer,), asked, strict=False):
             if one.code is not None:
-                self.tenant.refused(message)  # no stream tells of it here
+                self.tenant.refused(message)  # no event says so here
                 if one is not answer:
                     self.load.problem(one.code)
             for told in one.events:
@@ -487,7 +487,7 @@ KINDS: dict[str, type[Session | Rest]] = {
 
 
 def generate(plan: Plan, pipe: PipeConnection) -> None:
-    """In a process of its own: carry out the phases that come until the pipe is closed."""
+    """In a process of its own: carry out phases from the pipe until it is closed."""
     uvloop.run(_generate(plan, pipe))
 
 

@@ -1,6 +1,6 @@
-"""How fast the market is, operation by operation, through its public `apply`.
+"""The speed of the market, operation by operation, through its public `apply`.
 
-Each operation is timed call by call; commands are made beforehand, and whatever restores the load
+Each operation is timed call by call; commands are made beforehand, and the restoration of the load
 afterwards is not timed. The time of reading the clock (some 50 ns) is included.
 """
 
@@ -10,7 +10,7 @@ import gc
 import itertools
 import multiprocessing
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from statistics import median
 from time import perf_counter_ns
 from typing import Any
@@ -40,7 +40,7 @@ from laissez_check.oracle import Oracle
 ROUND = 250  # commands timed between two restorations of the load
 ROUNDS_PER_TURN = 4
 ORACLE_LEAVES = 1_000
-# it copies every order to every leaf: ten thousand of them would take it minutes
+# the oracle copies every order to every leaf: ten thousand of them would take minutes
 ORACLE_RESTING = 10
 ORACLE_CALLS = {Market: 2_000, Oracle: 5}  # pairs of place and cancel
 
@@ -49,9 +49,9 @@ class Row(msgspec.Struct):
     """One line of the result. For `bill` the unit is one lease listed, for everything else one
     call.
 
-    `places` is how many leaves the load names. `crowding` is the time with this many resting orders
-    over the time with a hundred, where both were measured; `times_oracle` how many times faster
-    than the naive oracle, likewise.
+    `places` is the number of leaves that the load names. `crowding` is the time with this many
+    resting orders over the time with a hundred, and `times_oracle` the speed over that of the naive
+    oracle, where both were measured.
     """
 
     operation: str
@@ -81,8 +81,8 @@ class Timer:
 
 
 def per_second(rounds: list[list[float]]) -> float:
-    """Of the median round: a round during which the machine did something else does not count for
-    more than one."""
+    """The rate of the median round, so that one disturbed round does not count for more than
+    one."""
     return median(len(times) / sum(times) for times in rounds) * 1e9
 
 
@@ -92,9 +92,10 @@ class Cell:
 
     def __init__(self, leaves: int, resting: int, places: int) -> None:
         self.leaves, self.resting, self.places = leaves, resting, places
-        with multiprocessing.get_context("spawn").Pool(1, leave_signals_to_the_parent) as pool:
+        spawn = multiprocessing.get_context("spawn")
+        with spawn.Pool(1, leave_signals_to_the_parent) as pool:
             self.bytes_per_leaf = pool.apply(memory_per_leaf, (leaves,))
-        self.pool = multiprocessing.get_context("spawn").Pool(1, _gather, (leaves, resting, places))
+        self.pool = spawn.Pool(1, _gather, (leaves, resting, places))
         self.rounds: dict[str, list[list[float]]] = {operation: [] for operation in OPERATIONS}
 
     def take_turn(self) -> None:
@@ -122,15 +123,15 @@ class Cell:
 
 
 def turns(calls: int) -> int:
-    """How many turns it takes to time so many calls."""
+    """The number of turns in which each operation is called that often."""
     return -(-calls // (ROUND * ROUNDS_PER_TURN))
 
 
 def measure(
     sizes: list[tuple[int, int]], places: int, calls: int, tell: Callable[[str], None]
 ) -> list[Row]:
-    """All operations on crowds of these sizes (leaves, resting), turn by turn: when the machine
-    does something else, it hits all of them alike."""
+    """All operations on crowds of these sizes (leaves, resting), turn by turn, so that other work
+    on the machine slows all of them alike."""
     cells: list[Cell] = []
     for leaves, resting in sizes:
         tell(f"gathering {leaves:,} leaves, {resting:,} resting")
@@ -159,8 +160,7 @@ def _take_turn() -> dict[str, list[list[float]]]:
 
 
 def _play_rounds(crowd: Crowd, operation: str) -> list[list[float]]:
-    """The first round warms up what the other crowds' turns have driven out of the caches, and is
-    not counted."""
+    """The first round warms up caches after the other crowds' turns, and is not counted."""
     timers = [Timer() for _ in range(1 + ROUNDS_PER_TURN)]
     for timer in timers:
         LOADS[operation](crowd, timer)
@@ -182,7 +182,7 @@ def memory_per_leaf(leaves: int) -> float:
 # -- the loads: each times one round and leaves the crowd about as it found it
 
 
-def _timed(crowd: Crowd, timer: Timer, commands: list[Command]) -> list[list[Any]]:
+def _timed(crowd: Crowd, timer: Timer, commands: Sequence[Command]) -> list[list[Any]]:
     apply = crowd.market.apply
     answers: list[list[Any]] = []
     for command in commands:
@@ -192,10 +192,8 @@ def _timed(crowd: Crowd, timer: Timer, commands: list[Command]) -> list[list[Any
 
 
 def _place(crowd: Crowd, timer: Timer, scopes: list[str]) -> list[tuple[str, int]]:
-    commands: list[Command] = [
-        PlaceOrder(crowd.tenant(), (crowd.waiting(scope),)) for scope in scopes
-    ]
-    placed = [answer[0] for answer in _timed(crowd, timer, commands)]
+    orders = [PlaceOrder(crowd.tenant(), (crowd.waiting(scope),)) for scope in scopes]
+    placed = [answer[0] for answer in _timed(crowd, timer, orders)]
     assert all(isinstance(event, OrderPlaced) for event in placed)
     return [(event.tenant, event.order) for event in placed]
 
@@ -224,11 +222,9 @@ def amend(crowd: Crowd, timer: Timer) -> None:
 
 
 def transfer(crowd: Crowd, timer: Timer) -> None:
-    """Leases given up pass to orders queued at the root: what is timed is a relinquishment that
-    moves a lease, every time."""
-    leaves = crowd.random.sample(
-        crowd.places, min(ROUND, len(crowd.places), len(crowd.resting) // 2)
-    )
+    """Leases given up pass to orders queued at the root, so each relinquishment moves a lease."""
+    count = min(ROUND, len(crowd.places), len(crowd.resting) // 2)
+    leaves = crowd.random.sample(crowd.places, count)
     moves = _timed(crowd, timer, [Relinquish(*crowd.lease(leaf)) for leaf in leaves])
     for ended, started in moves:
         assert isinstance(ended, LeaseEnded)
@@ -271,20 +267,8 @@ def bill(crowd: Crowd, timer: Timer) -> None:
         timer.nanoseconds.extend([one.nanoseconds[0] / lines] * lines)
 
 
-LOADS: dict[str, Callable[[Crowd, Timer], None]] = {
-    load.__name__: load
-    for load in (
-        place_anywhere,
-        cancel_anywhere,
-        amend,
-        place_rack,
-        transfer,
-        set_limit,
-        quote,
-        rate,
-        bill,
-    )
-}
+_TIMED = (place_anywhere, cancel_anywhere, amend, place_rack, transfer, set_limit, quote, rate)
+LOADS: dict[str, Callable[[Crowd, Timer], None]] = {load.__name__: load for load in (*_TIMED, bill)}
 OPERATIONS = tuple(LOADS)
 
 
@@ -292,17 +276,16 @@ OPERATIONS = tuple(LOADS)
 
 
 def times_oracle() -> float:
-    """How many times faster the market places and cancels anywhere than the naive oracle, on equal
-    terms, side by side."""
+    """The speed of the market in placing and cancelling anywhere over that of the naive oracle,
+    side by side on the same load."""
     seconds: list[float] = []
     for engine in (Market(tree(ORACLE_LEAVES)), Oracle(tree(ORACLE_LEAVES).leaves)):
         timer = Timer()
         _fill(engine)
         for call in range(ORACLE_CALLS[type(engine)]):
             at = 100_000 + 2 * call
-            placed = timer.call(
-                engine.apply, PlaceOrder("asker", (at_price("h100", 2_000_000),)), at
-            )[0]
+            order = PlaceOrder("asker", (at_price("h100", 2_000_000),))
+            placed = timer.call(engine.apply, order, at)[0]
             timer.call(engine.apply, CancelOrder("asker", placed.order), at + 1)
         seconds.append(1 / per_second([timer.nanoseconds]))
     return seconds[1] / seconds[0]

@@ -2,8 +2,8 @@
 times, as in the paper's evaluation.
 
 A training tenant mostly moves the limits of its leases, as its checkpoints age; an inference tenant
-follows its demand with orders. Prices are drawn so that most orders wait and a few change hands.
-They are drawn beforehand: the generator shares the machine with the server.
+follows its demand with orders. Prices are drawn so that most orders wait and a few leases change
+hands. They are drawn beforehand, because the generator shares the machine with the server.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Message: TypeAlias = PlaceOrder | AmendOrder | CancelOrder | SetLimit | AskQuote
 # percent
 TRAINING = {PlaceOrder: 5, AmendOrder: 25, CancelOrder: 5, SetLimit: 45, AskQuote: 20}
 INFERENCE = {PlaceOrder: 18, AmendOrder: 27, CancelOrder: 18, SetLimit: 17, AskQuote: 20}
-EAGER = 0.02  # the share of orders that bid above many holders' limits, so that leases change hands
+EAGER = 0.02  # the share of orders with bids above many limits of leases, which change hands
 POOL = 1_024  # alternatives and limits to draw from
 QUOTED = "h100"
 

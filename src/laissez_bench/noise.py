@@ -1,4 +1,4 @@
-"""Noise: one tenant that asks as fast as it can, in one of several ways, over many connections."""
+"""Noise: one tenant that sends requests of one kind as fast as it can, over many connections."""
 
 from __future__ import annotations
 
@@ -40,15 +40,13 @@ class Noise:
         return f"POST /v1/orders {_json(alternatives=self.pool.alternatives[number % POOL])}"
 
     def batch(self, number: int) -> str:
-        orders = [
-            {"type": "place_order", "alternatives": alternatives}
-            for alternatives in self.pool.alternatives[:BATCH]
-        ]
+        drawn = self.pool.alternatives[:BATCH]
+        orders = [{"type": "place_order", "alternatives": one} for one in drawn]
         return f"POST /v1/batch {_json(commands=orders)}"
 
     def redelivery(self, number: int) -> str:
-        """Of a webhook that wants nothing of what there is: to find that out, the server reads all
-        of it, each time from the beginning."""
+        """A redelivery to a webhook that wants no event there is: each time, the server reads all
+        events to find none."""
         if not number:
             return "GET /v1/webhooks"  # of an earlier noise
         if len(self.webhooks) < WEBHOOKS_MAX:
@@ -66,7 +64,7 @@ def _json(**fields: object) -> str:
     return msgspec.json.encode(fields).decode()
 
 
-# kind: the request, HTTP connections, and sessions beside them that send commands
+# kind: the request, its HTTP connections, and sessions beside them that send commands
 KINDS: dict[str, tuple[str | Callable[[Noise, int], str], int, int]] = {
     "commands": (Noise.order, HTTP_CONNECTIONS, SESSIONS),
     "unreadable": ('POST /v1/orders {"alternatives": 7}', HTTP_CONNECTIONS, 0),
@@ -99,7 +97,7 @@ class NoisyConnection(Rest):
 
 
 async def make_noise(plan: Plan, kind: str, held: Held) -> Load:
-    """Begin to ask. Closing the load ends the noise."""
+    """Begin the noise. It ends when the load is closed."""
     _, connections, sessions = KINDS.get(kind, (kind, HTTP_CONNECTIONS, 0))
     # ids made from an earlier noise's seed would be repeats, which the server only looks up
     seed = plan.seed + next(_seeds)

@@ -1,8 +1,8 @@
 """Does one noisy tenant slow the others down? The others ask at a steady rate that the service can
-take, with and without the noise by turns.
+sustain, with and without the noise by turns.
 
 A phase with noise is compared with the silence just before and just after it, round by round, by
-the server's processor time (`processor_time`). The same is done with a phase in which nobody makes
+the server's processor time (`processor_time`). The same comparison is made for a phase without
 noise: a difference there is not the service's doing.
 """
 
@@ -26,18 +26,18 @@ PHASE_S = 1.0
 NOBODY = "nobody"
 NOWHERE = "memory"  # the host of a service that has no socket
 
-# One noisy tenant may slow the others down by a tenth. A round's p99 hangs on ten milliseconds in
-# which something else happened, so that silence beside silence differs by half and more: there only
-# what is far beyond the promise can be told from chance.
-SLOWER_P50_MAX, SLOWER_P99_MAX = 1.10, 1.50
-# of what was done in silence: to be turned away because of somebody else is worse than to wait
+# One noisy tenant may slow the others down by a tenth. A round's p99 depends on ten milliseconds
+# with other work, so that silence beside silence differs by half and more: only a p99 far beyond
+# the promise is no chance.
+SLOWER_MAX = {"p50": 1.10, "p99": 1.50}
+# of the work done in silence: a refusal because of another tenant is worse than a wait
 DONE_LEAST = 0.99
-ROUNDS_LEAST = 6  # fewer cannot be sure of anything
+ROUNDS_LEAST = 6  # fewer give no certainty
 
 
 class Noisy(msgspec.Struct):
-    """The others' times with the noise over those without it, and the share of what they asked for
-    that was done."""
+    """The others' times with the noise over those without it, and the share of their requests that
+    was done."""
 
     kind: str
     rounds: int
@@ -52,7 +52,7 @@ class Noisy(msgspec.Struct):
     offered: float  # per second, by the others
     server_cpu: float  # of a core
     server_cpu_without: float
-    problems: dict[str, int]  # what the others were told with the noise, by code
+    problems: dict[str, int]  # of the others with the noise, by code
 
 
 def measure(
@@ -62,7 +62,7 @@ def measure(
     leaves: int = LEAVES,
     tenants: int = TENANTS,
 ) -> list[Noisy]:
-    """A row for nobody's noise, then one for each kind."""
+    """A row for no noise, then one for each kind."""
     step("making the market")
     with make_world(leaves, tenants, capped=1) as world:
         step(f"{', '.join(kinds)}: with and without")
@@ -117,7 +117,7 @@ def _done(counted: Counted) -> float:
 
 
 def judge(rows: list[Noisy]) -> Verdict[Noisy]:
-    """A slowdown counts when all of its interval is beyond what is promised."""
+    """A slowdown counts when its whole interval is beyond the promise."""
     (silence,) = [row for row in rows if row.kind == NOBODY]
     verdict = Verdict(rows)
     if silence.rounds < ROUNDS_LEAST:
@@ -126,7 +126,7 @@ def judge(rows: list[Noisy]) -> Verdict[Noisy]:
             f" {silence.rounds}"
         )
         return verdict
-    for name, most in (("p50", SLOWER_P50_MAX), ("p99", SLOWER_P99_MAX)):
+    for name, most in SLOWER_MAX.items():
         ratios: dict[str, Ratio] = {row.kind: getattr(row, f"slowdown_{name}") for row in rows}
         if ratios[NOBODY].low > most:
             verdict.not_judged.append(

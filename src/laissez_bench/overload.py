@@ -1,11 +1,11 @@
-"""What the service does when it is asked for more than it can do: open-loop load below, at and
-above its capacity, measured in the same run."""
+"""The service under overload: open-loop load below, at and above its capacity, which is measured in
+the same run."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager, ExitStack, nullcontext
 
 import msgspec
 
@@ -23,16 +23,15 @@ TOO_MUCH = LEVELS[-1]
 LOADS = {"session": (64, 20), "rest": (2_048, 1)}
 CLOSED_CONNECTIONS = 64  # while the capacity is found: enough to keep the server busy
 
-# Whoever is admitted has waited in the queue for `wait_s_max`, in a queue that may be late for a
-# while before load is shed, and then had its turn. On a machine whose cores are shared with the
-# load and other work, each of these can take several times as long. Without shedding it would grow
-# for as long as the load lasts: by half a second for each second at 150 %.
+# An admitted request waits in the queue for at most `wait_s_max`, then for a queue that may be late
+# for some time before load is shed, and then for its turn. On a machine whose cores are shared with
+# the load and other work, each of these can take several times as long. Without shedding, the wait
+# grows as long as the load lasts: by half a second for each second at 150 %.
 SLACK = 4
-PHASE_S_LEAST = 1.0  # less is a burst, and bursts are waited out
-# of the capacity: to turn everybody away at once is no service either, and refusing takes up to
-# half of it
+PHASE_S_LEAST = 1.0  # less is a burst, which may wait in the queue
+# of the capacity: a service must not refuse everything, and refusals cost up to half of it
 ADMITTED_LEAST = 0.25
-# whatever else is told counts as done, and is not; what a lost connection leaves is unanswered
+# any other code counts as done, and is not; requests on a lost connection are unanswered
 ANSWERS = EXPECTED | SHED | {"connection_lost"}
 
 # noise of this kind while the block lasts
@@ -58,12 +57,12 @@ class Measured(msgspec.Struct):
 
 
 class Level(msgspec.Struct):
-    """Rates per second; times in milliseconds from when a request was due, of what was admitted and
-    of what was refused."""
+    """Rates per second; times in milliseconds since a request was due, of admitted and of refused
+    requests."""
 
     load: str
     level: float  # of the capacity
-    phase_s: float  # how long it was asked for at a stretch, with the warm-up
+    phase_s: float  # of one stretch, with the warm-up
     capacity: float
     offered: float
     admitted: float
@@ -83,7 +82,7 @@ class Level(msgspec.Struct):
 async def take_turns(
     run: Callable[[Phase], Awaitable[Counted]], turns: Turns, noise: MakeNoise | None = None
 ) -> list[Measured]:
-    """The capacity is measured anew in each round: what a machine can do changes meanwhile."""
+    """The capacity is measured anew in each round, because that of a machine changes."""
     found: list[list[Counted]] = [[] for _ in turns.levels]
     capacity = 0.0
     for _ in range(turns.rounds):
@@ -120,15 +119,16 @@ def _levels(load: str, world: World, seconds: float, connections_max: int) -> li
     connections, in_flight = LOADS[load]
     rounds = max(1, round(seconds / PHASE_S))
     turns = Turns(list(LEVELS), rounds, seconds / rounds, min(WARM_UP_S, seconds), in_flight)
-    with serving(world.copy(load), sheds=True) as server:
+    with ExitStack() as stack:
+        server = stack.enter_context(serving(world.copy(load), sheds=True))
         plan = world.plan(load, server, min(connections, connections_max))
         plan.tenants = world.held
-        with generating(plan) as ask:
+        ask = stack.enter_context(generating(plan))
 
-            async def run(phase: Phase) -> Counted:
-                return ask(phase)
+        async def run(phase: Phase) -> Counted:
+            return ask(phase)
 
-            found = asyncio.run(take_turns(run, turns))
+        found = asyncio.run(take_turns(run, turns))
     phase_s = turns.phase_s + turns.warm_up_s
     return [_row(load, *one, phase_s) for one in zip(LEVELS, found, strict=True)]
 
@@ -158,7 +158,7 @@ def _row(load: str, level: float, measured: Measured, phase_s: float) -> Level:
 
 
 def admitted_ms_max(wait_s_max: float) -> float:
-    """The bound on p99 of what is admitted, however much is asked for."""
+    """The bound on p99 of admitted requests, at any load."""
     return SLACK * (wait_s_max * 1_000 + (BAD_FOR_US + TURN_US) / 1_000)
 
 
@@ -166,14 +166,12 @@ def judge(rows: list[Level], wait_s_max: float) -> Verdict[Level]:
     verdict = Verdict(rows)
     for row in rows:
         verdict.expect_answers(f"{row.load} at {row.level:.0%}", row.problems, ANSWERS)
-        if row.level != TOO_MUCH:
-            continue
-        if row.phase_s >= PHASE_S_LEAST:
+        if row.level == TOO_MUCH and row.phase_s >= PHASE_S_LEAST:
             _judge_too_much(verdict, row, admitted_ms_max(wait_s_max))
-        else:
+        elif row.level == TOO_MUCH:
             verdict.not_judged.append(
-                f"{row.load}: it was asked for too much for {row.phase_s:g} s at a time: that is a"
-                f" burst, {PHASE_S_LEAST:g} s is not"
+                f"{row.load}: an overload of {row.phase_s:g} s at a time is a burst;"
+                f" {PHASE_S_LEAST:g} s is not"
             )
     return verdict
 
@@ -191,13 +189,13 @@ def _judge_too_much(verdict: Verdict[Level], row: Level, ms_max: float) -> None:
     )
     if row.late_p99_ms > ms_max:
         verdict.not_judged.append(
-            f"{row.load}: the load itself was {row.late_p99_ms:,.0f} ms behind, so how late the"
-            " answers were is not known"
+            f"{row.load}: the load itself was {row.late_p99_ms:,.0f} ms behind, so the delay of"
+            " the answers is not known"
         )
         return
     waited_ms = row.p99_ms - row.late_p99_ms
     verdict.expect(
         waited_ms <= ms_max,
-        f"{row.load}: expected p99 of what was admitted at {TOO_MUCH:.0%} at most"
+        f"{row.load}: expected p99 of admitted requests at {TOO_MUCH:.0%} at most"
         f" {ms_max:,.0f} ms, found {waited_ms:,.0f}",
     )

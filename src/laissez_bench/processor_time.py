@@ -1,12 +1,11 @@
-"""Open-loop load on the service in one process, by the server's processor time: what one request
-does to another, and nothing else.
+"""Open-loop load on the service in one process, by the server's processor time: the effect of one
+request on another, and nothing else.
 
     python -m laissez_bench.processor_time < plan.json > report.json
 
-Time passes while code of the server's loop runs, by as much as it takes of a processor, and when
-everybody waits. The load takes none, the network is in memory, and what another thread would store
-is stored at once. So a machine that is busy with something else, or is lent and taken away again,
-changes little of what is measured, which real processes on it cannot say.
+Time passes while code of the server's loop runs, by its processor time, and while everything waits.
+The load takes no time, the network is in memory, and writes of other threads happen at once. So
+other work on the machine changes little of the measurement; real processes cannot offer that.
 """
 
 from __future__ import annotations
@@ -43,11 +42,11 @@ from laissez_check.simulated.storing import LoopCommit, LoopCopy
 
 NO_SNAPSHOTS = 1 << 40  # they are written by another process
 SESSIONS_MAX = 100
-FIRST_BURST_S = 1.5  # everybody may have one at once; noise counts after it
+FIRST_BURST_S = 1.5  # which every tenant may have; noise counts after it
 
 
 class FolderPlan(msgspec.Struct):
-    """The load, the levels and noises, and who makes the noise."""
+    """The load, the levels and noises, and the tenant that makes the noise."""
 
     plan: Plan
     turns: Turns
@@ -56,7 +55,7 @@ class FolderPlan(msgspec.Struct):
 
 
 class ProcessorLoop(SimulatedLoop):
-    """What the server runs takes time; what others run takes none."""
+    """The server's code takes time; all other code takes none."""
 
     turns_max = 1 << 60
 
@@ -67,11 +66,9 @@ class ProcessorLoop(SimulatedLoop):
         self.worked = 0.0  # seconds, by the server
 
     def time(self) -> float:
-        return (
-            self._now
-            if self._began is None
-            else self._now + (time.thread_time_ns() - self._began) / 1e9
-        )
+        if self._began is None:
+            return self._now
+        return self._now + (time.thread_time_ns() - self._began) / 1e9
 
     def call_soon(  # type: ignore[override]
         self, callback: Any, *args: Any, context: Context | None = None
@@ -103,7 +100,7 @@ class ProcessorLoop(SimulatedLoop):
 
     @contextmanager
     def elsewhere(self) -> Iterator[None]:
-        """No time passes: a thread beside the loop does this."""
+        """Stop the clock for the work of another thread."""
         began = time.thread_time_ns()
         try:
             yield
@@ -148,33 +145,24 @@ async def _run(
 
 
 async def _serve(plan: FolderPlan, network: Network, wall: Wall) -> None:
-    limits = Limits(sessions_max=SESSIONS_MAX)
-    journal, webhooks = (
-        Journal(snapshot_every_s=NO_SNAPSHOTS),
-        Webhooks(allow_addresses=(THIS_MACHINE,)),
-    )
     settings = Settings(
-        data=Data(folder=plan.folder), journal=journal, limits=limits, webhooks=webhooks
+        data=Data(folder=plan.folder),
+        journal=Journal(snapshot_every_s=NO_SNAPSHOTS),
+        limits=Limits(sessions_max=SESSIONS_MAX),
+        webhooks=Webhooks(allow_addresses=(THIS_MACHINE,)),
     )
-    opened = open_folder(
-        Path(plan.folder),
-        limits,
-        start_clock=partial(Clock, wall=wall.now_ns, passed=wall.passed_ns),
-    )
+    clock = partial(Clock, wall=wall.now_ns, passed=wall.passed_ns)
+    opened = open_folder(Path(plan.folder), settings.limits, start_clock=clock)
     draw = Random(plan.plan.seed)
-    service = Service(
-        settings,
-        opened,
-        partial(CommitElsewhere, draw=draw, slow=0.0),
-        partial(LoopCopy, draw=draw),
-    )
+    commit = partial(CommitElsewhere, draw=draw, slow=0.0)
+    service = Service(settings, opened, commit, partial(LoopCopy, draw=draw))
     service.begin()
     listen(network, plan.plan.port, service)
 
 
 @asynccontextmanager
 async def _noise(plan: FolderPlan, kind: str) -> AsyncIterator[None]:
-    """Somebody makes noise until the block ends."""
+    """Make noise until the block ends."""
     loud = await make_noise(plan.plan, kind, plan.loud)
     await asyncio.sleep(FIRST_BURST_S)
     try:

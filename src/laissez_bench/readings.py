@@ -1,4 +1,4 @@
-"""What a server process uses and remembers, read at even distances while it runs."""
+"""The resources of a server process and the sizes of its histories, read at even intervals."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ METRICS = ("laissez_history_events", "laissez_idempotency_keys", "laissez_durabl
 
 
 class Reading(NamedTuple):
-    """Of the process, and of the service's metrics: zeros where it does not answer."""
+    """Figures of the process and of the service's metrics, which are 0 where it does not answer."""
 
     megabytes: float
     files: int
     threads: int
-    events: int  # remembered
-    keys: int  # the same
-    entries: int  # of the journal: what is on the books until they are closed grows with them
+    events: int  # in the history
+    keys: int  # for idempotency
+    entries: int  # of the journal: the books grow with them until they are closed
 
 
 def read(server: Server) -> Reading:
@@ -41,7 +41,7 @@ def read(server: Server) -> Reading:
 
 
 class Readings(threading.Thread):
-    """One reading at first, and then one every so many seconds."""
+    """One reading at the start, and then one every `every_s` seconds."""
 
     def __init__(self, server: Server, every_s: float) -> None:
         super().__init__(daemon=True)

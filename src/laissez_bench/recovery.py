@@ -1,4 +1,4 @@
-"""How long a start takes after a crash: a server is loaded over the wire and killed."""
+"""The time of a start after a crash: a server is loaded over the wire and killed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from laissez_bench.world import LEAVES, TENANTS, generating, make_world, serving
 
 RECOVERY = "recovery"
 CONNECTIONS = 8
-COMMANDS_PER_SECOND_LEAST = 500  # a server that is slower is not waited for
+COMMANDS_PER_SECOND_LEAST = 500  # a slower server may not carry out all
 RECOVER = """
 import sys, time
 from pathlib import Path
@@ -35,13 +35,13 @@ class Recovery(msgspec.Struct, kw_only=True):
     seconds: float
     us_per_command: float  # processor time, over those replayed
     megabytes: float
-    seconds_per_million_extrapolated: float  # replayed commands: not measured unless there are
+    seconds_per_million_extrapolated: float  # for a million replayed commands
 
 
 def measure(
     commands: int, step: Callable[[str], None], leaves: int = LEAVES, tenants: int = TENANTS
 ) -> Recovery:
-    """The server takes its snapshots as it always does."""
+    """The server takes its snapshots as usual."""
     step("making the market")
     with make_world(leaves, tenants) as world:
         step(f"carrying out {commands:,} commands")

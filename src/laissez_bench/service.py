@@ -1,9 +1,9 @@
-"""How fast the service is: a real server, and beside it the ceiling, a server with the same
-sockets and journal and an empty exchange.
+"""The speed of the service: a real server, and beside it the ceiling, a server with the same sockets
+and journal and an empty exchange.
 
-Both run at the same time and are loaded by turns, so that what else the machine does touches both
-alike. The generator is a process of its own on the same machine. An operator follows the event
-stream and a console is open all the while.
+Both run at the same time and are loaded by turns, so that other work on the machine touches both
+alike. The generator is a process of its own on the same machine. All the while, an operator follows
+the event stream and a console is open.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ SEARCHED = {
 }
 WITH_CEILING = ("session", "batch", "rest")
 LOADS = (*SEARCHED, OPEN)
-GAIN_LEAST = 1.05  # more in flight must give so much more, or it only adds waiting
+GAIN_LEAST = 1.05  # of the rate before: with less gain, more in flight only adds waiting
 PROBE_S_MAX = 1.0
 
 
 class Row(msgspec.Struct):
-    """Answers per second, all durable, and how long a caller waited for one. Times per command are
-    processor time, user and system."""
+    """Answers per second, all durable, with their latency. Times per command are processor time,
+    user and system."""
 
     load: str
     per_second: float
@@ -62,7 +62,7 @@ class Row(msgspec.Struct):
     in_flight: int  # commands on each connection; 0 in an open loop
     leaves: int
     tenants: int
-    problems: dict[str, int]  # refusals by code: commands that came too late, say
+    problems: dict[str, int]  # refusals by code, of commands that came too late for example
     us_per_command: float = 0.0  # of the server
     us_per_command_main: float = 0.0  # of its event loop's thread
     us_per_command_others: float = 0.0  # of its other threads: the journal's, mostly
@@ -108,8 +108,8 @@ class Side:
         shutil.rmtree(folder)
 
     def search(self, seconds: float) -> float:
-        """Put more in flight as long as that gives more answers; returns how many per second. One
-        probe may be disturbed, so the search ends after two that gain nothing."""
+        """Put more in flight as long as that raises the rate of answers, and return the highest
+        rate. One probe may be disturbed, so the search ends after two without gain."""
         best, misses = 0.0, 0
         for connections, in_flight in SEARCHED[self._kind]:
             probed_s = min(PROBE_S_MAX, seconds / 4)

@@ -1,11 +1,11 @@
-"""How fast the simulator is, by the size of the cluster, and where its time goes: the market, the
-adapters, the worlds of the tenants, or itself.
+"""The speed of the simulator by the size of the cluster, and its time by part: the market, the
+adapters, the worlds of the tenants, and the simulator itself.
 
 Tenants are those of the default scenario, or only some kinds of them, a little larger, so that
-together they need about as many GPUs as there are. All come within the first minutes, and a few
-more pass until each has what it gets. Only then is time taken, over a fixed span of virtual time:
-drawing the tenants, their arrival and the planners' first searches are not in it. Calls are timed
-from outside: the simulator is the one that runs everywhere else.
+together they need about as many GPUs as there are. All arrive within the first minutes, and a few
+more pass until they have settled. Then time is taken over a fixed span of virtual time: it leaves
+out the drawing of tenants, their arrival and the planners' first searches. Calls are timed from
+outside: the simulator is the one that runs everywhere else.
 """
 
 from __future__ import annotations
@@ -48,18 +48,21 @@ Answer = TypeVar("Answer")
 
 
 class Kind(msgspec.Struct):
-    """Tenants of one kind, and what they all together asked of the market per virtual second."""
+    """Tenants of one kind, and their requests to the market together, per virtual second."""
 
     tenants: int
     asked_per_second: float
+
+    @property
+    def each_per_second(self) -> float:
+        return self.asked_per_second / self.tenants
 
 
 class Row(msgspec.Struct):
     """`speed` is simulated over real seconds; requests (commands and questions) to the market are
     per real second; shares are of real time.
 
-    In the end, `holding` tenants hold the `leased` GPUs, and `waiting` others have orders that wait
-    for one.
+    At the end, `holding` tenants hold the `leased` GPUs, and `waiting` others have waiting orders.
     """
 
     nodes: int
@@ -77,8 +80,7 @@ class Row(msgspec.Struct):
 
     @property
     def asked_per_second(self) -> float:
-        """Requests per virtual second: what a market would have to serve if this were no
-        simulation."""
+        """Requests per virtual second: the load of a real market with these tenants."""
         return sum(kind.asked_per_second for kind in self.kinds.values())
 
     @property
@@ -97,7 +99,7 @@ def measure(
     step: Callable[[str], None] = lambda what: None,
     kinds: Sequence[str] = KINDS,
 ) -> list[Row]:
-    """One row for each number of nodes and of tenants, who are of these kinds in equal parts."""
+    """One row for each number of nodes and of tenants, with these kinds in equal parts."""
     rows = []
     for nodes, tenants in sizes:
         step(f"{nodes:,} nodes, {tenants:,} tenants")
@@ -121,8 +123,7 @@ def scenario(nodes: int, tenants: int, kinds: Sequence[str]) -> Scenario:
 
 
 def _larger(sizes: tuple[float, float]) -> tuple[float, float]:
-    low, high = sizes
-    return low * TIMES, high * TIMES
+    return sizes[0] * TIMES, sizes[1] * TIMES
 
 
 def _row(given: Scenario, minutes: float) -> Row:
@@ -145,7 +146,7 @@ def _row(given: Scenario, minutes: float) -> Row:
     total = sum(spent.values())
     leases = cloud.market.leases()
     holding = {lease.tenant for lease in leases}
-    members = Counter(spec.kind for spec in drawn.specs)
+    members = Counter(spec.kind for spec in drawn.specs).items()
     return Row(
         nodes=drawn.cluster.gpus,
         tenants=len(drawn.specs),
@@ -153,9 +154,7 @@ def _row(given: Scenario, minutes: float) -> Row:
         leased=len(leases),
         holding=len(holding),
         waiting=len({order.tenant for order in cloud.market.orders()} - holding),
-        kinds={
-            kind: Kind(number, counted.asked[kind] / virtual_s) for kind, number in members.items()
-        },
+        kinds={kind: Kind(count, counted.asked[kind] / virtual_s) for kind, count in members},
         speed=virtual_s / total,
         requests_per_second=counted.asked.total() / total,
         market_share=spent["market"] / total,
@@ -180,7 +179,7 @@ class Stopwatch:
         return dict(self._spent)
 
     def timed(self, part: str, call: Callable[..., Any]) -> Callable[..., Any]:
-        """The same call, its time counted as that part's."""
+        """The same call, with its time counted for that part."""
 
         def timed(*given: Any) -> Any:
             outer = self._part
@@ -213,7 +212,7 @@ class TimedMarket:
 
 
 class CountedCloud:
-    """A cloud that counts what the tenants of each kind ask of it."""
+    """A cloud that counts its requests by the kind of tenant."""
 
     def __init__(self, cloud: Cloud) -> None:
         self.asked: Counter[str] = Counter()
@@ -242,10 +241,9 @@ class CountedCloud:
 def _attach(watch: Stopwatch, simulation: Simulation, cloud: MarketCloud) -> None:
     setattr(cloud, "market", TimedMarket(cloud.market, watch))  # noqa: B010 (it is no Market to a type checker)
     for tenant in simulation.tenants:
-        _time(watch, "adapters", tenant.adapter, "decide", "watches")
-        _time(watch, "worlds", tenant.world, "advance", "gain", "lose", "is_over")
-
-
-def _time(watch: Stopwatch, part: str, of: object, *calls: str) -> None:
-    for name in calls:
-        setattr(of, name, watch.timed(part, getattr(of, name)))
+        for part, of, calls in (
+            ("adapters", tenant.adapter, ("decide", "watches")),
+            ("worlds", tenant.world, ("advance", "gain", "lose", "is_over")),
+        ):
+            for name in calls:
+                setattr(of, name, watch.timed(part, getattr(of, name)))

@@ -31,7 +31,7 @@ class Times(msgspec.Struct):
         return sum(count for step, count in self.counts.items() if step > most)
 
     def quantile_ms(self, share: float) -> float:
-        """0 if there is nothing."""
+        """0 if the histogram is empty."""
         left = self.count * share
         for step in sorted(self.counts):
             left -= self.counts[step]
@@ -41,7 +41,7 @@ class Times(msgspec.Struct):
 
 
 class Counted(msgspec.Struct):
-    """What a phase came to. Latencies are of requests due in the measured time; `answered` counts
+    """The results of a phase. Latencies are of requests due in the measured time; `answered` counts
     the answers that came in it, whenever their requests were sent."""
 
     seconds: float = 0.0
@@ -50,7 +50,7 @@ class Counted(msgspec.Struct):
     unanswered: int = 0
     admitted: Times = msgspec.field(default_factory=Times)
     refused: Times = msgspec.field(default_factory=Times)
-    late: Times = msgspec.field(default_factory=Times)  # the generator behind its own schedule
+    late: Times = msgspec.field(default_factory=Times)  # the delay of the generator itself
     problems: dict[str, int] = msgspec.field(default_factory=dict)
     pause_s: float = 0.0  # the longest without any answer while commands were in flight
     generator_cpu_s: float = 0.0
@@ -125,6 +125,5 @@ def ratio_of(rounds: Iterable[tuple[float, float, float]]) -> Ratio:
     while (tail := tail + math.comb(count, rank) / 2**count) <= (1 - CONFIDENCE) / 2:
         rank += 1
     rank = max(rank, 1)
-    return Ratio(
-        round(median(ratios), 3), round(ratios[rank - 1], 3), round(ratios[count - rank], 3)
-    )
+    low, high = ratios[rank - 1], ratios[count - rank]
+    return Ratio(round(median(ratios), 3), round(low, 3), round(high, 3))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import groupby
 from typing import TypeVar
 
 from rich.box import SIMPLE_HEAD
@@ -32,8 +33,8 @@ R = TypeVar("R")
 def _show(
     title: str, rows: Sequence[R], columns: dict[str, str | Callable[[R], str]], *notes: str
 ) -> None:
-    """A column is a format for a row (`{0.load}`) or a function of it. Where there is no room, long
-    names give way and not figures. Into a file, nothing is cut off."""
+    """A column is a format for a row (`{0.load}`) or a function of it. Without enough room, long
+    names are cut and not figures. In a file, nothing is cut."""
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for name in columns:
         table.add_column(name, justify="left" if name in NAMES else "right", no_wrap=name != LONG)
@@ -42,7 +43,7 @@ def _show(
             column.format(row) if isinstance(column, str) else column(row)
             for column in columns.values()
         ]
-        table.add_row(*map(Text, cells))  # what stands in brackets in a request is no markup
+        table.add_row(*map(Text, cells))  # brackets in a request are no markup
     console = Console(highlight=False)
     if not console.is_terminal:
         console = Console(highlight=False, width=FILE_WIDTH)
@@ -57,6 +58,10 @@ def _ms(name: str) -> Callable[[object], str]:
         return f"{ms:,.0f}" if ms >= 100 else f"{ms:.1f}"
 
     return cell
+
+
+def _percent(name: str, digits: int = 0) -> Callable[[object], str]:
+    return lambda row: f"{getattr(row, name) * 100:.{digits}f} %"
 
 
 def show_service(rows: Sequence[Row | Recovery]) -> None:
@@ -98,11 +103,11 @@ def show_service(rows: Sequence[Row | Recovery]) -> None:
 
 def show_console(found: Looked) -> None:
     _show(
-        "The service, looked at while every price moves",
+        "The service with open consoles, while every price moves",
         found.rows,
         {
             "followers": "{0.followers}",
-            "CPU of a core": lambda row: f"{row.cpu_share * 100:.1f} %",
+            "CPU of a core": _percent("cpu_share", 1),
             "messages/s each": "{0.messages_per_second:.1f}",
             "MB/s each": "{0.megabytes_per_second:.2f}",
             "longest answer ms": "{0.longest_ms:.0f}",
@@ -113,9 +118,6 @@ def show_console(found: Looked) -> None:
 
 
 def show_simulation(rows: list[SimulationRow], minutes: float) -> None:
-    def share(name: str) -> Callable[[SimulationRow], str]:
-        return lambda row: f"{getattr(row, f'{name}_share') * 100:.0f} %"
-
     _show(
         "The simulator, one core",
         rows,
@@ -124,13 +126,13 @@ def show_simulation(rows: list[SimulationRow], minutes: float) -> None:
             "tenants": "{0.tenants:,}",
             "speed": "{0.speed:,.0f}",
             "requests/s": "{0.requests_per_second:,.0f}",
-            "market": share("market"),
-            "adapters": share("adapter"),
-            "worlds": share("world"),
-            "itself": share("simulator"),
+            "market": _percent("market_share"),
+            "adapters": _percent("adapter_share"),
+            "worlds": _percent("world_share"),
+            "itself": _percent("simulator_share"),
         },
-        f"speed is simulated over real time, for {minutes:g} virtual minutes after everybody has"
-        " come and settled",
+        f"speed is simulated over real time, for {minutes:g} virtual minutes after all tenants have"
+        " arrived and settled",
     )
 
 
@@ -178,19 +180,19 @@ def show_market(
 
 
 def show_overload(found: Verdict[Level]) -> None:
-    behind: dict[str, str] = {}
-    for load in dict.fromkeys(row.load for row in found.rows):
-        levels = [row for row in found.rows if row.load == load]
-        behind[load] = (
+    behind: list[str] = []
+    for load, rows in groupby(found.rows, lambda row: row.load):
+        levels = list(rows)
+        behind.append(
             f"{load}: capacity {levels[0].capacity:,.0f}/s; the generator itself was up to"
             f" {max(row.late_p99_ms for row in levels):,.1f} ms behind (p99)"
         )
     _show(
-        "The service, asked for more than it can do: per second",
+        "The service under overload: per second",
         found.rows,
         {
             "load": "{0.load}",
-            "level": lambda row: f"{row.level * 100:.0f} %",
+            "level": _percent("level"),
             "offered": "{0.offered:,.0f}",
             "done": "{0.admitted:,.0f}",
             "shed": "{0.shed:,.0f}",
@@ -200,7 +202,7 @@ def show_overload(found: Verdict[Level]) -> None:
             "shed p50": _ms("refused_p50_ms"),
             "shed p99": _ms("refused_p99_ms"),
         },
-        *behind.values(),
+        *behind,
         "times run from when a request was due; a request without an answer counts with its wait",
     )
     _conclude(found)
@@ -216,15 +218,15 @@ def show_noisy(found: Verdict[Noisy]) -> None:
             ),
             "p50": "{0.slowdown_p50!s}",
             "p99": "{0.slowdown_p99!s}",
-            "done": lambda row: f"{row.done * 100:.1f} %",
+            "done": _percent("done", 1),
             "p50 ms": _ms("p50_ms"),
             "p99 ms": _ms("p99_ms"),
             "CPU": lambda row: f"{row.server_cpu - row.server_cpu_without:+.2f}",
         },
         f"the others ask for {LEVEL * 100:.0f} % of the capacity ({found.rows[0].offered:,.0f}/s);"
         " the noise counts after its first burst",
-        "p50, p99: their times over those in the silence before and after; the median round, and"
-        " where it lies with 95 % certainty",
+        "p50, p99: their times over those in the silence before and after; the median round, with"
+        " its 95 % interval",
         "CPU: what the noise takes of the server's core",
     )
     _conclude(found)
@@ -243,8 +245,8 @@ def show_soak(found: Soak) -> None:
     print("memory in MB:", *(f"{reading:,.0f}" for reading in found.megabytes))
     if found.full_from is not None and found.growth is not None:
         print(
-            f"as much was remembered as may be from reading {found.full_from + 1} on; since then"
-            f" the later half over the earlier: x{found.growth:.3f}"
+            f"the history was full from reading {found.full_from + 1} on; since then the later half"
+            f" over the earlier: x{found.growth:.3f}"
         )
     print(
         f"files {min(found.files)} to {max(found.files)}, threads {min(found.threads)} to"

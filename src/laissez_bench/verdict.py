@@ -1,4 +1,4 @@
-"""Whether the service keeps its promises under load: failures, and what could not be judged."""
+"""The verdict on the service under load: its failures, and the checks that could not be made."""
 
 from __future__ import annotations
 
@@ -22,8 +22,13 @@ class Judged(msgspec.Struct, kw_only=True):
         if not holds:
             self.failures.append(failure)
 
+    def expect_at_most(self, what: str, most: float, found: float, form: str, of: str = "") -> None:
+        """`form` writes both numbers, and `of` says more about the bound."""
+        failure = f"{what}: expected at most {form.format(most)}{of}, found {form.format(found)}"
+        self.expect(found <= most, failure)
+
     def expect_answers(
-        self, where: str, problems: dict[str, int], expected: Collection[str]
+        self, where: str, problems: dict[str, int], expected: Collection[str] = EXPECTED
     ) -> None:
         for code, count in sorted(problems.items()):
             self.expect(code in expected, f"{where}: {count:,} answers were {code}")

@@ -1,8 +1,7 @@
-"""The market that the service's benchmarks load, and the processes that take part: servers and the
-load generator.
+"""The market under the service's load, and the processes that take part: servers and the load
+generator.
 
-Every leaf is leased and every tenant has orders that wait. The market is made on disk once, before
-any server starts; each server gets a copy.
+The market is made on disk once, before any server starts; each server gets a copy.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""What the market gains over fcfs when only some of the tenants trade through adapters, and who
-gains. (Not in the paper.)
+"""The market's gain over fcfs when only some of the tenants trade through adapters, and the groups
+of tenants that gain. (Not in the paper.)
 
 The others hold as many GPUs as they need in the mean, as they would on demand today.
 """
@@ -13,19 +13,34 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from laissez.sim.boxplot import SOFT
 from laissez.sim.results import RunResult, TenantResult
 from laissez.sim.scenario import Scenario
-from laissez.sim.statistics import Bootstrap, Estimate
+from laissez.sim.statistics import Estimate
 from laissez.sim.workloads.population import ON_DEMAND_TIMES, who_adapts
-from laissez_experiments.lab.cell import Cell
-from laissez_experiments.lab.cloud_run import came_to, retentions, runs_of
-from laissez_experiments.lab.experiment import Experiment, Results
-from laissez_experiments.lab.findings import PERCENT, TOO_FEW, Claim, Findings, Rows, interval
+from laissez_experiments.lab.cloud_run import CloudExperiment, Runs
+from laissez_experiments.lab.experiment import Results
+from laissez_experiments.lab.findings import (
+    PERCENT,
+    TOO_FEW,
+    Claim,
+    Findings,
+    Row,
+    estimated,
+    shown,
+)
 from laissez_experiments.lab.plan import Plan
 from laissez_experiments.lab.regimes import SLIGHTLY, sized, with_tenants
-from laissez_experiments.lab.style import LOOKS, dress, new_figure, of_cloud, with_tips
-from laissez_experiments.lab.sweeps import shown
+from laissez_experiments.lab.style import (
+    LOOKS,
+    beside,
+    caption,
+    curve,
+    dress,
+    near,
+    new_figure,
+    of_cloud,
+)
+from laissez_experiments.lab.sweeps import over_seeds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,22 +56,20 @@ HEIGHT_IN: Final = 3.5
 ASIDE: Final = {"market": -0.9, "fcfs": 0.9}  # percent: so that no whisker hides another
 
 
-class AdaptiveShare(Experiment):
+class AdaptiveShare(CloudExperiment):
     name = "adaptive-share"
     title = "When only some tenants adapt"
     is_beyond = True
     takes_half = True
+    clouds = CLOUDS
 
-    def cells(self, plan: Plan) -> Sequence[Cell]:
-        return [
-            cell
-            for share in shares(plan)
-            for cell in runs_of(scenario(share, plan), CLOUDS, plan.all_seeds)
-        ]
+    def scenarios(self, plan: Plan) -> Sequence[Scenario]:
+        return [scenario(share, plan) for share in shares(plan)]
 
     def findings(self, plan: Plan, results: Results) -> Findings:
-        found = [Point(plan, share, results) for share in shares(plan)]
-        # all adapt in the last of all: nobody is left who does not
+        runs = Runs(plan, results)
+        found = [Point(share, runs) for share in shares(plan)]
+        # all adapt at the last point, so the one before it is the last with fixed tenants
         first, last = found[0], found[-2]
         return Findings(
             claims=[
@@ -66,7 +79,6 @@ class AdaptiveShare(Experiment):
                         " tenants",
                         point.reduction,
                         "%",
-                        PERCENT,
                     )
                     for point in found
                 ),
@@ -74,12 +86,10 @@ class AdaptiveShare(Experiment):
                     f"what adaptive tenants keep more than on fcfs where {first.label} of all"
                     " adapt",
                     first.gain(ADAPTIVE),
-                    "retention",
                 ),
                 _claim(
                     f"what fixed tenants keep more than on fcfs where {last.label} of all adapt",
                     last.gain(FIXED),
-                    "retention",
                 ),
             ],
             text=_text(found),
@@ -96,46 +106,34 @@ def shares(plan: Plan) -> tuple[float, ...]:
 def scenario(share: float, plan: Plan) -> Scenario:
     """Where all adapt, it is the one of the other experiments, by name too."""
     usual = sized(SLIGHTLY, plan)
-    return (
-        usual
-        if share == 1
-        else msgspec.structs.replace(
-            with_tenants(usual, adaptive=share), name=f"{usual.name}, {share:.0%} adapt"
-        )
-    )
+    if share == 1:
+        return usual
+    name = f"{usual.name}, {share:.0%} adapt"
+    return msgspec.structs.replace(with_tenants(usual, adaptive=share), name=name)
 
 
 class Point:
-    """One share of adaptive tenants, and what came of it."""
+    """One share of adaptive tenants, with its runs."""
 
-    def __init__(self, plan: Plan, share: float, results: Results) -> None:
-        self.plan, self.share, self._results = plan, share, results
+    def __init__(self, share: float, runs: Runs) -> None:
+        self.share, self.plan, self._runs = share, runs.plan, runs
         self.label = f"{share * PERCENT:g} %"
-        self.scenario = scenario(share, plan)
-        self._bootstrap = Bootstrap(plan.seeds)
-
-    @property
-    def groups(self) -> list[str]:
-        return [ADAPTIVE] if self.share == 1 else [ADAPTIVE, FIXED]
+        self.scenario = scenario(share, runs.plan)
+        self.groups = [ADAPTIVE] if share == 1 else [ADAPTIVE, FIXED]
 
     def runs(self, cloud: str) -> list[RunResult]:
-        return came_to(self.scenario, cloud, self.plan.all_seeds, self._results)
+        return self._runs.on(cloud, self.scenario)
 
     @cached_property
     def reduction(self) -> Estimate | None:
-        return self._bootstrap.reduction(
-            *(
-                retentions(self.scenario, cloud, self.plan.all_seeds, self._results)
-                for cloud in CLOUDS
-            )
-        )
+        return self._runs.reduction("fcfs", self.scenario)
 
     def mean(self, cloud: str, group: str = ALL) -> Estimate:
-        return self._bootstrap.mean(self._kept(group, cloud))
+        return self._runs.bootstrap.mean(self._kept(group, cloud))
 
     def gain(self, group: str) -> Estimate:
-        """What they keep more on the market than the same tenants on fcfs."""
-        return self._bootstrap.difference(*(self._kept(group, cloud) for cloud in CLOUDS))
+        """The group's retention on the market less that of the same tenants on fcfs."""
+        return self._runs.bootstrap.difference(*(self._kept(group, cloud) for cloud in CLOUDS))
 
     def _kept(self, group: str, cloud: str) -> list[float]:
         """In the mean over the tenants of that group, seed by seed."""
@@ -146,12 +144,8 @@ class Point:
 
     def a_run(self, field: str, group: str, cloud: str) -> float:
         """The sum over the tenants of that group, in the mean of runs."""
-        total: float = sum(
-            getattr(tenant, field)
-            for run in self.runs(cloud)
-            for tenant, one in self._grouped(run)
-            if one == group
-        )
+        grouped = [pair for run in self.runs(cloud) for pair in self._grouped(run)]
+        total: float = sum(getattr(tenant, field) for tenant, one in grouped if one == group)
         return total / self.plan.seeds
 
     def _grouped(self, run: RunResult) -> list[tuple[TenantResult, str]]:
@@ -161,7 +155,7 @@ class Point:
             for number, tenant in enumerate(run.tenants)
         ]
 
-    def rows(self) -> Rows:
+    def rows(self) -> list[Row]:
         return [
             {
                 "adaptive_share": self.share,
@@ -180,17 +174,9 @@ class Point:
         ]
 
 
-def _claim(claim: str, found: Estimate | None, unit: str, times: float = 1.0) -> Claim:
-    return Claim(
-        figure=AdaptiveShare.name,
-        claim=claim,
-        paper=None,
-        measured=None if found is None else found.value * times,
-        interval=interval(found, times),
-        holds=None,
-        unit=unit,
-        note="" if found is not None and found.has_interval else TOO_FEW,
-    )
+def _claim(claim: str, found: Estimate | None, unit: str = "retention") -> Claim:
+    decided = found is not None and found.has_interval
+    return estimated(claim, None, found, None, unit, "" if decided else TOO_FEW)
 
 
 def _text(points: Sequence[Point]) -> str:
@@ -206,7 +192,7 @@ def _text(points: Sequence[Point]) -> str:
 
 
 def _bought(fewest: Point) -> str:
-    """Where hardly anyone gives way: who gets GPUs, and for how much."""
+    """The GPUs of each group and their cost at the smallest share of adaptive tenants."""
     paid = [fewest.a_run("cost", FIXED, cloud) for cloud in CLOUDS]
     held = [fewest.a_run("held_hours", ADAPTIVE, cloud) for cloud in CLOUDS]
     return (
@@ -233,11 +219,9 @@ def _told(point: Point) -> str:
 
 
 def _compared(less: float) -> str:
-    return (
-        f"{abs(less):.0f} % {'smaller' if less >= 0 else 'larger'}"
-        if round(less)
-        else "about the same"
-    )
+    if not round(less):
+        return "about the same"
+    return f"{abs(less):.0f} % {'smaller' if less >= 0 else 'larger'}"
 
 
 def _tips(points: Sequence[Point]) -> dict[str, list[str]]:
@@ -262,106 +246,43 @@ def _drawn(points: Sequence[Point]) -> Figure:
         axes.set_xlim(0, 112)
         axes.set_xlabel("tenants with adapters (%)")
     for cloud in CLOUDS:
-        _curve(left, cloud, ALL, points)
-        for group in (ADAPTIVE, FIXED):
-            _curve(right, cloud, group, [point for point in points if group in point.groups])
+        for axes, group in ((left, ALL), (right, ADAPTIVE), (right, FIXED)):
+            members = [point for point in points if group in (ALL, *point.groups)]
+            means = [point.mean(cloud, group) for point in members]
+            places = [point.share * PERCENT + ASIDE[cloud] for point in members]
+            fill = "white" if group == FIXED else None
+            curve(axes, cloud, places, means, f"{group}-{cloud}", fill=fill)
     _names(left, points[-1])
     for point in points:
         _reduction(left, point)
     left.set_ylabel("mean retention")
     left.margins(y=0.12)
-    figure.supxlabel(_caption(points), fontsize=7.5, color=SOFT, x=0.02, ha="left")
+    whiskers = " Whiskers: 95 % intervals." if points[0].mean("market").has_interval else ""
+    caption(
+        figure,
+        f"Means {over_seeds(points[0].plan.seeds)}.{whiskers} Left, above: the market's"
+        " degradation against that of fcfs.",
+    )
     return figure
 
 
-def _caption(points: Sequence[Point]) -> str:
-    seeds = points[0].plan.seeds
-    whiskers = " Whiskers: 95 % intervals." if points[0].mean("market").has_interval else ""
-    return (
-        f"Means over {seeds} seed{'s' if seeds > 1 else ''}.{whiskers} Left, above: the market's"
-        " degradation against that of fcfs."
-    )
-
-
-def _curve(axes: Axes, cloud: str, group: str, points: Sequence[Point]) -> None:
-    """Fixed tenants have hollow marks."""
-    look, means = LOOKS[cloud], [point.mean(cloud, group) for point in points]
-    places, values = (
-        [point.share * PERCENT + ASIDE[cloud] for point in points],
-        [one.value for one in means],
-    )
-    of_cloud(
-        cloud,
-        *axes.plot(places, values, color=look.line, linestyle=look.dash, linewidth=1.6, zorder=3),
-    )
-    for place, one in zip(places, means, strict=True):
-        if one.low is not None and one.high is not None:
-            of_cloud(
-                cloud,
-                *axes.plot(
-                    [place, place],
-                    [one.low, one.high],
-                    color=look.line,
-                    linewidth=1.2,
-                    marker="_",
-                    zorder=4,
-                ),
-            )
-    fill = "white" if group == FIXED else look.fill
-    marks = axes.scatter(
-        places,
-        values,
-        s=34,
-        marker=look.marker,
-        color=fill,
-        edgecolors=look.line,
-        linewidths=1.2,
-        zorder=5,
-    )
-    with_tips(f"{group}-{cloud}", marks, cloud)
-
-
 def _names(axes: Axes, last: Point) -> None:
-    """Beside the ends of the curves, the one of the higher curve not below it and the other not
-    above it."""
+    """Name the curves at their ends: the higher one above its end, the lower one below."""
     lower, higher = sorted(CLOUDS, key=lambda cloud: last.mean(cloud).value)
     for cloud, side in ((lower, "top"), (higher, "bottom")):
-        place = (1.01, last.mean(cloud).value)
-        of_cloud(
-            cloud,
-            axes.annotate(
-                cloud,
-                place,
-                xycoords=("axes fraction", "data"),
-                color=LOOKS[cloud].line,
-                va=side,
-                fontweight="bold",
-            ),
-        )
+        looks = {"color": LOOKS[cloud].line, "va": side, "fontweight": "bold"}
+        of_cloud(cloud, beside(axes, cloud, last.mean(cloud).value, 1.01, **looks))
 
 
 def _reduction(axes: Axes, point: Point) -> None:
-    """Above what tenants keep: by how much less they lose on the market."""
+    """Write the reduction of degradation above the means."""
     if point.reduction is None:
         return
+    less = point.reduction.value
     top = max(mean.high or mean.value for mean in map(point.mean, CLOUDS))
-    sign = (
-        "\N{PLUS-MINUS SIGN}"
-        if round(point.reduction.value, 2) == 0
-        else "\N{MINUS SIGN}"
-        if point.reduction.value > 0
-        else "+"
-    )
-    text = f"{sign}{abs(point.reduction.value):.0%}"
-    place = (point.share * PERCENT, top)
-    name = axes.annotate(
-        text,
-        place,
-        (0, 6),
-        textcoords="offset points",
-        ha="center",
-        va="bottom",
-        color=LOOKS["market"].line,
-        fontsize=8.5,
-    )
-    of_cloud("market", name)
+    sign = "\N{MINUS SIGN}" if less > 0 else "+"
+    if round(less, 2) == 0:
+        sign = "\N{PLUS-MINUS SIGN}"
+    at, looks = (point.share * PERCENT, top), {"ha": "center", "va": "bottom", "fontsize": 8.5}
+    colour = LOOKS["market"].line
+    of_cloud("market", near(axes, f"{sign}{abs(less):.0%}", at, (0, 6), color=colour, **looks))

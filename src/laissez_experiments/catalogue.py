@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from laissez_experiments.adaptive_share import AdaptiveShare
-from laissez_experiments.cloud_scale.experiment import CloudScale
+from laissez_experiments.cloud_scale import CloudScale
 from laissez_experiments.fairness import Fairness
 from laissez_experiments.frontier.experiment import Frontier
 from laissez_experiments.gap import Gap

@@ -1,4 +1,4 @@
-"""`laissez paper`: every figure of the paper, from runs made here, and what of its claims holds."""
+"""`laissez paper`: every figure of the paper from our own runs, and the outcome of its claims."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from laissez_experiments.report.run import Outcome
 from laissez_experiments.reproduce import CELLS, Reproduction, Watch, check_tools
 
 OUT: Final = Path("laissez-paper")
-# what is not true must not take the place of what is
+# quick results must not take the place of true ones
 QUICK_OUT: Final = Path("laissez-paper-quick")
 
 
@@ -120,7 +120,7 @@ def paper(
 
 
 def known(names: Sequence[str]) -> list[Experiment]:
-    """Those, in the order of the catalogue; all, if none are named."""
+    """The experiments named, in the order of the catalogue; all of them if no name is given."""
     for name in names:
         if name not in EXPERIMENTS:
             near = get_close_matches(name, EXPERIMENTS, 1)
@@ -132,8 +132,7 @@ def known(names: Sequence[str]) -> list[Experiment]:
 
 
 def readable_trace(path: Path) -> Path:
-    """It is read here and now, so that nothing runs for an hour before it turns out to be
-    broken."""
+    """The path of a trace that can be read. A broken one is found before anything runs."""
     try:
         read_bins(path)
     except TraceError as error:
@@ -150,29 +149,23 @@ def readable_power(path: Path) -> Path:
 
 
 def watched(reproduction: Reproduction) -> list[Claim]:
-    """A run with a bar. Whatever stops it, what is done is kept."""
+    """A run with a bar. All finished cells are kept when it stops."""
     try:
         return reproduction.run()
-    except StoreError:
+    except (StoreError, KeyboardInterrupt) as error:
         reproduction.watch.close()
-        say_stopped(reproduction)
-        raise
-    except KeyboardInterrupt:
-        reproduction.watch.close()
-        say_stopped(reproduction)
+        kept, wanted = reproduction.kept()
+        where = reproduction.store.folder
+        typer.echo(
+            f"stopped: {kept:,} of {wanted:,} cells are done and kept in {where}; the same command"
+            " goes on from there",
+            err=True,
+        )
+        if isinstance(error, StoreError):
+            raise
         raise typer.Exit(EXIT_INTERRUPTED) from None
     finally:
         reproduction.watch.close()
-
-
-def say_stopped(reproduction: Reproduction) -> None:
-    kept, wanted = reproduction.kept()
-    where = reproduction.store.folder
-    typer.echo(
-        f"stopped: {kept:,} of {wanted:,} cells are done and kept in {where}; the same command goes"
-        " on from there",
-        err=True,
-    )
 
 
 class Shown(Watch):
@@ -204,5 +197,5 @@ class Shown(Watch):
         self._bar.bar.stop()
 
     def _weight(self, cell: Cell) -> float:
-        """What has the machine for itself keeps all workers from working."""
+        """A cell that has the machine for itself keeps all workers waiting."""
         return cell.weight * (self.workers if cell.is_alone else 1)

@@ -1,4 +1,4 @@
-"""What was found, as lines and tables for the terminal."""
+"""Findings as lines and tables for the terminal."""
 
 from __future__ import annotations
 
@@ -38,13 +38,10 @@ MEASURED_WIDTH: Final = 24
 
 
 def outcome_line(outcome: Outcome) -> str:
-    """Of an experiment that is complete, or left out."""
-    came_to = (
-        outcome.why_not
-        if outcome.findings is None
-        else f"{in_words(tally(outcome.claims))}: {', '.join(outcome.files)}"
-    )
-    return f"{outcome.experiment.name:<{NAME_WIDTH}}  {came_to}"
+    """The line of an experiment that is complete, or left out."""
+    found = f"{in_words(tally(outcome.claims))}: {', '.join(outcome.files)}"
+    text = outcome.why_not if outcome.findings is None else found
+    return f"{outcome.experiment.name:<{NAME_WIDTH}}  {text}"
 
 
 def show_experiments(experiments: Sequence[Experiment], form: Format) -> None:
@@ -65,7 +62,7 @@ def show_experiments(experiments: Sequence[Experiment], form: Format) -> None:
 
 
 def show_claims(claims: Sequence[Claim]) -> None:
-    """One row each, the paper's first; whatever is too long for its column goes on below it."""
+    """One row each, the paper's first. Texts too long for their columns go on below."""
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = WIDE

@@ -1,5 +1,5 @@
-"""How many lines of code it takes to bring an application or a signal into the market (the paper's
-table of implementation effort)."""
+"""The lines of code that bring an application or a signal into the market (the paper's table of
+implementation effort)."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from laissez.sim.boxplot import INK
 from laissez_check.integration import PAPER_HEADROOM_TO_PRICE, Count, count_all, headroom_to_price
 from laissez_experiments.lab.cell import Cell
 from laissez_experiments.lab.experiment import Experiment, Results
-from laissez_experiments.lab.findings import Claim, Findings, Number
+from laissez_experiments.lab.findings import Claim, Findings
 from laissez_experiments.lab.plan import Plan
-from laissez_experiments.lab.style import ACCENT, dress, new_figure
+from laissez_experiments.lab.style import ACCENT, dress, near, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,50 +38,34 @@ class Integration(Experiment):
 
 
 def found(counts: Sequence[Count], headroom_lines: int) -> Findings:
+    claims = [
+        _claim(f"{count.system}: the {part} code has no more lines than the paper's", here, paper)
+        for count in counts
+        for part, here, paper in _lines(count)
+    ]
+    from_headroom = _claim(
+        "the lines that map power headroom to a proportional price adjustment",
+        headroom_lines,
+        PAPER_HEADROOM_TO_PRICE,
+        "one function with its parameter; all maps share what makes a price of it, which is not"
+        " counted",
+    )
     return Findings(
-        claims=[
-            *(_claim(count, part) for count in counts for part in PARTS),
-            _from_headroom(headroom_lines),
-        ],
+        claims=[*claims, from_headroom],
         text=_text(counts, headroom_lines),
-        rows=[_row(count) for count in counts],
+        rows=[count._asdict() for count in counts],
         draw=lambda: _draw(counts),
     )
 
 
-def _lines(count: Count, part: str) -> tuple[int, int]:
-    """Here and in the paper."""
-    return (
-        (count.pricing, count.paper_pricing)
-        if part == "pricing"
-        else (count.profiling, count.paper_profiling)
-    )
+def _lines(count: Count) -> list[tuple[str, int, int]]:
+    """Each part with its lines here and in the paper."""
+    return [(part, getattr(count, part), getattr(count, f"paper_{part}")) for part in PARTS]
 
 
-def _claim(count: Count, part: str) -> Claim:
-    here, paper = _lines(count, part)
+def _claim(claim: str, here: int, paper: int, note: str = "") -> Claim:
     return Claim(
-        figure=Integration.name,
-        claim=f"{count.system}: the {part} code has no more lines than the paper's",
-        paper=paper,
-        measured=here,
-        holds=here <= paper,
-        unit="lines",
-    )
-
-
-def _from_headroom(lines: int) -> Claim:
-    return Claim(
-        figure=Integration.name,
-        claim="the lines that map power headroom to a proportional price adjustment",
-        paper=PAPER_HEADROOM_TO_PRICE,
-        measured=lines,
-        holds=lines <= PAPER_HEADROOM_TO_PRICE,
-        unit="lines",
-        note=(
-            "one function with its parameter; all maps share what makes a price of it, which is not"
-            " counted"
-        ),
+        claim=claim, paper=paper, measured=here, holds=here <= paper, unit="lines", note=note
     )
 
 
@@ -91,9 +75,8 @@ def _text(counts: Sequence[Count], headroom_lines: int) -> str:
         f" {count.paper_profiling})"
         for count in counts
     )
-    here, paper = (
-        sum(_lines(count, part)[whose] for count in counts for part in PARTS) for whose in (0, 1)
-    )
+    lines = [one for count in counts for one in _lines(count)]
+    here, paper = sum(one[1] for one in lines), sum(one[2] for one in lines)
     return (
         "Lines of code that are particular to one application or signal: profiling says what"
         " hardware does for it, pricing what that is worth. They are counted from the sources"
@@ -106,44 +89,24 @@ def _text(counts: Sequence[Count], headroom_lines: int) -> str:
     )
 
 
-def _row(count: Count) -> dict[str, Number | str | None]:
-    return {
-        "system": count.system,
-        "pricing": count.pricing,
-        "profiling": count.profiling,
-        "paper_pricing": count.paper_pricing,
-        "paper_profiling": count.paper_profiling,
-    }
-
-
 def _draw(counts: Sequence[Count]) -> Figure:
     figure = new_figure(HEIGHT_IN)
     panels = figure.subplots(1, len(PARTS), sharex=True, sharey=True)
     for axes, part in zip(panels, PARTS, strict=True):
-        _panel(axes, part, counts)
+        dress(axes, "x")
+        axes.set_title(part)
+        axes.set_xlabel("lines of code")
+    for at, count in enumerate(counts):
+        for axes, (_, here, paper) in zip(panels, _lines(count), strict=True):
+            _bar(axes, paper, at - BAR / 2, f"paper {paper}" if at == 0 else f"{paper}", PAPER_FILL)
+            _bar(axes, here, at + BAR / 2, f"here {here}" if at == 0 else f"{here}", ACCENT)
+    for axes in panels:
+        axes.margins(x=0.25)
     panels[0].set_yticks(range(len(counts)), [count.system for count in counts])
     panels[0].set_ylim(len(counts) - 0.45, -0.55)
     return figure
 
 
-def _panel(axes: Axes, part: str, counts: Sequence[Count]) -> None:
-    dress(axes, "x")
-    axes.set_title(part)
-    axes.set_xlabel("lines of code")
-    for at, count in enumerate(counts):
-        here, paper = _lines(count, part)
-        for lines, above, name, fill in (
-            (paper, -BAR / 2, "paper", PAPER_FILL),
-            (here, BAR / 2, "here", ACCENT),
-        ):
-            axes.barh(at + above, lines, BAR, color=fill, edgecolor=INK, linewidth=0.6)
-            text = f"{name} {lines}" if at == 0 else f"{lines}"
-            axes.annotate(
-                text,
-                (lines, at + above),
-                (4, 0),
-                textcoords="offset points",
-                va="center",
-                fontsize=8,
-            )
-    axes.margins(x=0.25)
+def _bar(axes: Axes, lines: int, at: float, text: str, fill: str) -> None:
+    axes.barh(at, lines, BAR, color=fill, edgecolor=INK, linewidth=0.6)
+    near(axes, text, (lines, at), (4, 0), va="center", fontsize=8)

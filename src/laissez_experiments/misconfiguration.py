@@ -1,5 +1,5 @@
-"""What it costs tenants to reckon with a wrong overhead of reconfiguration (the paper's figure of
-client misconfiguration)."""
+"""The cost of a wrong belief about the overhead of reconfiguration (the paper's figure of client
+misconfiguration)."""
 
 from __future__ import annotations
 
@@ -10,41 +10,44 @@ from typing import Final
 import msgspec
 
 from laissez.sim.statistics import Estimate
-from laissez_experiments.lab.cell import Cell
-from laissez_experiments.lab.experiment import Experiment, Results
-from laissez_experiments.lab.findings import PERCENT, Claim, Findings
+from laissez_experiments.lab.findings import PERCENT, Claim, interval, is_within, shown
 from laissez_experiments.lab.plan import Plan
 from laissez_experiments.lab.regimes import SLIGHTLY, sized, with_tenants
-from laissez_experiments.lab.sweeps import Point, Sweep, cells_of, drawn, judged, shown, tips
+from laissez_experiments.lab.sweeps import Point, Sweep, SweepExperiment, judged
 
 ERRORS: Final = (-50, -5, 0, 5, 50)  # percent of the true overhead
 LOST: Final = 0.30  # of the performance can be, says the paper, at large errors
 HARMLESS: Final = 0.01  # of the performance
 
 
-class Misconfiguration(Experiment):
+class Misconfiguration(SweepExperiment):
     name = "misconfiguration"
     title = "Tenants that misjudge what it costs to reconfigure"
-    takes_half = True
+    parameter = "error"
+    axis = "error in the overhead that tenants reckon with, percent"
 
-    def cells(self, plan: Plan) -> Sequence[Cell]:
-        return cells_of(points(plan), plan)
+    def points(self, plan: Plan) -> list[Point]:
+        return [_point(error, plan) for error in ERRORS]
 
-    def findings(self, plan: Plan, results: Results) -> Findings:
-        sweep = Sweep(points(plan), _point(0, plan), plan, results)
-        losses = {
-            point.at: sweep.less(sweep.retentions(point), sweep.retentions(sweep.usual))
-            for point in sweep.points
-            if point != sweep.usual
-        }
+    def claims(self, sweep: Sweep) -> list[Claim]:
         first, last = sweep.points[0], sweep.points[-1]
+        return [
+            _worse(sweep, first, last),
+            *(_harmless(sweep, point) for point in sweep.points if abs(point.at) == 5),
+            *(_lost(sweep, point) for point in (first, last)),
+            _as_much(sweep, first, last),
+            _busier(sweep, first, "moves", "move more often", "moves"),
+            _busier(sweep, first, "reconfiguring_hours", "reconfigure more", "GPU-hours"),
+        ]
+
+    def text(self, sweep: Sweep) -> str:
         churn = ", ".join(
             f"{fmean(sweep.totals(point, 'moves')):.0f} moves and"
             f" {fmean(sweep.totals(point, 'reconfiguring_hours')):.1f} GPU-hours of"
             f" reconfiguration a run at {point.label}"
-            for point in (first, sweep.usual, last)
+            for point in (sweep.points[0], sweep.usual, sweep.points[-1])
         )
-        text = (
+        return (
             "All tenants of the slightly oversubscribed cluster reckon with an overhead of"
             " reconfiguration that is wrong by the same part; what a reconfiguration takes in"
             " truth stays as it is. Tenants who are right keep"
@@ -56,33 +59,6 @@ class Misconfiguration(Experiment):
             )
             + f". There are {churn}."
         )
-        return Findings(
-            claims=[
-                _worse(sweep, first, last),
-                *(
-                    _harmless(point, losses[point.at])
-                    for point in sweep.points
-                    if abs(point.at) == 5
-                ),
-                *(_lost(sweep, point, losses[point.at]) for point in (first, last)),
-                _as_much(sweep, first, last),
-                *(
-                    _busier(sweep, first, field, word)
-                    for field, word in (
-                        ("moves", "move more often"),
-                        ("reconfiguring_hours", "reconfigure more"),
-                    )
-                ),
-            ],
-            text=text,
-            rows=sweep.rows("error"),
-            draw=lambda: drawn(sweep, "error in the overhead that tenants reckon with, percent"),
-            tips=tips(sweep),
-        )
-
-
-def points(plan: Plan) -> list[Point]:
-    return [_point(error, plan) for error in ERRORS]
 
 
 def _point(error: int, plan: Plan) -> Point:
@@ -93,63 +69,64 @@ def _point(error: int, plan: Plan) -> Point:
         msgspec.structs.replace(usual, name=f"{usual.name}, overhead misjudged by {label}"),
         believed_overhead=1 + error / 100,
     )
-    return Point(at=error, tick=tick, label=label, scenario=wrong if error else usual)
+    scenario = wrong if error else usual
+    return Point(at=error, tick=tick, label=label, scenario=scenario, is_usual=not error)
 
 
 def _worse(sweep: Sweep, under: Point, over: Point) -> Claim:
-    found = sweep.less(sweep.retentions(under), sweep.retentions(over))
-    claim = (
-        f"under-estimating the overhead ({under.label}) costs more performance than over-estimating"
-        f" it ({over.label})"
-    )
-    reason = f"{_spent(sweep, under)}; {_spent(sweep, over)}"
-    return judged(Misconfiguration.name, claim, "hurts more", found, unit="%", reason=reason)
-
-
-def _harmless(point: Point, loss: Estimate) -> Claim:
-    def within(found: Estimate) -> bool | None:
-        if found.low is None or found.high is None:
-            return None
-        if found.low > HARMLESS or found.high < -HARMLESS:
-            return False
-        return True if found.low > -HARMLESS and found.high < HARMLESS else None
-
-    claim = (
-        f"an error of {point.label} changes performance by less than {HARMLESS * PERCENT:g} %:"
-        " lost are"
-    )
-    return judged(Misconfiguration.name, claim, "relatively stable", loss, within, unit="%")
-
-
-def _lost(sweep: Sweep, point: Point, loss: Estimate) -> Claim:
     return judged(
-        Misconfiguration.name,
+        f"under-estimating the overhead ({under.label}) costs more performance than over-estimating"
+        f" it ({over.label})",
+        "hurts more",
+        sweep.less(sweep.kept(under), sweep.kept(over)),
+        unit="%",
+        reason=f"{_spent(sweep, under)}; {_spent(sweep, over)}",
+    )
+
+
+def _loss(sweep: Sweep, point: Point) -> Estimate:
+    return sweep.less(sweep.kept(point), sweep.kept(sweep.usual))
+
+
+def _harmless(sweep: Sweep, point: Point) -> Claim:
+    return judged(
+        f"an error of {point.label} changes performance by less than {HARMLESS * PERCENT:g} %:"
+        " lost are",
+        "relatively stable",
+        _loss(sweep, point),
+        lambda found: is_within(found, HARMLESS),
+        unit="%",
+    )
+
+
+def _lost(sweep: Sweep, point: Point) -> Claim:
+    return judged(
         f"an error of {point.label} costs performance",
         "either direction can hurt",
-        loss,
+        _loss(sweep, point),
         unit="%",
         reason=_spent(sweep, point),
     )
 
 
 def _as_much(sweep: Sweep, under: Point, over: Point) -> Claim:
-    """The paper's figure is what can be lost, so the worse direction must come to it, and not be
-    beyond it."""
+    """The paper states the possible loss, so the worse direction must reach it, and not go
+    beyond."""
 
     def contains(found: Estimate) -> bool | None:
-        return None if found.low is None or found.high is None else found.low <= LOST <= found.high
+        ends = interval(found)
+        return None if ends is None else ends[0] <= LOST <= ends[1]
 
-    kept = list(
-        zip(*(sweep.retentions(point) for point in (under, over, sweep.usual)), strict=True)
-    )
-    found = sweep.bootstrap.of(kept, _lost_in_the_worse)
-    claim = (
-        f"of the errors {under.label} and {over.label} the worse costs as much performance as in"
-        " the paper"
-    )
-    reason = f"tenants lose {'less' if found.value < LOST else 'more'} than in the paper"
+    kept = [sweep.kept(point) for point in (under, over, sweep.usual)]
+    found = sweep.bootstrap.of(list(zip(*kept, strict=True)), _lost_in_the_worse)
     return judged(
-        Misconfiguration.name, claim, LOST * PERCENT, found, contains, unit="%", reason=reason
+        f"of the errors {under.label} and {over.label} the worse costs as much performance as in"
+        " the paper",
+        LOST * PERCENT,
+        found,
+        contains,
+        unit="%",
+        reason=f"tenants lose {'less' if found.value < LOST else 'more'} than in the paper",
     )
 
 
@@ -159,8 +136,8 @@ def _lost_in_the_worse(seeds: Sequence[tuple[float, ...]]) -> float:
 
 
 def _spent(sweep: Sweep, point: Point) -> str:
-    """Where the GPU-hours of a run go, beside those of tenants who are right."""
-    runs = list(zip(sweep.runs(point), sweep.runs(sweep.usual), strict=True))
+    """The use of the GPU-hours of a run, compared with that of tenants who are right."""
+    runs = list(zip(sweep.at(point), sweep.at(sweep.usual), strict=True))
     moves, reconfiguring, useful = (
         fmean(wrong.total(field) - right.total(field) for wrong, right in runs)
         for field in ("moves", "reconfiguring_hours", "useful_hours")
@@ -177,10 +154,12 @@ def _more(change: float, digits: int = 1) -> str:
     return f"{abs(change):.{digits}f} {'more' if change >= 0 else 'fewer'}"
 
 
-def _busier(sweep: Sweep, under: Point, field: str, word: str) -> Claim:
+def _busier(sweep: Sweep, under: Point, field: str, do_more: str, unit: str) -> Claim:
     found = sweep.bootstrap.difference(sweep.totals(under, field), sweep.totals(sweep.usual, field))
-    claim = (
-        f"tenants that under-estimate the overhead ({under.label}) {word} than those who are right"
+    return judged(
+        f"tenants that under-estimate the overhead ({under.label}) {do_more} than those who are"
+        " right",
+        "reconfigures too aggressively",
+        found,
+        unit=f"more {unit} a run",
     )
-    unit = f"more {'moves' if field == 'moves' else 'GPU-hours'} a run"
-    return judged(Misconfiguration.name, claim, "reconfigures too aggressively", found, unit=unit)

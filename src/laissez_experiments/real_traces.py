@@ -9,13 +9,12 @@ from pathlib import Path
 import msgspec
 
 from laissez.sim.scenario import Scenario
-from laissez_experiments.lab.boxes import boxes
-from laissez_experiments.lab.cell import Cell
-from laissez_experiments.lab.cloud_run import runs_of
-from laissez_experiments.lab.experiment import Experiment, Results
+from laissez_experiments.lab.boxes import Boxes
+from laissez_experiments.lab.cloud_run import CloudExperiment, Runs
+from laissez_experiments.lab.experiment import Results
 from laissez_experiments.lab.findings import Findings
 from laissez_experiments.lab.plan import Plan
-from laissez_experiments.lab.regimes import CONTRACTS, OTHERS, REGIMES, sized
+from laissez_experiments.lab.regimes import OTHERS, REGIMES, sized
 from laissez_experiments.lab.retained import (
     RETENTION_LABEL,
     degrades_less,
@@ -25,53 +24,39 @@ from laissez_experiments.lab.retained import (
 )
 
 
-class RealTraces(Experiment):
+class RealTraces(CloudExperiment):
     name = "real-traces"
     title = "Retention with the load of real services"
     is_beyond = True
     takes_half = True
 
     def missing(self, plan: Plan) -> str | None:
+        if plan.traces:
+            return None
         return (
-            None
-            if plan.traces
-            else (
-                "a recorded trace of requests (--trace FILE, once for each): Azure's CSV files of"
-                " 2023, Mooncake's JSON lines"
-            )
+            "a recorded trace of requests (--trace FILE, once for each): Azure's CSV files of"
+            " 2023, Mooncake's JSON lines"
         )
 
-    def cells(self, plan: Plan) -> Sequence[Cell]:
-        return [
-            cell
-            for scenario in _scenarios(plan)
-            for cell in runs_of(scenario, CONTRACTS, plan.all_seeds)
-        ]
+    def scenarios(self, plan: Plan) -> Sequence[Scenario]:
+        return [sized(_recorded(one, trace), plan) for trace in plan.traces for one in REGIMES]
 
     def findings(self, plan: Plan, results: Results) -> Findings:
-        scenarios = _scenarios(plan)
-        drawn = boxes([panel(one, plan, results) for one in scenarios], RETENTION_LABEL)
+        scenarios, runs = self.scenarios(plan), Runs(plan, results)
+        boxes = Boxes([panel(one, runs) for one in scenarios], RETENTION_LABEL)
         text = (
             "The retention experiment with recorded load: each inference service has a stretch of"
             " a trace, from a random instant on, as many times over as keep its engines busy; one"
             " that is shorter begins again, and bursts of less than a minute are evened out."
-            f" Training jobs and batches are as before. {shown_means(scenarios, plan, results)}"
+            f" Training jobs and batches are as before. {shown_means(scenarios, runs)}"
         )
         return Findings(
-            claims=[
-                degrades_less(self.name, cloud, scenario, None, plan, results)
-                for cloud in OTHERS
-                for scenario in scenarios
-            ],
+            claims=[degrades_less(cloud, one, None, runs) for cloud in OTHERS for one in scenarios],
             text=text,
-            rows=[row for scenario in scenarios for row in tenant_rows(scenario, plan, results)],
-            draw=drawn.draw,
-            tips=drawn.tips,
+            rows=[row for scenario in scenarios for row in tenant_rows(scenario, runs)],
+            draw=boxes.draw,
+            tips=boxes.tips,
         )
-
-
-def _scenarios(plan: Plan) -> list[Scenario]:
-    return [sized(_recorded(regime, trace), plan) for trace in plan.traces for regime in REGIMES]
 
 
 def _recorded(regime: Scenario, trace: Path) -> Scenario:

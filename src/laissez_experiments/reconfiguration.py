@@ -1,9 +1,8 @@
-"""What becomes of the market's gain when it costs tenants more, or less, to reconfigure (the
-paper's figure of reconfiguration overhead)."""
+"""The market's gain when reconfiguration costs tenants more, or less (the paper's figure of
+reconfiguration overhead)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import log10
 from statistics import fmean, linear_regression
 from typing import Final
@@ -18,21 +17,10 @@ from laissez.sim.scenario import (
     TenantsTable,
     TrainingTable,
 )
-from laissez_experiments.lab.cell import Cell
-from laissez_experiments.lab.experiment import Experiment, Results
-from laissez_experiments.lab.findings import PERCENT, Claim, Findings, reaches
+from laissez_experiments.lab.findings import PERCENT, Claim, reaches, shown
 from laissez_experiments.lab.plan import Plan
 from laissez_experiments.lab.regimes import SLIGHTLY, sized
-from laissez_experiments.lab.sweeps import (
-    EXCHANGES,
-    Point,
-    Sweep,
-    cells_of,
-    drawn,
-    judged,
-    shown,
-    tips,
-)
+from laissez_experiments.lab.sweeps import EXCHANGES, Point, Sweep, SweepExperiment, judged
 
 MULTIPLIERS: Final = (0.1, 0.3, 1.0, 3.0, 10.0)
 QUICK_MULTIPLIERS: Final = (1.0, 3.0)
@@ -50,35 +38,39 @@ BASE: Final = Scenario(
 )
 
 
-class Reconfiguration(Experiment):
+class Reconfiguration(SweepExperiment):
     name = "reconfiguration"
     title = "What it costs to reconfigure"
-    takes_half = True
+    parameter = "multiplier"
+    axis = "overhead of reconfiguration, times what it is today"
 
-    def cells(self, plan: Plan) -> Sequence[Cell]:
-        return cells_of(points(plan), plan)
+    def points(self, plan: Plan) -> list[Point]:
+        base = sized(BASE, plan)
+        return [
+            Point(
+                at=log10(times),
+                tick=f"{times:g}",
+                label=f"x {times:g}",
+                scenario=_with_overheads(base, times),
+                clouds=("market", "fcfs"),
+                is_usual=times == 1,
+            )
+            for times in (QUICK_MULTIPLIERS if plan.quick else MULTIPLIERS)
+        ]
 
-    def findings(self, plan: Plan, results: Results) -> Findings:
-        all_points = points(plan)
-        usual = next(point for point in all_points if point.at == 0)
-        sweep = Sweep(all_points, usual, plan, results)
+    def claims(self, sweep: Sweep) -> list[Claim]:
         cheapest, dearest = sweep.points[0], sweep.points[-1]
-        return Findings(
-            claims=[
-                _falls(sweep),
-                _ends(sweep, cheapest, dearest),
-                *(
-                    _nearer_to_fcfs(sweep, point, dearest)
-                    for point in {one.at: one for one in (cheapest, usual)}.values()
-                ),
-                _suppressed(sweep, cheapest, dearest),
-                _ideal(cheapest),
-            ],
-            text=f"{_set_up(sweep)} {_shown(sweep)}",
-            rows=sweep.rows("multiplier"),
-            draw=lambda: drawn(sweep, "overhead of reconfiguration, times what it is today"),
-            tips=tips(sweep),
-        )
+        compared = [cheapest] if cheapest == sweep.usual else [cheapest, sweep.usual]
+        return [
+            _falls(sweep),
+            _ends(sweep, cheapest, dearest),
+            *(_nearer_to_fcfs(sweep, point, dearest) for point in compared),
+            _suppressed(sweep, cheapest, dearest),
+            _ideal(cheapest),
+        ]
+
+    def text(self, sweep: Sweep) -> str:
+        return f"{_set_up(sweep)} {_shown(sweep)}"
 
 
 def _set_up(sweep: Sweep) -> str:
@@ -99,7 +91,7 @@ def _set_up(sweep: Sweep) -> str:
 
 
 def _cluster(sweep: Sweep, point: Point) -> str:
-    runs = sweep.runs(point)
+    runs = sweep.at(point)
     return (
         f"at {point.label} there are {fmean(run.gpus for run in runs):.0f} GPUs for a demand of"
         f" {fmean(run.demand for run in runs):.2f}"
@@ -118,21 +110,6 @@ def _shown(sweep: Sweep) -> str:
         + ", ".join(f"{fmean(sweep.totals(point, *EXCHANGES)):.0f}" for point in sweep.points)
         + " times a run on the market, in the same order."
     )
-
-
-def points(plan: Plan) -> list[Point]:
-    multipliers = QUICK_MULTIPLIERS if plan.quick else MULTIPLIERS
-    base = sized(BASE, plan)
-    return [
-        Point(
-            at=log10(times),
-            tick=f"{times:g}",
-            label=f"x {times:g}",
-            scenario=_with_overheads(base, times),
-            clouds=("market", "fcfs"),
-        )
-        for times in multipliers
-    ]
 
 
 def _with_overheads(base: Scenario, times: float) -> Scenario:
@@ -155,60 +132,49 @@ def _with_overheads(base: Scenario, times: float) -> Scenario:
 def _falls(sweep: Sweep) -> Claim:
     """By the slope over the logarithm of the overhead, seed by seed."""
     places = [point.at for point in sweep.points]
-    by_seed = zip(*(sweep.retentions(point) for point in sweep.points), strict=True)
-    found = sweep.bootstrap.mean([-linear_regression(places, kept).slope for kept in by_seed])
-    claim = (
+    by_seed = zip(*(sweep.kept(point) for point in sweep.points), strict=True)
+    return judged(
         "the market's retention falls as reconfiguration becomes dearer: with ten times the"
-        " overhead, by"
+        " overhead, by",
+        "falls",
+        sweep.bootstrap.mean([-linear_regression(places, kept).slope for kept in by_seed]),
     )
-    return judged(Reconfiguration.name, claim, "falls", found)
 
 
 def _ends(sweep: Sweep, cheapest: Point, dearest: Point) -> Claim:
-    found = sweep.bootstrap.difference(sweep.retentions(cheapest), sweep.retentions(dearest))
     return judged(
-        Reconfiguration.name,
         f"the market retains more at {cheapest.label} than at {dearest.label}",
         "falls",
-        found,
+        sweep.bootstrap.difference(sweep.kept(cheapest), sweep.kept(dearest)),
     )
 
 
 def _nearer_to_fcfs(sweep: Sweep, point: Point, dearest: Point) -> Claim:
     gains, left = (sweep.gains(one, one, "fcfs") for one in (point, dearest))
-    claim = f"the market's gain over fcfs is smaller at {dearest.label} than at {point.label}"
-    reason = f"it is {fmean(left):.3f} at {dearest.label} and {fmean(gains):.3f} at {point.label}"
     return judged(
-        Reconfiguration.name,
-        claim,
+        f"the market's gain over fcfs is smaller at {dearest.label} than at {point.label}",
         "back toward FCFS-like behavior",
         sweep.bootstrap.difference(gains, left),
-        reason=reason,
+        reason=f"it is {fmean(left):.3f} at {dearest.label} and {fmean(gains):.3f} at"
+        f" {point.label}",
     )
 
 
 def _suppressed(sweep: Sweep, cheapest: Point, dearest: Point) -> Claim:
-    found = sweep.less(sweep.totals(dearest, *EXCHANGES), sweep.totals(cheapest, *EXCHANGES))
-    claim = (
-        f"almost no GPU changes hands on the market at {dearest.label}: at least"
-        f" {ALMOST_ALL * PERCENT:g} % fewer than at {cheapest.label}"
-    )
     moves, revocations = (fmean(sweep.totals(dearest, field)) for field in EXCHANGES)
-    reason = f"there are still {moves:.0f} moves and {revocations:.0f} revocations a run"
     return judged(
-        Reconfiguration.name,
-        claim,
+        f"almost no GPU changes hands on the market at {dearest.label}: at least"
+        f" {ALMOST_ALL * PERCENT:g} % fewer than at {cheapest.label}",
         "suppresses almost all",
-        found,
+        sweep.less(sweep.totals(dearest, *EXCHANGES), sweep.totals(cheapest, *EXCHANGES)),
         lambda one: reaches(one, ALMOST_ALL),
         unit="%",
-        reason=reason,
+        reason=f"there are still {moves:.0f} moves and {revocations:.0f} revocations a run",
     )
 
 
 def _ideal(cheapest: Point) -> Claim:
     return Claim(
-        figure=Reconfiguration.name,
         claim=(
             f"cheaper reconfiguration ({cheapest.label}) moves the market closer to the ideal"
             " allocation"

@@ -3,7 +3,6 @@ soon as its cells are done, and the report."""
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from time import monotonic
@@ -17,21 +16,21 @@ from laissez_experiments.lab.experiment import Experiment
 from laissez_experiments.lab.findings import Claim
 from laissez_experiments.lab.plan import Plan
 from laissez_experiments.lab.store import Store, StoreError
-from laissez_experiments.lab.work import do
+from laissez_experiments.lab.work import described, do
 from laissez_experiments.lab.writing import write_findings, write_json
 from laissez_experiments.report import write_report
 from laissez_experiments.report.run import Outcome, run_of
 
-CELLS: Final = "cells"  # the folder of what cells came to: its presence tells a folder of ours
+CELLS: Final = "cells"  # the folder of results; it marks a folder as one of ours
 CLAIMS: Final = "claims.json"
 RUN: Final = "run.json"
 
 
 class Watch:
-    """Is told how far it is. This one looks away."""
+    """Follows the progress of a reproduction. This one ignores it."""
 
     def begins(self, missing: Sequence[Cell], wanted: int) -> None:
-        """`missing` are to be done, of as many as are `wanted`; the others are there."""
+        """`missing` are to be done of all that are `wanted`; the others are there."""
 
     def done(self, cell: Cell) -> None:
         """One of the missing."""
@@ -40,15 +39,15 @@ class Watch:
         """All its cells are done."""
 
     def found(self, outcome: Outcome) -> None:
-        """And its files are written; or it is not run at all, or failed."""
+        """Its files are written; or it was not run at all, or failed."""
 
     def close(self) -> None:
         """Nothing more will come."""
 
 
 class Reproduction:
-    """Given a plan, experiments and a folder: `run` it. A run that was cut off goes on where it
-    was, with the same folder."""
+    """A plan for some experiments, to `run` in a folder. A run that was cut off resumes in the same
+    folder."""
 
     def __init__(
         self,
@@ -82,14 +81,8 @@ class Reproduction:
         self._work(todo)
         outcomes = [self.outcomes[one.name] for one in self.experiments]
         claims = [claim for one in outcomes for claim in one.claims]
-        run = run_of(
-            self.plan,
-            outcomes,
-            self.workers,
-            len(self._wanted),
-            len(self._wanted) - len(todo),
-            monotonic() - started,
-        )
+        wanted, took_s = len(self._wanted), monotonic() - started
+        run = run_of(self.plan, outcomes, self.workers, wanted, wanted - len(todo), took_s)
         try:
             write_json(claims, self.folder / CLAIMS)
             write_json(run, self.folder / RUN)
@@ -100,11 +93,11 @@ class Reproduction:
 
     @property
     def failures(self) -> list[str]:
-        """What went wrong, experiment by experiment."""
+        """The errors, experiment by experiment."""
         return [f"{name}: {one.failed}" for name, one in self.outcomes.items() if one.failed]
 
     def kept(self) -> tuple[int, int]:
-        """How many cells are done, and of how many."""
+        """The number of cells that are done, and of all."""
         return sum(map(self.store.has, self._wanted)), len(self._wanted)
 
     def _work(self, todo: Sequence[Cell]) -> None:
@@ -116,12 +109,11 @@ class Reproduction:
         }
         failed: dict[Cell, str] = {}
 
-        def find_what_is_complete() -> None:
+        def conclude_complete() -> None:
             for one in [one for one, cells in left.items() if not cells]:
                 del left[one]
-                self._conclude(
-                    one, [failed[cell] for cell in self._cells[one.name] if cell in failed]
-                )
+                mine = self._cells[one.name]
+                self._conclude(one, [failed[cell] for cell in mine if cell in failed])
 
         def on_done(cell: Cell, why: str) -> None:
             if why:
@@ -129,19 +121,16 @@ class Reproduction:
             self.watch.done(cell)
             for cells in left.values():
                 cells.discard(cell)
-            find_what_is_complete()
+            conclude_complete()
 
-        find_what_is_complete()
+        conclude_complete()
         do(todo, self.store, on_done, self.workers)
 
     def _conclude(self, experiment: Experiment, failures: Sequence[str]) -> None:
-        """What it found; or why it could find nothing, which keeps no other from it."""
+        """Its findings, or the reason that it has none; the others go on."""
         if failures:
-            more = (
-                f"; and {len(failures) - 1} more of its {len(self._cells[experiment.name])} cells"
-                if failures[1:]
-                else ""
-            )
+            cells = len(self._cells[experiment.name])
+            more = f"; and {len(failures) - 1} more of its {cells} cells" if failures[1:] else ""
             outcome = Outcome(experiment, failed=f"{failures[0]}{more}")
         else:
             self.watch.draws(experiment)
@@ -155,20 +144,12 @@ class Reproduction:
         }
         try:
             findings = experiment.findings(experiment.own(self.plan), results)
-            return Outcome(
-                experiment, findings, write_findings(experiment.name, findings, self.folder)
-            )
+            files = write_findings(experiment.name, findings, self.folder)
+            return Outcome(experiment, findings, files)
         except OSError as error:
             raise StoreError(f"{self.folder}: cannot write there: {error.strerror}") from error
         except Exception as error:
-            place = traceback.extract_tb(error.__traceback__)[-1]
-            return Outcome(
-                experiment,
-                failed=(
-                    f"its findings: {type(error).__name__}: {error} ({Path(place.filename).name},"
-                    f" line {place.lineno})"
-                ),
-            )
+            return Outcome(experiment, failed=f"its findings: {described(error)}")
 
 
 def check_tools() -> None:

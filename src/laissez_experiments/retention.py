@@ -1,5 +1,5 @@
-"""How much of their performance tenants keep when they share a cluster, by regime and by cloud (the
-paper's figure of performance retained)."""
+"""The performance that tenants keep when they share a cluster, by regime and by cloud (the paper's
+figure of performance retained)."""
 
 from __future__ import annotations
 
@@ -8,12 +8,19 @@ from statistics import fmean
 from typing import Final
 
 from laissez.sim.scenario import Scenario
-from laissez.sim.statistics import Bootstrap, Estimate
-from laissez_experiments.lab.boxes import boxes
+from laissez_experiments.lab.boxes import Boxes
 from laissez_experiments.lab.cell import Cell
-from laissez_experiments.lab.cloud_run import retentions, runs_of
+from laissez_experiments.lab.cloud_run import Runs, runs_of
 from laissez_experiments.lab.experiment import Experiment, Results
-from laissez_experiments.lab.findings import TOO_FEW, Claim, Findings, interval
+from laissez_experiments.lab.findings import (
+    TOO_FEW,
+    Claim,
+    Findings,
+    estimated,
+    interval,
+    is_above_zero,
+    shown,
+)
 from laissez_experiments.lab.plan import Plan
 from laissez_experiments.lab.regimes import CONTRACTS, OTHERS, REGIMES, UNDERSUBSCRIBED, sized
 from laissez_experiments.lab.retained import (
@@ -21,12 +28,11 @@ from laissez_experiments.lab.retained import (
     degrades_less,
     means,
     panel,
+    quartile_range,
     shown_means,
     tenant_rows,
-    tenants_of,
+    tighter_by,
 )
-from laissez_experiments.lab.sweeps import shown
-from laissez_experiments.lab.tightness import quartile_range, wider_by
 
 # by how much the market's degradation is below that of the others, in right-sized, slightly and
 # heavily oversubscribed clusters
@@ -42,91 +48,75 @@ class Retention(Experiment):
     title = "Performance retained under contention"
 
     def cells(self, plan: Plan) -> Sequence[Cell]:
-        return [
-            cell
-            for scenario, own in parts(plan)
-            for cell in runs_of(scenario, CONTRACTS, own.all_seeds)
-        ]
+        return [cell for one, own in parts(plan) for cell in runs_of(one, CONTRACTS, own)]
 
     def findings(self, plan: Plan, results: Results) -> Findings:
-        regimes = [scenario for scenario, _ in parts(plan)[:-1]]
-        under, fewer = parts(plan)[-1]
-        drawn = boxes(
-            [panel(scenario, own, results) for scenario, own in parts(plan)], RETENTION_LABEL
-        )
+        shares = [(scenario, Runs(own, results)) for scenario, own in parts(plan)]
+        *regimes, under = (scenario for scenario, _ in shares)
+        runs, fewer = shares[0][1], shares[-1][1]
+        boxes = Boxes([panel(*share) for share in shares], RETENTION_LABEL)
         text = (
             f"{regimes[0].tenants.count} tenants, a third each of inference services (with load"
             " drawn to fit the Azure traces), training jobs and batches, come to clusters of H100"
             f" and A100 GPUs under each of {plan.seeds} seeds, the same tenants to every cloud."
             " Retention is what a tenant achieves there over what it achieves with the cluster to"
             " itself (a service may exceed 1: alone, it has only what its planner asks for);"
-            f" degradation is what is missing to 1. {shown_means(regimes, plan, results)} With"
-            f" room to spare (demand {under.demand:g}, {fewer.seeds} seeds):"
-            f" {means(under, fewer, results)}. Degradation on fcfs-p is"
-            f" {_times_fcfs(regimes, plan, results)} times that on fcfs; the paper's figures imply"
+            f" degradation is what is missing to 1. {shown_means(regimes, runs)} With"
+            f" room to spare (demand {under.demand:g}, {fewer.plan.seeds} seeds):"
+            f" {means(under, fewer)}. Degradation on fcfs-p is"
+            f" {_times_fcfs(regimes, runs)} times that on fcfs; the paper's figures imply"
             f" {' / '.join(f'{each:.2f}' for each in _implied())}."
         )
         return Findings(
             claims=[
                 *(
-                    degrades_less(self.name, cloud, regime, PAPER[cloud][at], plan, results)
+                    degrades_less(cloud, regime, PAPER[cloud][at], runs)
                     for cloud in OTHERS
                     for at, regime in enumerate(regimes)
                 ),
-                _tighter(regimes, plan, results),
-                *(_converged(cloud, under, fewer, results) for cloud in OTHERS),
+                _tighter(regimes, runs),
+                *(_converged(cloud, under, fewer) for cloud in OTHERS),
             ],
             text=text,
-            rows=[
-                row for scenario, own in parts(plan) for row in tenant_rows(scenario, own, results)
-            ],
-            draw=drawn.draw,
-            tips=drawn.tips,
+            rows=[row for share in shares for row in tenant_rows(*share)],
+            draw=boxes.draw,
+            tips=boxes.tips,
         )
 
 
 def parts(plan: Plan) -> list[tuple[Scenario, Plan]]:
-    """The regimes under all seeds; where there is no contention, half of them show it."""
+    """The regimes under all seeds; half of them are enough where there is no contention."""
     return [
         *((sized(regime, plan), plan) for regime in REGIMES),
         (sized(UNDERSUBSCRIBED, plan), plan.halved()),
     ]
 
 
-def _times_fcfs(regimes: Sequence[Scenario], plan: Plan, results: Results) -> str:
-    lost = {
-        cloud: [1 - fmean(retentions(regime, cloud, plan.all_seeds, results)) for regime in regimes]
-        for cloud in OTHERS
-    }
-    return " / ".join(
-        f"{theirs / fcfs:.2f}" if fcfs > 0 else "-"
-        for fcfs, theirs in zip(lost["fcfs"], lost["fcfs-p"], strict=True)
-    )
+def _times_fcfs(regimes: Sequence[Scenario], runs: Runs) -> str:
+    lost = [[1 - fmean(runs.retentions(cloud, regime)) for regime in regimes] for cloud in OTHERS]
+    pairs = zip(*lost, strict=True)
+    return " / ".join(f"{theirs / fcfs:.2f}" if fcfs > 0 else "-" for fcfs, theirs in pairs)
 
 
 def _implied() -> list[float]:
     """Both reductions are of the same degradation on the market."""
-    return [
-        (1 - fcfs) / (1 - preemptive)
-        for fcfs, preemptive in zip(PAPER["fcfs"], PAPER["fcfs-p"], strict=True)
-    ]
+    pairs = zip(PAPER["fcfs"], PAPER["fcfs-p"], strict=True)
+    return [(1 - fcfs) / (1 - preemptive) for fcfs, preemptive in pairs]
 
 
-def _tighter(regimes: Sequence[Scenario], plan: Plan, results: Results) -> Claim:
-    """In most comparisons, surely: that is what "generally" is taken for."""
+def _tighter(regimes: Sequence[Scenario], runs: Runs) -> Claim:
+    """The paper's "generally" is taken for a certain difference in most comparisons."""
     found = {
-        (cloud, regime.name): _wider(cloud, regime, plan, results)
+        f"than {cloud}, {regime.name}": tighter_by(
+            cloud, regime, runs, lambda one: one.retention, quartile_range
+        )
         for cloud in OTHERS
         for regime in regimes
     }
-    sure = sum(one is not None and one.low is not None and one.low > 0 for one in found.values())
-    decided = all(one is not None and one.low is not None for one in found.values())
-    each = [
-        f"than {cloud}, {regime}: {shown(one) if one else '-'}"
-        for (cloud, regime), one in found.items()
-    ]
+    sure = sum(is_above_zero(one) or False for one in found.values())
+    decided = all(map(interval, found.values()))
+    each = [f"{comparison}: {shown(one) if one else '-'}" for comparison, one in found.items()]
     return Claim(
-        figure=Retention.name,
         claim=(
             "tenants' retention is spread less on the market: comparisons in which its"
             " inter-quartile range is smaller"
@@ -138,24 +128,12 @@ def _tighter(regimes: Sequence[Scenario], plan: Plan, results: Results) -> Claim
     )
 
 
-def _wider(cloud: str, regime: Scenario, plan: Plan, results: Results) -> Estimate | None:
-    ours, theirs = (
-        [[one.retention for one in run] for run in tenants_of(regime, one, plan, results)]
-        for one in ("market", cloud)
-    )
-    return wider_by(ours, theirs, quartile_range)
-
-
-def _by_kind(cloud: str, scenario: Scenario, plan: Plan, results: Results) -> str:
-    """Who it is that the clouds differ in."""
+def _by_kind(cloud: str, scenario: Scenario, runs: Runs) -> str:
+    """The kinds of tenants in which the clouds differ."""
 
     def kept(one: str, kind: str) -> float:
-        return fmean(
-            tenant.retention
-            for each in tenants_of(scenario, one, plan, results)
-            for tenant in each
-            if tenant.kind == kind
-        )
+        tenants = (tenant for run in runs.on(one, scenario) for tenant in run.tenants)
+        return fmean(tenant.retention for tenant in tenants if tenant.kind == kind)
 
     return "by kind: " + ", ".join(
         f"{kind} {kept('market', kind):.3f} and {kept(cloud, kind):.3f}"
@@ -163,21 +141,16 @@ def _by_kind(cloud: str, scenario: Scenario, plan: Plan, results: Results) -> st
     )
 
 
-def _converged(cloud: str, under: Scenario, plan: Plan, results: Results) -> Claim:
-    ours, theirs = (retentions(under, one, plan.all_seeds, results) for one in ("market", cloud))
-    found = Bootstrap(plan.seeds).difference(ours, theirs)
-    decided = found.low is not None and found.high is not None
-    holds = max(abs(found.low or 0), abs(found.high or 0)) < CLOSE if decided else None
-    return Claim(
-        figure=Retention.name,
-        claim=(
-            f"at a demand of {under.demand:g} the market and {cloud} retain the same, within"
-            f" {CLOSE:g}"
-        ),
-        paper="converge",
-        measured=found.value,
-        interval=interval(found),
-        holds=holds,
-        unit="difference",
-        note=TOO_FEW if holds is None else "" if holds else _by_kind(cloud, under, plan, results),
+def _converged(cloud: str, under: Scenario, runs: Runs) -> Claim:
+    ours, theirs = (runs.retentions(one, under) for one in ("market", cloud))
+    found = runs.bootstrap.difference(ours, theirs)
+    ends = interval(found)
+    holds = max(map(abs, ends)) < CLOSE if ends else None
+    return estimated(
+        f"at a demand of {under.demand:g} the market and {cloud} retain the same, within {CLOSE:g}",
+        "converge",
+        found,
+        holds,
+        "difference",
+        TOO_FEW if holds is None else "" if holds else _by_kind(cloud, under, runs),
     )

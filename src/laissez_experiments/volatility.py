@@ -1,5 +1,5 @@
-"""How fast prices may rise and fall, from not at all to without bounds (the paper's figure of
-market volatility)."""
+"""Bounds on how fast prices may rise and fall, from no movement at all to no bound (the paper's
+figure of market volatility)."""
 
 from __future__ import annotations
 
@@ -11,21 +11,10 @@ from typing import Final
 import msgspec
 
 from laissez.sim.scenario import Band, MarketTable
-from laissez_experiments.lab.cell import Cell
-from laissez_experiments.lab.experiment import Experiment, Results
-from laissez_experiments.lab.findings import PERCENT, Claim, Findings, reaches
+from laissez_experiments.lab.findings import PERCENT, Claim, reaches, shown
 from laissez_experiments.lab.plan import Plan
 from laissez_experiments.lab.regimes import CONTRACTS, OTHERS, SLIGHTLY, sized
-from laissez_experiments.lab.sweeps import (
-    EXCHANGES,
-    Point,
-    Sweep,
-    cells_of,
-    drawn,
-    judged,
-    shown,
-    tips,
-)
+from laissez_experiments.lab.sweeps import EXCHANGES, Point, Sweep, SweepExperiment, judged
 
 SHARES: Final = (0.0, 0.02, 0.1, 0.5)  # of the price, in `SECONDS`
 SECONDS: Final = 60.0
@@ -34,20 +23,49 @@ QUICK_SHARES: Final = (0.0, 0.1)
 MOST: Final = 0.5
 
 
-class Volatility(Experiment):
+class Volatility(SweepExperiment):
     name = "volatility"
     title = "Bounds on how fast prices move"
-    takes_half = True
+    parameter = "rise_per_minute"
+    axis = "by how much prices may rise in a minute"
+    levels = OTHERS
 
-    def cells(self, plan: Plan) -> Sequence[Cell]:
-        return cells_of(points(plan), plan)
+    def points(self, plan: Plan) -> list[Point]:
+        """From the tightest on; the last has no bound, and is the scenario of other experiments."""
+        usual = sized(SLIGHTLY, plan)
+        shares = QUICK_SHARES if plan.quick else SHARES
+        bounded = []
+        for at, share in enumerate(shares):
+            band, label = Band(share=share, seconds=SECONDS), f"{share * PERCENT:g} %"
+            scenario = msgspec.structs.replace(
+                usual,
+                name=f"{usual.name}, prices move by {label} a minute",
+                market=MarketTable(rise=band, fall=band),
+            )
+            bounded.append(Point(at=at, tick=label, label=label, scenario=scenario))
+        free = Point(
+            at=len(shares),
+            tick="none",
+            label="no bound",
+            scenario=usual,
+            clouds=CONTRACTS,
+            is_usual=True,
+        )
+        return [*bounded, free]
 
-    def findings(self, plan: Plan, results: Results) -> Findings:
-        *bounded, free = points(plan)
-        sweep = Sweep([*bounded, free], free, plan, results)
-        tightest, *middle = bounded
-        best = Best(sweep, middle)
-        text = (
+    def claims(self, sweep: Sweep) -> list[Claim]:
+        best = Best(sweep)
+        return [
+            *(_better(sweep, best, end) for end in (sweep.points[0], sweep.usual)),
+            *(_beats_unbounded(sweep, cloud) for cloud in OTHERS),
+            _all_beat(sweep),
+            _like_fcfs(sweep, best),
+            _churns(sweep),
+        ]
+
+    def text(self, sweep: Sweep) -> str:
+        *bounded, free = sweep.points
+        return (
             "On the slightly oversubscribed cluster, prices of the market may rise by a bounded"
             f" share of themselves within {SECONDS:g} seconds: bids beyond are clipped, and their"
             " tenants try again a minute later. Floors may fall by the same share, but nobody"
@@ -59,40 +77,8 @@ class Volatility(Experiment):
             + " and ".join(f"{shown(sweep.retention(free, cloud))} on {cloud}" for cloud in OTHERS)
             + ". GPUs change hands "
             + ", ".join(f"{fmean(sweep.totals(point, *EXCHANGES)):.0f}" for point in sweep.points)
-            + f" times a run on the market, in the same order. {_beside_fcfs(sweep, tightest)}"
+            + f" times a run on the market, in the same order. {_beside_fcfs(sweep, bounded[0])}"
         )
-        return Findings(
-            claims=[
-                *(_better(sweep, best, end) for end in (tightest, free)),
-                *(_beats_unbounded(sweep, cloud) for cloud in OTHERS),
-                _all_beat(sweep, bounded),
-                _like_fcfs(sweep, tightest, best),
-                _churns(sweep, tightest),
-            ],
-            text=text,
-            rows=sweep.rows("rise_per_minute"),
-            draw=lambda: drawn(sweep, "by how much prices may rise in a minute", levels=OTHERS),
-            tips=tips(sweep),
-        )
-
-
-def points(plan: Plan) -> list[Point]:
-    """From the tightest on; the last has no bound, and is the scenario of other experiments."""
-    usual = sized(SLIGHTLY, plan)
-    shares = QUICK_SHARES if plan.quick else SHARES
-    bounded = []
-    for at, share in enumerate(shares):
-        band, label = Band(share=share, seconds=SECONDS), f"{share * PERCENT:g} %"
-        scenario = msgspec.structs.replace(
-            usual,
-            name=f"{usual.name}, prices move by {label} a minute",
-            market=MarketTable(rise=band, fall=band),
-        )
-        bounded.append(Point(at=at, tick=label, label=label, scenario=scenario))
-    return [
-        *bounded,
-        Point(at=len(shares), tick="none", label="no bound", scenario=usual, clouds=CONTRACTS),
-    ]
 
 
 def _named(point: Point) -> str:
@@ -117,8 +103,9 @@ class Best:
     would flatter itself: each seed is judged at the bound that is best under the other seeds.
     """
 
-    def __init__(self, sweep: Sweep, middle: Sequence[Point]) -> None:
-        kept = [sweep.retentions(point) for point in middle]
+    def __init__(self, sweep: Sweep) -> None:
+        middle = sweep.points[1:-1]
+        kept = [sweep.kept(point) for point in middle]
         picked = [_best_of_the_others(kept, seed) for seed in range(sweep.plan.seeds)]
         self.retentions = [kept[at][seed] for seed, at in enumerate(picked)]
         ((at, times),) = Counter(picked).most_common(1)
@@ -135,39 +122,33 @@ def _best_of_the_others(kept: Sequence[Sequence[float]], seed: int) -> int:
 
 
 def _better(sweep: Sweep, best: Best, end: Point) -> Claim:
-    found = sweep.bootstrap.difference(best.retentions, sweep.retentions(end))
-    claim = f"the best bound between ({best.point.label} a minute) retains more than {_named(end)}"
-    at_best, at_end = (fmean(sweep.totals(point, "revocations")) for point in (best.point, end))
-    reason = (
-        f"there are {at_best:.0f} revocations a run with {_named(best.point)} and {at_end:.0f} with"
-        f" {_named(end)}"
+    at_best, at_end = (
+        f"{fmean(sweep.totals(point, 'revocations')):.0f}" for point in (best.point, end)
     )
     return judged(
-        Volatility.name,
-        claim,
+        f"the best bound between ({best.point.label} a minute) retains more than {_named(end)}",
         "a middle ground performs best",
-        found,
-        reason=reason,
+        sweep.bootstrap.difference(best.retentions, sweep.kept(end)),
+        reason=(
+            f"there are {at_best} revocations a run with {_named(best.point)} and {at_end} with"
+            f" {_named(end)}"
+        ),
         note=best.note,
     )
 
 
 def _beats_unbounded(sweep: Sweep, cloud: str) -> Claim:
     found = sweep.bootstrap.mean(sweep.gains(sweep.usual, sweep.usual, cloud))
-    return judged(
-        Volatility.name,
-        f"even without a bound the market retains more than {cloud}",
-        "outperforms",
-        found,
-    )
+    claim = f"even without a bound the market retains more than {cloud}"
+    return judged(claim, "outperforms", found)
 
 
-def _all_beat(sweep: Sweep, bounded: Sequence[Point]) -> Claim:
-    """By the bound and the cloud that are nearest to one another; it holds if every bound is above
-    both."""
+def _all_beat(sweep: Sweep) -> Claim:
+    """The claim is about the bound and the cloud that are nearest to one another: it holds if every
+    bound is above both."""
     gains = [
         (sweep.bootstrap.mean(sweep.gains(point, sweep.usual, cloud)), point, cloud)
-        for point in bounded
+        for point in sweep.points[:-1]
         for cloud in OTHERS
     ]
     least, point, cloud = min(
@@ -177,35 +158,29 @@ def _all_beat(sweep: Sweep, bounded: Sequence[Point]) -> Claim:
         f"with every bound the market retains more than {' and '.join(OTHERS)} (least:"
         f" {_named(point)}, over {cloud})"
     )
-    return judged(Volatility.name, claim, None, least)
+    return judged(claim, None, least)
 
 
-def _like_fcfs(sweep: Sweep, tightest: Point, best: Best) -> Claim:
-    fcfs = sweep.retentions(sweep.usual, "fcfs")
+def _like_fcfs(sweep: Sweep, best: Best) -> Claim:
+    fcfs, tightest = sweep.kept(sweep.usual, "fcfs"), sweep.points[0]
     at_best = [ours - theirs for ours, theirs in zip(best.retentions, fcfs, strict=True)]
-    found = sweep.less(sweep.gains(tightest, sweep.usual, "fcfs"), at_best)
-    claim = (
-        f"the tightest bound ({tightest.label}) takes most ({MOST * PERCENT:g} % or more) of what"
-        f" the best ({best.point.label}) gains over fcfs"
-    )
     return judged(
-        Volatility.name,
-        claim,
+        f"the tightest bound ({tightest.label}) takes most ({MOST * PERCENT:g} % or more) of what"
+        f" the best ({best.point.label}) gains over fcfs",
         "approaches FCFS-like inefficiency",
-        found,
+        sweep.less(sweep.gains(tightest, sweep.usual, "fcfs"), at_best),
         lambda one: reaches(one, MOST),
         unit="%",
         note=best.note,
     )
 
 
-def _churns(sweep: Sweep, tightest: Point) -> Claim:
-    found = sweep.bootstrap.difference(
-        sweep.totals(sweep.usual, *EXCHANGES), sweep.totals(tightest, *EXCHANGES)
-    )
-    claim = (
-        f"without a bound GPUs change hands more often than with the tightest ({tightest.label})"
-    )
+def _churns(sweep: Sweep) -> Claim:
+    free, tightest = sweep.usual, sweep.points[0]
+    exchanges = (sweep.totals(point, *EXCHANGES) for point in (free, tightest))
     return judged(
-        Volatility.name, claim, "induces churn", found, unit="more moves and revocations a run"
+        f"without a bound GPUs change hands more often than with the tightest ({tightest.label})",
+        "induces churn",
+        sweep.bootstrap.difference(*exchanges),
+        unit="more moves and revocations a run",
     )

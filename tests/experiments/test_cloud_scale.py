@@ -8,8 +8,7 @@ import msgspec
 import pytest
 
 from laissez_bench.simulation import Kind, Row
-from laissez_experiments.cloud_scale.cells import SimulationSpeed
-from laissez_experiments.cloud_scale.experiment import (
+from laissez_experiments.cloud_scale import (
     CloudScale,
     paper_asks,
     share_at_the_papers_rates,
@@ -17,7 +16,7 @@ from laissez_experiments.cloud_scale.experiment import (
 )
 from laissez_experiments.lab.findings import Claim
 from laissez_experiments.lab.plan import Plan
-from laissez_experiments.scalability.cells import this_machine
+from laissez_experiments.scalability.cells import SimulationSpeed, this_machine
 
 pytestmark = pytest.mark.once
 

@@ -11,8 +11,7 @@ import pytest
 from laissez.sim.statistics import Bootstrap, Estimate
 from laissez_experiments.frontier.claims import claims_of
 from laissez_experiments.frontier.experiment import BUDGETS, Frontier, cells
-from laissez_experiments.frontier.figure import FrontierPoint
-from laissez_experiments.frontier.probe import Means, Probe, pareto
+from laissez_experiments.frontier.probe import FrontierPoint, Means, Probe, pareto
 from laissez_experiments.frontier.runs import FCFS, ON_DEMAND, SPOT, Outcome, budget_name
 from laissez_experiments.lab.cell import Cell
 from laissez_experiments.lab.findings import TOO_FEW, TOO_WIDE, Claim, Findings

@@ -15,7 +15,7 @@ from laissez_experiments.lab.experiment import Experiment
 from laissez_experiments.lab.findings import Claim
 from laissez_experiments.lab.plan import Plan
 from laissez_experiments.lab.regimes import REGIMES, SLIGHTLY, UNDERSUBSCRIBED, sized
-from laissez_experiments.lab.tightness import quartile_range, relative_range, wider_by
+from laissez_experiments.lab.retained import quartile_range, relative_range, wider_by
 from laissez_experiments.real_traces import RealTraces
 from laissez_experiments.retention import PAPER, Retention
 from support.experiment_world import made_up

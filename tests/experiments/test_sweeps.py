@@ -20,12 +20,9 @@ from laissez_experiments.lab.regimes import SLIGHTLY
 from laissez_experiments.lab.sweeps import judged
 from laissez_experiments.lab.writing import write_findings
 from laissez_experiments.misconfiguration import Misconfiguration
-from laissez_experiments.misconfiguration import points as misconfigured
 from laissez_experiments.reconfiguration import Reconfiguration
-from laissez_experiments.reconfiguration import points as reconfigured
 from laissez_experiments.retention import Retention
 from laissez_experiments.volatility import Volatility
-from laissez_experiments.volatility import points as bounded
 
 pytestmark = pytest.mark.once
 
@@ -97,7 +94,6 @@ def test_most_are_so_only_if_the_whole_interval_says_so(
     estimate: Estimate, holds: bool | None, note: str
 ) -> None:
     found = judged(
-        "volatility",
         "most do",
         "most",
         estimate,
@@ -116,7 +112,7 @@ def by_error(retentions: Mapping[int, float], moves: Mapping[int, int] | None = 
 
 
 def test_what_tenants_believe_varies_and_nothing_else() -> None:
-    points = misconfigured(PLAN)
+    points = Misconfiguration().points(PLAN)
     assert [point.scenario.tenants.believed_overhead for point in points] == [
         0.5,
         0.95,
@@ -132,7 +128,7 @@ def test_what_tenants_believe_varies_and_nothing_else() -> None:
 
 
 def test_bounds_vary_from_tight_to_none_and_the_last_point_is_shared_with_retention() -> None:
-    points = bounded(PLAN)
+    points = Volatility().points(PLAN)
     shares = [point.scenario.market.rise.share for point in points if point.scenario.market.rise]
     assert shares == sorted(shares)
     assert shares[0] == 0
@@ -145,7 +141,7 @@ def test_bounds_vary_from_tight_to_none_and_the_last_point_is_shared_with_retent
 
 
 def test_the_overheads_of_all_tenants_are_multiplied_alike() -> None:
-    points = {point.label: point.scenario for point in reconfigured(PLAN)}
+    points = {point.label: point.scenario for point in Reconfiguration().points(PLAN)}
     usual, dearest = points["x 1"], points["x 10"]
     assert dearest.inference.cold_seconds == 10 * usual.inference.cold_seconds
     assert dearest.training.cold_seconds == tuple(10 * cold for cold in usual.training.cold_seconds)
@@ -320,6 +316,6 @@ def test_the_quick_version_runs_and_is_drawn(tmp_path: Path) -> None:
     assert results[cells[0]].total("revocations") == 0  # with a bound of 0 nobody is outbid
     findings = experiment.findings(plan, results)
     assert len(findings.rows) == len(cells)
-    assert len(findings.tips["market"]) == len(bounded(plan))
+    assert len(findings.tips["market"]) == len(Volatility().points(plan))
     write_findings(experiment.name, findings, tmp_path)
     assert "tip:market:market:" in (tmp_path / "volatility.svg").read_text()

@@ -6,12 +6,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+import msgspec
+
 from laissez.sim.scenario import BatchTable, InferenceTable, Scenario, TenantsTable, TrainingTable
 from laissez.sim.workloads.population import ON_DEMAND_TIMES
 from laissez_experiments.frontier.claims import claims_of
-from laissez_experiments.frontier.figure import FrontierPoint, drawn, tips
-from laissez_experiments.frontier.probe import Probe, pareto
-from laissez_experiments.frontier.runs import FCFS, ON_DEMAND, SPOT, SPOT_SHARE, Outcome, Policies
+from laissez_experiments.frontier.figure import drawn, tips
+from laissez_experiments.frontier.probe import FrontierPoint, Probe, pareto
+from laissez_experiments.frontier.runs import FCFS, ON_DEMAND, SPOT, SPOT_SHARE, Policies
 from laissez_experiments.lab.cell import Cell
 from laissez_experiments.lab.experiment import Experiment, Results
 from laissez_experiments.lab.findings import Findings
@@ -45,19 +47,17 @@ class Frontier(Experiment):
 
     def findings(self, plan: Plan, results: Results) -> Findings:
         probe = Probe([results[cell] for cell in cells(plan)])
+        points = list(probe.points.values())
         return Findings(
             claims=claims_of(probe),
             text=_text(probe, cells(plan)[0].scenario),
             rows=[
-                {
-                    "seed": cell.seed,
-                    **{field: getattr(outcome, field) for field in Outcome.__struct_fields__},
-                }
+                {"seed": cell.seed, **msgspec.structs.asdict(outcome)}
                 for cell in cells(plan)
                 for outcome in results[cell]
             ],
-            draw=lambda: drawn(list(probe.points.values()), _front(probe), plan.seeds),
-            tips=tips(list(probe.points.values())),
+            draw=lambda: drawn(points, _front(probe), plan.seeds),
+            tips=tips(points),
         )
 
 
@@ -70,17 +70,15 @@ def cells(plan: Plan) -> list[Policies]:
 
 def _text(probe: Probe, scenario: Scenario) -> str:
     fcfs, on_demand, spot = (probe.means[policy] for policy in (FCFS, ON_DEMAND, SPOT))
-    seeds, taken = (
-        f"{probe.seeds} seed{'s' if probe.seeds > 1 else ''}",
-        [probe.revocations(budget) for budget in probe.budgets],
-    )
+    taken = [probe.revocations(budget) for budget in probe.budgets]
     below = [policy for policy in probe.market if probe.dominates(FCFS, policy)]
     which = f" ({', '.join(below)})" if below else ""
     return (
         "One batch job in a slightly oversubscribed market, beside the same other tenants under"
-        f" {seeds}, each time with another policy. To the others their work is worth about"
-        f" {scenario.tenants.worth:g} times what it costs at list prices, so they can bid prices"
-        f" up: on demand costs {on_demand.cost / (fcfs.cost or 1.0):.1f} times what it does on"
+        f" {probe.seeds} seed{'s' if probe.seeds > 1 else ''}, each time with another policy. To"
+        f" the others their work is worth about {scenario.tenants.worth:g} times what it"
+        f" costs at list prices, so they can bid prices up: on demand costs"
+        f" {on_demand.cost / (fcfs.cost or 1.0):.1f} times what it does on"
         " fcfs. On demand, the job holds as many GPUs as it needs in the mean at a limit of"
         f" {ON_DEMAND_TIMES:g} times the highest list price, as spot the same at {SPOT_SHARE:g} of"
         " it; otherwise its adapter trades with a budget, the money for the whole work. Costs and"

@@ -1,4 +1,4 @@
-"""What became of the probe under each policy: in the mean, and how sure that is."""
+"""The means of the probe under each policy, with their intervals."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from statistics import fmean
 import msgspec
 
 from laissez.sim.statistics import CONFIDENCE, RESAMPLES, Bootstrap, Estimate, quantile
-from laissez_experiments.frontier.figure import FrontierPoint
 from laissez_experiments.frontier.runs import FCFS, ON_DEMAND, SPOT, Outcome
+from laissez_experiments.lab.findings import is_above_zero
+
+TODAY = (FCFS, ON_DEMAND, SPOT)  # all other policies are budgets
 
 
 class Mean(msgspec.Struct, frozen=True):
@@ -18,44 +20,44 @@ class Mean(msgspec.Struct, frozen=True):
     performance: float
 
 
+class FrontierPoint(msgspec.Struct, frozen=True):
+    policy: str
+    cost: Estimate
+    performance: Estimate
+
+    @property
+    def mean(self) -> tuple[float, float]:
+        return self.cost.value, self.performance.value
+
+
 Means = Mapping[str, Mean]  # by policy
 Figure = Callable[[Means], float]
 
 
 class Probe(Bootstrap):
-    """All policies ran under the same seeds, so they are drawn together: whatever is computed from
+    """All policies ran under the same seeds, so they are drawn together: every figure computed from
     their means has an interval.
 
-    Who asks the same of every budget, and then speaks of the one that answers best, asks for it
-    `jointly`: the intervals are so much wider that they hold for all budgets at once (Bonferroni).
+    A question about every budget whose answer names the best one is asked `jointly`: the intervals
+    are so much wider that they hold for all budgets at once (Bonferroni).
     """
 
     def __init__(self, outcomes: Sequence[Sequence[Outcome]], resamples: int = RESAMPLES) -> None:
-        """Those of each seed."""
+        """`outcomes` are those of each seed."""
         super().__init__(len(outcomes), resamples)
-        self._by_policy = {
-            policy: [seed[at] for seed in outcomes]
-            for at, policy in enumerate(outcome.policy for outcome in outcomes[0])
-        }
+        policies = [outcome.policy for outcome in outcomes[0]]
+        self._by_policy = dict(zip(policies, zip(*outcomes, strict=True), strict=True))
         self.means = self._of(range(self.seeds))
-
-    @property
-    def market(self) -> list[str]:
-        return [policy for policy in self.means if policy != FCFS]
-
-    @property
-    def budgets(self) -> list[str]:
-        """The smallest first."""
-        return [policy for policy in self.market if policy not in (ON_DEMAND, SPOT)]
+        self.market = [policy for policy in policies if policy != FCFS]
+        self.budgets = [policy for policy in policies if policy not in TODAY]  # the smallest first
 
     @cached_property
     def points(self) -> dict[str, FrontierPoint]:
-        return {
-            policy: FrontierPoint(
-                policy, self.estimate(_cost(policy)), self.estimate(_performance(policy))
-            )
-            for policy in self.means
-        }
+        return {policy: self._point(policy) for policy in self.means}
+
+    def _point(self, policy: str) -> FrontierPoint:
+        cost = self.estimate(lambda means: means[policy].cost)
+        return FrontierPoint(policy, cost, self.estimate(lambda means: means[policy].performance))
 
     def estimate(self, figure: Figure, *, jointly: bool = False) -> Estimate:
         value, found = figure(self.means), sorted(map(figure, self._drawn_means))
@@ -67,9 +69,10 @@ class Probe(Bootstrap):
     def dearer(self, one: str, other: str) -> Estimate:
         return self.estimate(lambda means: means[one].cost - means[other].cost, jointly=True)
 
-    def better(self, one: str, other: str) -> Estimate:
+    def better(self, one: str, other: str, part: float = 1.0) -> Estimate:
+        """Performance beyond that part of the other's."""
         return self.estimate(
-            lambda means: means[one].performance - means[other].performance, jointly=True
+            lambda means: means[one].performance - part * means[other].performance, jointly=True
         )
 
     @cached_property
@@ -78,25 +81,21 @@ class Probe(Bootstrap):
         return [
             budget
             for budget in self.budgets
-            if _is_above(self.dearer(budget, SPOT)) and _is_above(self.dearer(ON_DEMAND, budget))
+            if is_above_zero(self.dearer(budget, SPOT))
+            and is_above_zero(self.dearer(ON_DEMAND, budget))
         ]
 
     def dominates(self, one: str, other: str) -> bool | None:
         """Whether it is cheaper and better, beyond doubt; None if only the means say so."""
-        if (
-            self.means[one].cost >= self.means[other].cost
-            or self.means[one].performance <= self.means[other].performance
-        ):
+        ours, theirs = self.means[one], self.means[other]
+        if ours.cost >= theirs.cost or ours.performance <= theirs.performance:
             return False
-        return (
-            True
-            if _is_above(self.dearer(other, one)) and _is_above(self.better(one, other))
-            else None
-        )
+        is_cheaper, is_better = self.dearer(other, one), self.better(one, other)
+        return True if is_above_zero(is_cheaper) and is_above_zero(is_better) else None
 
     def beyond_mixes(self, budget: str) -> Estimate:
-        """How much more it performs than tenants of whom some are spot and some on demand, as many
-        as make the cost the same."""
+        """Its performance beyond that of a mix of tenants, some as spot and some on demand, that
+        costs the same."""
         return self.estimate(
             lambda means: _beyond_a_mix(means[budget], means[SPOT], means[ON_DEMAND]), jointly=True
         )
@@ -120,37 +119,22 @@ class Probe(Bootstrap):
 
 
 def pareto(points: Iterable[FrontierPoint]) -> list[FrontierPoint]:
-    """Those that no other is better than in the mean (cheaper and not worse, or better and not
-    dearer), the cheapest first."""
+    """The points that no other point dominates in the mean (cheaper and not worse, or better and
+    not dearer), the cheapest first."""
     every = list(points)
     left = [one for one in every if not any(_is_better(other, one) for other in every)]
     return sorted(left, key=lambda point: (point.cost.value, point.policy))
 
 
 def _is_better(one: FrontierPoint, other: FrontierPoint) -> bool:
-    cheaper, better = (
-        other.cost.value - one.cost.value,
-        one.performance.value - other.performance.value,
-    )
+    cheaper = other.cost.value - one.cost.value
+    better = one.performance.value - other.performance.value
     return cheaper >= 0 and better >= 0 and cheaper + better > 0
-
-
-def _is_above(found: Estimate) -> bool:
-    return found.low is not None and found.low > 0
-
-
-def _cost(policy: str) -> Figure:
-    return lambda means: means[policy].cost
-
-
-def _performance(policy: str) -> Figure:
-    return lambda means: means[policy].performance
 
 
 def _beyond_a_mix(budget: Mean, spot: Mean, on_demand: Mean) -> float:
     if on_demand.cost <= spot.cost:
-        # whoever is on demand pays nothing more for it
-        return budget.performance - on_demand.performance
+        return budget.performance - on_demand.performance  # being on demand costs nothing more
     share = (budget.cost - spot.cost) / (on_demand.cost - spot.cost)
     return (
         budget.performance - spot.performance - share * (on_demand.performance - spot.performance)

@@ -1,8 +1,8 @@
 """One batch job, the probe, in one and the same contended market, again and again: as it would be
 run on demand, as spot, and with small and large budgets.
 
-A budget is the money for the whole work: what the job's adapter prices it by, and never spends more
-than.
+A budget is the money for the whole work: the job's adapter prices the work by it, and never spends
+more.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ SPOT_SHARE: Final = 0.9  # of the highest list price: nobody pays more for spot 
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What a policy came to. `cost` is over what the GPU-hours that the work needs cost at list
-    prices."""
+    """The result of a policy. `cost` is in times the list price of the GPU-hours that the work
+    needs."""
 
     policy: str
     cost: float
@@ -71,11 +71,8 @@ class Policies(Cell, frozen=True, kw_only=True):
     def _outcome(
         self, setting: Setting, policy: str, cloud: str, probe: Spec, trading: Trading, unit: float
     ) -> Outcome:
-        value = (
-            trading.budget
-            if isinstance(trading, Adaptive) and trading.budget is not None
-            else probe.value
-        )
+        budget = trading.budget if isinstance(trading, Adaptive) else None
+        value = probe.value if budget is None else budget
         run = setting.with_trading(probe.name, trading, value).run(cloud)
         found = next(tenant for tenant in run.tenants if tenant.tenant == probe.name)
         return Outcome(
@@ -99,7 +96,6 @@ def _need(scenario: Scenario, probe: Spec) -> Need:
 
 
 def _list_cost(scenario: Scenario, probe: Spec) -> float:
-    price: float = sum(
-        share * getattr(scenario.prices, tree) for tree, share in shares_of(scenario).items()
-    )
+    shares = shares_of(scenario).items()
+    price: float = sum(share * getattr(scenario.prices, tree) for tree, share in shares)
     return node_hours(_need(scenario, probe)) * price

@@ -1,2 +1,2 @@
-"""What all experiments share: cells and where their results are kept, runs of clouds, claims, and
-how figures look."""
+"""The common parts of all experiments: cells and the store of their results, runs of clouds,
+claims, and the look of figures."""

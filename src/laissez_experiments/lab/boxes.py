@@ -1,18 +1,27 @@
-"""Panels of box plots, one box for each cloud, and below it every tenant as a dot that says who it
-is."""
+"""Panels of box plots: one box for each cloud, and below the box a dot with a tip for each
+tenant."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from laissez.sim.boxplot import SOFT, draw_box
 from laissez.sim.results import TenantResult
 from laissez.sim.statistics import WHISKERS, spread
-from laissez_experiments.lab.style import LOOKS, dress, new_figure, of_cloud, with_tips
+from laissez_experiments.lab.style import (
+    LOOKS,
+    SMALL,
+    beside,
+    caption,
+    dress,
+    new_figure,
+    of_cloud,
+    with_tips,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,74 +52,58 @@ class Panel(msgspec.Struct, frozen=True):
     notes: Mapping[str, str] = {}
 
 
-class Drawing(msgspec.Struct, frozen=True):
-    draw: Callable[[], Figure]
-    tips: Mapping[str, Sequence[str]]
-
-
-def boxes(panels: Sequence[Panel], label: str, digits: int = 3) -> Drawing:
+class Boxes(msgspec.Struct, frozen=True):
     """`digits` are those of the means beside the boxes."""
 
-    def draw() -> Figure:
-        rows = [len(panel.clouds) for panel in panels]
-        figure = new_figure(sum(rows) * ROW_IN + len(panels) * PANEL_IN + FOOT_IN)
-        all_axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False, height_ratios=rows)[
-            :, 0
-        ]
-        for at, (axes, panel) in enumerate(zip(all_axes, panels, strict=True)):
-            _panel(axes, at, panel, digits)
-        all_axes[-1].set_xlabel(label)
-        figure.supxlabel(CAPTION, fontsize=7.5, color=SOFT, x=0.02, ha="left")
+    panels: Sequence[Panel]
+    label: str
+    digits: int = 3
+
+    def draw(self) -> Figure:
+        rows = [len(panel.clouds) for panel in self.panels]
+        figure = new_figure(sum(rows) * ROW_IN + len(rows) * PANEL_IN + FOOT_IN)
+        grid = figure.subplots(len(rows), 1, sharex=True, squeeze=False, height_ratios=rows)
+        for at, panel in enumerate(self.panels):
+            self._panel(grid[at, 0], at, panel)
+        grid[-1, 0].set_xlabel(self.label)
+        caption(figure, CAPTION)
         return figure
 
-    tips = {
-        _key(at, cloud): [_tip(seed, tenant, value, digits) for seed, tenant, value in values]
-        for at, panel in enumerate(panels)
-        for cloud, values in panel.clouds.items()
-    }
-    return Drawing(draw, tips)
+    @property
+    def tips(self) -> dict[str, list[str]]:
+        return {
+            _key(at, cloud): [self._tip(*value) for value in values]
+            for at, panel in enumerate(self.panels)
+            for cloud, values in panel.clouds.items()
+        }
 
+    def _tip(self, seed: int, tenant: TenantResult, value: float) -> str:
+        return (
+            f"{tenant.tenant}, seed {seed}: {value:.{self.digits}f} ({tenant.held_hours:.1f}"
+            f" GPU-hours, ${tenant.cost:,.2f})"
+        )
 
-def _panel(axes: Axes, at: int, panel: Panel, digits: int) -> None:
-    dress(axes, "x")
-    axes.set_title(panel.title)
-    for row, (cloud, values) in enumerate(panel.clouds.items()):
-        numbers, look = [value for _, _, value in values], LOOKS[cloud]
-        heights = [
-            row + DOTS_BELOW + (each * GOLDEN % 1 - 0.5) * DOTS_HEIGHT
-            for each in range(len(values))
-        ]
-        dots = axes.scatter(
-            numbers, heights, s=5, color=look.line, alpha=0.35, linewidths=0, zorder=2
-        )
-        with_tips(_key(at, cloud), dots, cloud)
-        of_cloud(
-            cloud,
-            *draw_box(axes, row - BOX_ABOVE, spread(numbers), look.fill, look.hatch, BOX_HEIGHT),
-        )
-        note = panel.notes.get(cloud, "")
-        beside: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "va": "center"}
-        mean = axes.annotate(
-            f"{fmean(numbers):.{digits}f}",
-            (1.02, row - (BOX_ABOVE if note else 0)),
-            fontweight="bold",
-            **beside,
-        )
-        of_cloud(
-            cloud,
-            mean,
-            axes.annotate(note, (1.02, row + DOTS_BELOW), fontsize=7.5, color=SOFT, **beside),
-        )
-    axes.set_yticks(range(len(panel.clouds)), list(panel.clouds))
-    axes.set_ylim(len(panel.clouds) - 0.45, -0.55)
+    def _panel(self, axes: Axes, at: int, panel: Panel) -> None:
+        dress(axes, "x")
+        axes.set_title(panel.title)
+        for row, (cloud, values) in enumerate(panel.clouds.items()):
+            numbers, look = [value for _, _, value in values], LOOKS[cloud]
+            middle = row + DOTS_BELOW
+            heights = [middle + (n * GOLDEN % 1 - 0.5) * DOTS_HEIGHT for n in range(len(numbers))]
+            dots = axes.scatter(
+                numbers, heights, s=5, color=look.line, alpha=0.35, linewidths=0, zorder=2
+            )
+            with_tips(_key(at, cloud), dots, cloud)
+            box = spread(numbers), look.fill, look.hatch, BOX_HEIGHT
+            of_cloud(cloud, *draw_box(axes, row - BOX_ABOVE, *box))
+            note, mean = panel.notes.get(cloud, ""), f"{fmean(numbers):.{self.digits}f}"
+            height = row - (BOX_ABOVE if note else 0)
+            name = beside(axes, mean, height, fontweight="bold", va="center")
+            below = beside(axes, note, middle, fontsize=SMALL, color=SOFT, va="center")
+            of_cloud(cloud, name, below)
+        axes.set_yticks(range(len(panel.clouds)), list(panel.clouds))
+        axes.set_ylim(len(panel.clouds) - 0.45, -0.55)
 
 
 def _key(at: int, cloud: str) -> str:
     return f"panel{at}-{cloud}"
-
-
-def _tip(seed: int, tenant: TenantResult, value: float, digits: int) -> str:
-    return (
-        f"{tenant.tenant}, seed {seed}: {value:.{digits}f} ({tenant.held_hours:.1f} GPU-hours,"
-        f" ${tenant.cost:,.2f})"
-    )

@@ -1,5 +1,5 @@
-"""A cell: one piece of work, whole in itself. What comes of it depends on its fields and on the
-code alone, so it is done once and kept."""
+"""A cell: one self-contained piece of work. Its result depends on its fields and the code alone, so
+it is done once and kept."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import msgspec
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """Its fields are plain data: they are what the stored result is found by.
+    """Its fields are plain data, and the stored result is found by them.
 
-    `result` is the type of what `run` gives, which can be written as JSON; `seconds` about how long
-    that takes on one core: the time left is told from it. A cell that measures how fast something
-    is wants the machine for itself (`is_alone`). `packages` are those whose code decides what comes
-    of it, beside everything that is simulated.
+    `result` is the type that `run` returns, which can be written as JSON; `seconds` is its usual
+    time on one core, from which the time left is estimated. A cell that measures a speed needs the
+    machine for itself (`is_alone`). `packages` are those whose code decides its result, beside
+    everything that is simulated.
     """
 
     result: ClassVar[Any]
@@ -28,18 +28,17 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True, tag=True):
         return hash(self.written())
 
     def written(self) -> bytes:
-        """All its fields: what tells it from others of its type, in files too."""
+        """All its fields, which identify it among cells of its type, in files too."""
         return msgspec.json.encode(self, order="deterministic")
 
     @property
     def weight(self) -> float:
-        """In seconds; for cells of one type that differ much."""
+        """Its time in seconds, where cells of one type differ much."""
         return self.seconds
 
     @property
     def group(self) -> Hashable:
-        """Cells of one group share costly preparations, so they are done one after the other by the
-        same worker."""
+        """Cells of one group share costly preparations, so one worker does them in sequence."""
         return self
 
     @abstractmethod
@@ -48,4 +47,4 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
     @abstractmethod
     def __str__(self) -> str:
-        """What it is, for whoever has to find out why it failed."""
+        """Its description in error messages."""

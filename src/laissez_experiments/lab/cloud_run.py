@@ -1,10 +1,11 @@
-"""The cell that most experiments are made of: one scenario, one cloud, one seed. Experiments that
+"""The cell that most experiments consist of: one scenario, one cloud, one seed. Experiments that
 need the same one share it."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Hashable, Sequence
-from functools import cache
+from functools import cache, cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, ClassVar, Final
@@ -14,24 +15,26 @@ import msgspec
 from laissez.sim.results import RunResult
 from laissez.sim.scenario import Scenario
 from laissez.sim.setting import Setting, baseline_of
+from laissez.sim.statistics import Bootstrap, Estimate
 from laissez.sim.workloads.spec import Planners
 from laissez_experiments.lab.cell import Cell
-from laissez_experiments.lab.experiment import Results
+from laissez_experiments.lab.experiment import Experiment, Results
+from laissez_experiments.lab.plan import Plan
+from laissez_experiments.lab.regimes import CONTRACTS
 
 # about, for one tenant of the usual size
 TENANT_SECONDS: Final = {"market": 0.4, "fcfs": 0.35, "fcfs-p": 0.45, "ideal": 0.65}
 
 
 class CloudRun(Cell, frozen=True, kw_only=True):
-    """Courses of prices and leases are left out."""
+    """The result has no price histories and no leases."""
 
     result: ClassVar[Any] = RunResult
 
     scenario: Scenario
     cloud: str
     seed: int
-    # a digest of the file that the scenario names, if it does: the name alone says nothing about
-    # what is in it
+    # a digest of the file that the scenario names, if any: a name says nothing about the contents
     trace: str = ""
 
     @property
@@ -63,8 +66,8 @@ def _setting(scenario: Scenario, seed: int) -> Setting:
     return _last[0][2]
 
 
-def runs_of(scenario: Scenario, clouds: Sequence[str], seeds: Sequence[int]) -> list[CloudRun]:
-    return [cloud_run(scenario, cloud, seed) for seed in seeds for cloud in clouds]
+def runs_of(scenario: Scenario, clouds: Sequence[str], plan: Plan) -> list[Cell]:
+    return [cloud_run(scenario, cloud, seed) for seed in plan.all_seeds for cloud in clouds]
 
 
 def cloud_run(scenario: Scenario, cloud: str, seed: int) -> CloudRun:
@@ -79,14 +82,36 @@ def _digest(path: str) -> str:
     return sha256(Path(path).read_bytes()).hexdigest()
 
 
-def retentions(
-    scenario: Scenario, cloud: str, seeds: Sequence[int], results: Results
-) -> list[float]:
-    """The mean retention of each seed."""
-    return [run.retention for run in came_to(scenario, cloud, seeds, results)]
+class Runs:
+    """The results of runs on clouds, seed by seed."""
+
+    def __init__(self, plan: Plan, results: Results) -> None:
+        self.plan, self._results = plan, results
+
+    @cached_property
+    def bootstrap(self) -> Bootstrap:
+        return Bootstrap(self.plan.seeds)
+
+    def on(self, cloud: str, scenario: Scenario) -> list[RunResult]:
+        return [self._results[cloud_run(scenario, cloud, seed)] for seed in self.plan.all_seeds]
+
+    def retentions(self, cloud: str, scenario: Scenario) -> list[float]:
+        """The mean retention of each seed."""
+        return [run.retention for run in self.on(cloud, scenario)]
+
+    def reduction(self, cloud: str, scenario: Scenario) -> Estimate | None:
+        """The share by which mean degradation on the market is below that on the cloud."""
+        ours, theirs = (self.retentions(one, scenario) for one in ("market", cloud))
+        return self.bootstrap.reduction(ours, theirs)
 
 
-def came_to(
-    scenario: Scenario, cloud: str, seeds: Sequence[int], results: Results
-) -> list[RunResult]:
-    return [results[cloud_run(scenario, cloud, seed)] for seed in seeds]
+class CloudExperiment(Experiment):
+    """An experiment that runs the same scenarios on each of some clouds."""
+
+    clouds: ClassVar[Sequence[str]] = CONTRACTS
+
+    @abstractmethod
+    def scenarios(self, plan: Plan) -> Sequence[Scenario]: ...
+
+    def cells(self, plan: Plan) -> Sequence[Cell]:
+        return [cell for one in self.scenarios(plan) for cell in runs_of(one, self.clouds, plan)]

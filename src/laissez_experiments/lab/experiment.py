@@ -1,4 +1,4 @@
-"""An experiment: a question, the cells that answer it, and what is found in them."""
+"""An experiment: a question, the cells that answer it, and the findings from their results."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ Results = Mapping[Cell, Any]
 
 
 class Experiment(ABC):
-    """`name` is what it is called on the command line and in files; `title` heads its section of
-    the report.
+    """`name` is its name on the command line and in files; `title` heads its section of the report.
 
     One that `takes_half` of the seeds would take too long with all of them.
     """
@@ -27,16 +26,16 @@ class Experiment(ABC):
 
     @abstractmethod
     def cells(self, plan: Plan) -> Sequence[Cell]:
-        """All that it needs done, in the order in which it is best done."""
+        """All its cells, in the best order to run them."""
 
     @abstractmethod
     def findings(self, plan: Plan, results: Results) -> Findings:
-        """From what its cells came to (and others' cells too: take only your own)."""
+        """Judge the results of its cells. `results` may have others' too; take only your own."""
 
     def own(self, plan: Plan) -> Plan:
-        """The plan, with the seeds that it takes: to be asked for cells and findings."""
+        """The plan with the seeds that this experiment takes, for `cells` and `findings`."""
         return plan.halved() if self.takes_half else plan
 
     def missing(self, plan: Plan) -> str | None:
-        """What it would need and the plan does not have; None if it can run."""
+        """The input that it needs and the plan does not have; None if it can run."""
         return None

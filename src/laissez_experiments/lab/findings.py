@@ -1,5 +1,5 @@
-"""What an experiment found: each claim with what was measured, a figure, the rows behind it, and
-what to say about it."""
+"""The findings of an experiment: its claims with their measurements, a figure, the rows behind the
+figure and a paragraph of text. Also the rules by which a claim holds."""
 
 from __future__ import annotations
 
@@ -16,17 +16,19 @@ if TYPE_CHECKING:
 PERCENT: Final = 100.0
 
 Number = float | int
-Rows = Sequence[Mapping[str, Number | str | None]]
+Row = dict[str, Number | str | None]
+Rows = Sequence[Row]
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
-    """`paper` is what the paper says, None where the question is ours; `holds` is None where
-    nothing could be decided, and `note` says why.
+    """`paper` is the paper's statement, None where the question is ours. `holds` is None where the
+    measurement decides nothing; `note` gives the reason.
 
-    Numbers are in `unit`: `%` for percent, `x` for a ratio, `$`, `requests/s` and so on.
+    Numbers are in `unit`: `%` for percent, `x` for a ratio, `$`, `requests/s` and so on. `figure`
+    is the name of the experiment; its outcome fills it in.
     """
 
-    figure: str
+    figure: str = ""
     claim: str
     paper: Number | str | None
     measured: Number | str | None
@@ -37,10 +39,10 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Findings(msgspec.Struct, frozen=True, kw_only=True):
-    """`text` is one paragraph: the set-up and what the figure shows, with the measured numbers in
-    it. `draw` makes the figure.
+    """`text` is one paragraph: the set-up and the main result, with the measured numbers. `draw`
+    makes the figure.
 
-    `rows` go into the CSV file, all with the same keys. `tips` are shown when the pointer is over
+    `rows` go into the CSV file, all with the same keys. `tips` appear when the pointer is over
     that part of the figure (`style.with_tips`).
     """
 
@@ -51,30 +53,80 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     tips: Mapping[str, Sequence[str]] = {}
 
 
+TOO_FEW: Final = "too few seeds to decide"
+TOO_WIDE: Final = "the interval is too wide to decide"
+
+
+def estimated(
+    claim: str,
+    paper: Number | str | None,
+    found: Estimate | None,
+    holds: bool | None,
+    unit: str,
+    note: str = "",
+) -> Claim:
+    """A claim about an estimate, in percent where the unit says so."""
+    times = PERCENT if unit.startswith("%") else 1.0
+    return Claim(
+        claim=claim,
+        paper=paper,
+        measured=None if found is None else found.value * times,
+        interval=interval(found, times),
+        holds=holds,
+        unit=unit,
+        note=note,
+    )
+
+
+def joined(*notes: str) -> str:
+    return "; ".join(filter(None, notes))
+
+
 def interval(estimate: Estimate | None, times: float = 1.0) -> tuple[float, float] | None:
-    """As a claim has it; None where there are too few seeds for one."""
+    """The interval as a claim has it; None where there are too few seeds for one."""
     if estimate is None or estimate.low is None or estimate.high is None:
         return None
     return estimate.low * times, estimate.high * times
 
 
-TOO_FEW = "too few seeds to decide"
-TOO_WIDE = "the interval is too wide to decide"
+def shown(estimate: Estimate, digits: int = 3) -> str:
+    """The figure for a text, and its interval where there is one."""
+    text = f"{estimate.value:.{digits}f}"
+    if (ends := interval(estimate)) is None:
+        return text
+    return f"{text} [{ends[0]:.{digits}f}, {ends[1]:.{digits}f}]"
 
 
-def holds_at_least(estimate: Estimate | None, paper: float) -> bool | None:
-    """Whether there is an effect (the interval excludes zero) that is not smaller than the paper's
+def holds_at_least(estimate: Estimate | None, paper: float, above: float = 0.0) -> bool | None:
+    """Whether there is an effect (the interval is above zero) that is not smaller than the paper's
     (the interval reaches it)."""
-    if estimate is None or estimate.low is None or estimate.high is None:
+    if (ends := interval(estimate)) is None:
         return None
-    return estimate.low > 0 and estimate.high >= paper
+    return ends[0] > above and ends[1] >= paper
+
+
+def is_above_zero(estimate: Estimate | None) -> bool | None:
+    return None if (ends := interval(estimate)) is None else ends[0] > 0
+
+
+def is_below_zero(estimate: Estimate | None) -> bool | None:
+    return None if (ends := interval(estimate)) is None else ends[1] < 0
 
 
 def reaches(estimate: Estimate, part: float) -> bool | None:
-    """Whether it is that part or more: all of the interval is, or none of it; nothing is decided
-    where it is on both sides."""
-    if estimate.low is None or estimate.high is None:
+    """Whether the value is that part or more. Undecided where the interval is on both sides."""
+    ends = interval(estimate)
+    if ends is None or ends[0] < part <= ends[1]:
         return None
-    if estimate.low < part <= estimate.high:
+    return ends[0] >= part
+
+
+def is_within(estimate: Estimate, bound: float) -> bool | None:
+    """Whether the value is at most that far from zero. Undecided where the interval reaches
+    beyond a bound."""
+    ends = interval(estimate)
+    if ends is None:
         return None
-    return estimate.low >= part
+    if ends[0] > bound or ends[1] < -bound:
+        return False
+    return True if -bound <= ends[0] and ends[1] <= bound else None

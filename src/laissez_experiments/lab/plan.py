@@ -1,4 +1,4 @@
-"""What is asked of a reproduction: how many seeds, how large, and which real files to use."""
+"""The plan of a reproduction: the number of seeds, the size, and the real files to use."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ QUICK_SEEDS: Final = 2
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Seeds are 0, 1, 2, ...: fixed before anything was run. `traces` are of requests to inference
     services, `power` of a row's power; real files, for the experiments that can use them. `quick`
-    makes everything small: it shows that all works, not what is true.
+    makes everything small: it shows that all works, and its findings mean nothing.
     """
 
     seeds: int = SEEDS
@@ -25,12 +25,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     power: tuple[Path, ...] = ()
 
     def halved(self) -> Plan:
-        """The first half of the seeds, but not so few that nothing could be said."""
-        return (
-            self
-            if self.seeds < 2 * SEEDS_MIN
-            else msgspec.structs.replace(self, seeds=self.seeds // 2)
-        )
+        """The first half of the seeds, unless that would be too few for an interval."""
+        if self.seeds < 2 * SEEDS_MIN:
+            return self
+        return msgspec.structs.replace(self, seeds=self.seeds // 2)
 
     @property
     def all_seeds(self) -> tuple[int, ...]:

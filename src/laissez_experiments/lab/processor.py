@@ -1,4 +1,4 @@
-"""The processor's name: what a speed was measured on, and where a report was made."""
+"""The processor's name, for speeds and reports."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ PROCESSORS: Final = Path("/proc/cpuinfo")
 
 
 def processor() -> str:
-    """As Linux names it; where the system does not tell, its kind."""
+    """Its name in Linux; on other systems its kind."""
     try:
         lines = PROCESSORS.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

@@ -1,5 +1,5 @@
 """The scenarios of the evaluation: a cluster just large enough, slightly and heavily
-oversubscribed, and not even full."""
+oversubscribed, and undersubscribed."""
 
 from __future__ import annotations
 
@@ -19,30 +19,36 @@ UNDERSUBSCRIBED: Final = Scenario(name="undersubscribed", demand=0.8)
 REGIMES: Final = (RIGHT_SIZED, SLIGHTLY, HEAVILY)
 
 
+def regimes(plan: Plan) -> list[Scenario]:
+    return [sized(regime, plan) for regime in REGIMES]
+
+
+def titled(scenario: Scenario) -> str:
+    return f"{scenario.name} (demand {scenario.demand:g})"
+
+
 def sized(scenario: Scenario, plan: Plan) -> Scenario:
-    """As it is, or, where it must be quick, with three tenants for half an hour: a run takes less
-    than a second."""
+    """The scenario itself, or for a quick plan one with three tenants for half an hour, which runs
+    in less than a second."""
     if not plan.quick:
         return scenario
     hours = (0.4, 0.5)
+    checkpoint_seconds = (120.0, 240.0)
     return msgspec.structs.replace(
-        scenario,
-        tenants=msgspec.structs.replace(
-            scenario.tenants, count=min(scenario.tenants.count, 3), arrivals_hours=0.1
-        ),
+        with_tenants(scenario, count=min(scenario.tenants.count, 3), arrivals_hours=0.1),
         inference=InferenceTable(engines=(1.0, 2.0), hours=hours, trace=scenario.inference.trace),
         training=TrainingTable(
             gpus=(1.0, 3.0),
             hours=hours,
             models=("OPT-350",),
             cold_seconds=(30.0, 60.0),
-            checkpoint_seconds=(120.0, 240.0),
+            checkpoint_seconds=checkpoint_seconds,
         ),
         batch=BatchTable(
             gpus=(1.0, 3.0),
             hours=hours,
             cold_seconds=(60.0, 120.0),
-            checkpoint_seconds=(120.0, 240.0),
+            checkpoint_seconds=checkpoint_seconds,
         ),
     )
 

@@ -1,8 +1,8 @@
-"""What cells came to, kept in files: one each, found by what the cell is made of and by the code
-that was run.
+"""The results of cells in files: one each, found by the fields of the cell and by the code that
+was run.
 
 Results of other code are never taken for those of this one: everything that a simulation runs is
-part of the name. A file that is not whole, or of another form, counts as not there.
+part of the name. A file that is not whole, or of another form, counts as missing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import msgspec
 import laissez
 from laissez_experiments.lab.cell import Cell
 
-# packages that decide what comes of a simulation
+# packages that decide the result of a simulation
 SIMULATED: Final = ("laissez.market", "laissez.tenants", "laissez.operators", "laissez.sim")
 SUFFIX: Final = ".json"
 
@@ -32,8 +32,8 @@ class Store:
     """A folder of results. Any number of processes may write to it: each file appears whole or not
     at all.
 
-    The code is looked at once, when a cell is first asked about, and a worker is told what its
-    parent saw: sources that change meanwhile are not what runs.
+    The code is read once, at the first question about a cell, and workers get the digest of their
+    parent: a process does not run sources that change meanwhile.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -51,7 +51,7 @@ class Store:
         return self.get(cell) is not None
 
     def get(self, cell: Cell) -> Any | None:
-        """What came of it; None if it was not done, or not by this code."""
+        """The result; None if the cell was not done, or not by this code."""
         try:
             return msgspec.json.decode(self.path(cell).read_bytes(), type=cell.result)
         except (FileNotFoundError, msgspec.DecodeError):
@@ -71,25 +71,21 @@ class Store:
             fresh.replace(path)
         except OSError as error:
             fresh.unlink(missing_ok=True)
-            raise StoreError(
-                f"{path.parent}: cannot keep results there: {error.strerror}"
-            ) from error
+            why = f"{path.parent}: cannot keep results there: {error.strerror}"
+            raise StoreError(why) from error
 
 
 def code(module: str, packages: tuple[str, ...] = ()) -> bytes:
-    """A digest of everything that is simulated, of these packages too, of the module that says what
-    a cell does, and of what runs it."""
+    """A digest of everything that is simulated, of these packages, of the module of the cell, and
+    of the interpreter."""
     digest = sha256(
         f"{module} {sys.version} {_solver()}\0".encode()
         + Path(str(sys.modules[module].__file__)).read_bytes()
     )
     root = Path(laissez.__file__).parents[1]
-    for path in (
-        path
-        for package in (*SIMULATED, *packages)
-        for path in sorted((root / package.replace(".", "/")).rglob("*.py"))
-    ):
-        digest.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes() + b"\0")
+    for package in (*SIMULATED, *packages):
+        for path in sorted((root / package.replace(".", "/")).rglob("*.py")):
+            digest.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes() + b"\0")
     return digest.digest()
 
 

@@ -1,5 +1,5 @@
-"""Doing cells: on all cores, each once, and kept as soon as it is done. One that fails keeps no
-other from being done."""
+"""Doing cells: on all cores, each once, with its result kept at once. A cell that fails does not
+stop the others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from laissez.workers import cores, deaf_to_interrupts, worker_pool
 from laissez_experiments.lab.cell import Cell
 from laissez_experiments.lab.store import Store, StoreError
 
-LOOK_S: Final = 0.5  # between two looks at what is done
+LOOK_S: Final = 0.5  # between two looks at finished cells
 DIED: Final = "a worker process died: out of memory, perhaps, and fewer workers would do"
 LOST: Final = "it was done and is not there: has somebody changed the folder?"
 
@@ -27,11 +27,10 @@ def do(
     on_done: OnDone = lambda cell, why: None,
     workers: int | None = None,
 ) -> None:
-    """Do those that the store does not have. `on_done` is told of each as soon as it is done, or,
-    with the reason, that it failed.
+    """Do the cells that the store does not have. `on_done` gets each as soon as it is done, with
+    the reason if it failed.
 
-    Only what concerns all of them ends it early: results that cannot be kept, or a worker that
-    died.
+    Only two errors end the work early: results that cannot be kept, and a worker that died.
     """
     missing = [cell for cell in dict.fromkeys(cells) if not store.has(cell)]
     for cell in missing:
@@ -46,7 +45,7 @@ def do(
 
 
 def grouped(cells: Iterable[Cell]) -> list[list[Cell]]:
-    """Cells by group, the longest group first, so that no core is left over with one at the end."""
+    """Cells by group, the longest group first, so that none keeps a core busy alone at the end."""
     groups: dict[tuple[type[Cell], Hashable], list[Cell]] = {}
     for cell in cells:
         groups.setdefault((type(cell), cell.group), []).append(cell)
@@ -80,21 +79,26 @@ def _do_together(groups: Sequence[list[Cell]], store: Store, on_done: OnDone, wo
 
 
 def _do_group(group: Sequence[Cell], store: Store) -> list[tuple[Cell, str]]:
-    """Those that failed, and why."""
+    """The cells that failed, with their reasons."""
     return [(cell, why) for cell in group if (why := _done(cell, store))]
 
 
 def _done(cell: Cell, store: Store) -> str:
-    """Nothing if all went well; else what went wrong, and where."""
+    """Empty if all went well; else the error and its place."""
     try:
         store.put(cell, cell.run())
     except StoreError:
         raise
     except Exception as error:
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        why = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        return f"{cell}: {why} ({Path(place.filename).name}, line {place.lineno})"
+        return f"{cell}: {described(error)}"
     return ""
+
+
+def described(error: Exception) -> str:
+    """The error with its place in the code."""
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    why = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return f"{why} ({Path(place.filename).name}, line {place.lineno})"
 
 
 def _failures(job: Future[list[tuple[Cell, str]]]) -> list[tuple[Cell, str]]:

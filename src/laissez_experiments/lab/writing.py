@@ -1,5 +1,4 @@
-"""What was found, as files: for each experiment a figure as SVG and PNG, and the rows behind it as
-CSV."""
+"""Findings as files: for each experiment a figure as SVG and PNG, and the rows behind it as CSV."""
 
 from __future__ import annotations
 
@@ -14,12 +13,12 @@ from laissez_experiments.lab.style import PNG_DPI, styled
 
 
 def write_findings(name: str, findings: Findings, folder: Path) -> list[str]:
-    """The figure and the rows; the names of the files. The same findings give the same bytes."""
+    """Write the figure and the rows, and return the names of the files. The same findings give the
+    same bytes."""
     written = [f"{name}.csv"]
     with (folder / written[0]).open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(
-            file, list(findings.rows[0]) if findings.rows else [], lineterminator="\n"
-        )
+        names = list(findings.rows[0]) if findings.rows else []
+        writer = csv.DictWriter(file, names, lineterminator="\n")
         writer.writeheader()
         writer.writerows(findings.rows)
     if findings.draw is not None:

@@ -3,7 +3,7 @@ tenants trade (its sections 2.2 and 3.1)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import product
 from statistics import fmean
 from typing import Final
@@ -11,9 +11,9 @@ from typing import Final
 from laissez.units import HOUR_US
 from laissez_experiments.lab.cell import Cell
 from laissez_experiments.lab.experiment import Experiment, Results
-from laissez_experiments.lab.findings import PERCENT, Claim, Findings
+from laissez_experiments.lab.findings import PERCENT, Claim, Findings, Row
 from laissez_experiments.lab.plan import Plan
-from laissez_experiments.motivation.figure import draw, tips
+from laissez_experiments.motivation.figure import Stories, draw, tips
 from laissez_experiments.motivation.run import (
     CHECKPOINT_H,
     CLOUDS,
@@ -31,12 +31,11 @@ from laissez_experiments.motivation.run import (
 
 NOTHING_H: Final = 0.001  # of work: a hand-off takes less
 SOON_H: Final = 0.001  # after something: by the next decisions
-# what the paper leaves open, otherwise
+# the paper leaves these open; tried beside our choice
 WORTHS: Final = (0.40, 0.60, 0.80, 1.00)
 CHECKPOINTS_H: Final = (0.11, 0.15, 0.19)
-DECISION_H: Final = 0.003  # of work: what is done between two decisions
-
-Stories = Mapping[str, Story]
+DECISION_H: Final = 0.003  # of work between two decisions
+DEAR: Final = "FCFS-P: wasting work and raising overall cost"
 
 
 class Motivation(Experiment):
@@ -48,15 +47,6 @@ class Motivation(Experiment):
 
     def findings(self, plan: Plan, results: Results) -> Findings:
         stories: Stories = {cloud: results[MotivationRun(cloud=cloud)] for cloud in CLOUDS}
-        claims = [
-            _forced(stories),
-            _preempted(stories),
-            _kept(stories),
-            _nothing_wasted(stories),
-            _raised(stories),
-            *_costs(stories),
-            _sooner(stories),
-        ]
         text = (
             "The paper's two tasks, with its times and costs, on the simulator's clouds: A trains,"
             f" B is a batch that comes at {DISPATCHED_H['B']:g} hours and is due at {DUE_H:g}."
@@ -69,7 +59,7 @@ class Motivation(Experiment):
             + f" {_varied(results)}"
         )
         return Findings(
-            claims=claims,
+            claims=_claims(**{cloud.replace("-", "_"): story for cloud, story in stories.items()}),
             text=text,
             rows=_rows(stories),
             draw=lambda: draw(stories),
@@ -84,42 +74,22 @@ def _variations() -> list[MotivationRun]:
     ]
 
 
-def held(story: Story, task: str) -> list[str]:
-    """The machines that a task had, one after the other."""
-    return [machine for tenant, machine, *_ in story.leases if tenant == task]
+def _checkpoints(story: Story) -> list[float]:
+    """The hours at which A was saved on HW1."""
+    return [at / HOUR_US for machine, at in story.tasks["A"].checkpoints if machine == CONTESTED]
 
 
-def had(story: Story, task: str, machine: str) -> tuple[float, float] | None:
-    """From when to when, in hours; None if never."""
-    spans = [
-        (start / HOUR_US, end / HOUR_US)
-        for tenant, leased, start, end, _ in story.leases
-        if (tenant, leased) == (task, machine)
-    ]
-    return (spans[0][0], spans[-1][1]) if spans else None
-
-
-def done_at(story: Story, task: str) -> float:
-    return story.tasks[task].at / HOUR_US
-
-
-def wasted(story: Story) -> float:
-    """Hours of work that had to be done again."""
-    return sum(one.lost_us for one in story.tasks.values()) / HOUR_US
-
-
-def kept_until_checkpoint(story: Story) -> bool:
+def _kept_until_checkpoint(story: Story) -> bool:
     """Whether A had HW1 until a checkpoint, and B has it from then on."""
-    ours = had(story, "A", CONTESTED)
-    saved = [at / HOUR_US for machine, at in story.tasks["A"].checkpoints if machine == CONTESTED]
-    if ours is None or not saved or done_at(story, "A") <= ours[1]:
+    ours, saved = story.span("A", CONTESTED), _checkpoints(story)
+    if ours is None or not saved or story.tasks["A"].hours <= ours[1]:
         return False
-    return saved[-1] <= ours[1] <= saved[-1] + SOON_H and takes_over(story)
+    return saved[-1] <= ours[1] <= saved[-1] + SOON_H and _takes_over(story)
 
 
-def takes_over(story: Story) -> bool:
+def _takes_over(story: Story) -> bool:
     """Whether B has HW1 from the instant on at which A no longer has it."""
-    ours, theirs = had(story, "A", CONTESTED), had(story, "B", CONTESTED)
+    ours, theirs = story.span("A", CONTESTED), story.span("B", CONTESTED)
     return ours is not None and theirs is not None and abs(ours[1] - theirs[0]) <= SOON_H
 
 
@@ -131,124 +101,89 @@ def _claim(
     unit: str = "",
     note: str = "",
 ) -> Claim:
-    return Claim(
-        figure=Motivation.name,
-        claim=claim,
-        paper=paper,
-        measured=measured,
-        holds=holds,
-        unit=unit,
-        note=note,
-    )
+    return Claim(claim=claim, paper=paper, measured=measured, holds=holds, unit=unit, note=note)
 
 
-def _forced(stories: Stories) -> Claim:
-    story = stories["fcfs"]
-    later = had(story, "B", CONTESTED)
-    forced = (
-        held(story, "A") == [CONTESTED]
-        and held(story, "B")[:1] == ["hw2"]
-        and (later is None or later[0] >= done_at(story, "A"))
-    )
-    measured = "; ".join(f"{task}: {', '.join(held(story, task))}" for task in story.tasks)
-    paper = "forcing App B to take its second-ranked hardware"
+def _claims(fcfs: Story, fcfs_p: Story, market: Story) -> list[Claim]:
+    lost, sooner = market.wasted, fcfs.tasks["B"].hours - market.tasks["B"].hours
+    return [
+        _forced(fcfs),
+        _claim(
+            "fcfs-p: B takes HW1 between two checkpoints of A, and work is wasted",
+            "App B preempts App A, interrupting an epoch between checkpoints",
+            fcfs_p.wasted,
+            fcfs_p.wasted > NOTHING_H and _takes_over(fcfs_p),
+            "h",
+        ),
+        _kept(market),
+        _claim("market: no work is wasted", "avoiding wasted work", lost, lost < NOTHING_H, "h"),
+        _raised(market),
+        *_costs(fcfs_p, market),
+        _claim(
+            "market: B is done sooner than on fcfs",
+            "FCFS: B is left with HW2 at higher cost and lower performance",
+            sooner,
+            sooner > 0,
+            "h",
+        ),
+    ]
+
+
+def _forced(fcfs: Story) -> Claim:
+    later = fcfs.span("B", CONTESTED)
     return _claim(
         "fcfs: A has HW1 until it is done, and B has to begin on HW2, its second choice",
-        paper,
-        measured,
-        forced,
+        "forcing App B to take its second-ranked hardware",
+        "; ".join(f"{task}: {', '.join(fcfs.machines(task))}" for task in fcfs.tasks),
+        fcfs.machines("A") == [CONTESTED]
+        and fcfs.machines("B")[:1] == ["hw2"]
+        and (later is None or later[0] >= fcfs.tasks["A"].hours),
     )
 
 
-def _preempted(stories: Stories) -> Claim:
-    story, paper = (
-        stories["fcfs-p"],
-        "App B preempts App A, interrupting an epoch between checkpoints",
-    )
-    lost = wasted(story)
-    claim = "fcfs-p: B takes HW1 between two checkpoints of A, and work is wasted"
-    return _claim(claim, paper, lost, lost > NOTHING_H and takes_over(story), "h")
+def _kept(market: Story) -> Claim:
+    def shown(task: str, end: int) -> str:
+        span = market.span(task, CONTESTED)
+        return "never" if span is None else f"{span[end]:.3f}"
 
-
-def _kept(stories: Stories) -> Claim:
-    story = stories["market"]
-    ours, theirs = had(story, "A", CONTESTED), had(story, "B", CONTESTED)
-    saved = ", ".join(
-        f"{at / HOUR_US:.3f}"
-        for machine, at in story.tasks["A"].checkpoints
-        if machine == CONTESTED
-    )
-    measured = (
-        f"A until {_shown(ours, 1)} (checkpoints: {saved or 'none'}), B from {_shown(theirs, 0)}"
-    )
-    paper = "lets App A retain HW1 until a checkpoint makes migration cheap"
+    saved = ", ".join(f"{at:.3f}" for at in _checkpoints(market))
     return _claim(
         "market: A keeps HW1 until its checkpoint, then B gets it",
-        paper,
-        measured,
-        kept_until_checkpoint(story),
+        "lets App A retain HW1 until a checkpoint makes migration cheap",
+        f"A until {shown('A', 1)} (checkpoints: {saved or 'none'}), B from {shown('B', 0)}",
+        _kept_until_checkpoint(market),
         "h",
     )
 
 
-def _shown(span: tuple[float, float] | None, end: int) -> str:
-    return "never" if span is None else f"{span[end]:.3f}"
-
-
-def _nothing_wasted(stories: Stories) -> Claim:
-    lost = wasted(stories["market"])
-    return _claim("market: no work is wasted", "avoiding wasted work", lost, lost < NOTHING_H, "h")
-
-
-def _raised(stories: Stories) -> Claim:
-    bids = [
-        quote.bid
-        for quote in stories["market"].quotes
-        if quote.bid is not None and quote.limit is not None
-    ]
+def _raised(market: Story) -> Claim:
+    quotes = (quote for quote in market.quotes if quote.limit is not None)
+    bids = [quote.bid for quote in quotes if quote.bid is not None]
     rise = (bids[-1] / bids[0] - 1) * PERCENT if bids else None
-    paper = "B raises its willingness to pay for HW1 over time"
     return _claim(
         "market: B raises its bid for HW1 while it waits on HW2",
-        paper,
+        "B raises its willingness to pay for HW1 over time",
         rise,
         rise is not None and rise > 0,
         "%",
     )
 
 
-def _costs(stories: Stories) -> list[Claim]:
-    """What each pays on the market, and both together, against fcfs-p; the paper speaks of both
-    together."""
-    paper = "FCFS-P: wasting work and raising overall cost"
-    cost = {
-        cloud: {task: one.cost for task, one in story.tasks.items()}
-        for cloud, story in stories.items()
-    }
-    total = {cloud: sum(costs.values()) for cloud, costs in cost.items()}
+def _costs(fcfs_p: Story, market: Story) -> list[Claim]:
+    """The cost of each on the market, and of both together, against fcfs-p; the paper speaks of
+    both together."""
     found = []
-    for who, ours, theirs in (
-        ("A pays", cost["market"]["A"], cost["fcfs-p"]["A"]),
-        ("B pays", cost["market"]["B"], cost["fcfs-p"]["B"]),
-        ("both together pay", total["market"], total["fcfs-p"]),
-    ):
-        note = _why_not_less(stories["fcfs-p"]) if who == "B pays" and ours >= theirs else ""
-        found.append(
-            _claim(
-                f"market: {who} less than on fcfs-p",
-                paper,
-                (1 - ours / theirs) * PERCENT,
-                ours < theirs,
-                "%",
-                note,
-            )
-        )
+    for who, tasks in (("A pays", "A"), ("B pays", "B"), ("both together pay", "AB")):
+        ours, theirs = (sum(one.tasks[task].cost for task in tasks) for one in (market, fcfs_p))
+        note = _why_not_less(fcfs_p) if tasks == "B" and ours >= theirs else ""
+        claim, less = f"market: {who} less than on fcfs-p", (1 - ours / theirs) * PERCENT
+        found.append(_claim(claim, DEAR, less, ours < theirs, "%", note))
     return found
 
 
 def _why_not_less(preemptive: Story) -> str:
     cheapest = min(HOURS["B"], key=lambda machine: PRICES[machine] * HOURS["B"][machine])
-    if held(preemptive, "B") != [cheapest]:
+    if preemptive.machines("B") != [cheapest]:
         return ""
     return (
         "at the same prices nobody can pay less than B on fcfs-p: it has its cheapest machine from"
@@ -256,24 +191,13 @@ def _why_not_less(preemptive: Story) -> str:
     )
 
 
-def _sooner(stories: Stories) -> Claim:
-    sooner = done_at(stories["fcfs"], "B") - done_at(stories["market"], "B")
-    return _claim(
-        "market: B is done sooner than on fcfs",
-        "FCFS: B is left with HW2 at higher cost and lower performance",
-        sooner,
-        sooner > 0,
-        "h",
-    )
-
-
 def _told(cloud: str, story: Story) -> str:
     tasks = " and ".join(
-        f"{task} runs on {', then '.join(map(str.upper, held(story, task)))} and is done at"
-        f" {done_at(story, task):.2f} hours for ${one.cost:.3f}"
+        f"{task} runs on {', then '.join(map(str.upper, story.machines(task)))} and is done at"
+        f" {one.hours:.2f} hours for ${one.cost:.3f}"
         for task, one in story.tasks.items()
     )
-    lost = wasted(story)
+    lost = story.wasted
     return (
         f"On {'the ' if cloud == 'market' else ''}{cloud} {tasks};"
         f" {f'{lost:.2f} hours of work are' if lost >= NOTHING_H else 'no work is'} wasted."
@@ -281,10 +205,10 @@ def _told(cloud: str, story: Story) -> str:
 
 
 def _varied(results: Results) -> str:
-    """How much of this hangs on what the paper leaves open."""
+    """The effect of the choices that the paper leaves open."""
     stories = [results[cell] for cell in _variations()]
-    spared = sum(wasted(story) < DECISION_H for story in stories)
-    at_once = [wasted(story) for story in stories if held(story, "B")[:1] == [CONTESTED]]
+    spared = sum(story.wasted < DECISION_H for story in stories)
+    at_once = [story.wasted for story in stories if story.machines("B")[:1] == [CONTESTED]]
     lost = (
         f", and {fmean(at_once):.2f} hours of work are wasted in the mean of these"
         if at_once
@@ -298,7 +222,7 @@ def _varied(results: Results) -> str:
     )
 
 
-def _rows(stories: Stories) -> list[dict[str, float | str | None]]:
+def _rows(stories: Stories) -> list[Row]:
     return [
         {
             "cloud": cloud,

@@ -1,5 +1,5 @@
-"""The example as a picture: for each cloud who was on which machine when, and below it what HW1
-cost on the market and why it changed hands."""
+"""The example as a picture: for each cloud the tasks on each machine over time, and below it the
+price of HW1 on the market, with the limit and the bid that decided it."""
 
 from __future__ import annotations
 
@@ -14,17 +14,20 @@ from laissez_experiments.lab.style import (
     ACCENT,
     EDGE,
     LOOKS,
+    Looks,
+    caption,
     dress,
+    near,
     new_figure,
     of_cloud,
     with_tips,
 )
 from laissez_experiments.motivation.run import CONTESTED, DUE_H, PRICES, Finished, Quote, Story
+from laissez_experiments.motivation.task import Piece
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from matplotlib.text import Annotation
 
 ROWS: Final = tuple(PRICES)
 BAR: Final = 0.72
@@ -42,8 +45,11 @@ CAPTION: Final = (
 PRICE_MAX: Final = 10.0
 
 
+Stories = Mapping[str, Story]  # by cloud
+
+
 class Look(msgspec.Struct, frozen=True):
-    """Of a task: its bars, what is written on them, and its lines."""
+    """The look of a task: its bars, the names on them, and its lines."""
 
     fill: str
     ink: str
@@ -53,41 +59,34 @@ class Look(msgspec.Struct, frozen=True):
 TASKS: Final = {"A": Look(ACCENT, "white", ACCENT), "B": Look("#f3d08a", INK, LOOKS["fcfs"].line)}
 
 
-def draw(stories: Mapping[str, Story]) -> Figure:
+def draw(stories: Stories) -> Figure:
     figure = new_figure(6.0)
-    *charts, prices = figure.subplots(
-        len(stories) + 1, 1, sharex=True, height_ratios=[3.0] * len(stories) + [3.4]
-    )
+    heights = [3.0] * len(stories) + [3.4]
+    *charts, prices = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights)
     for axes, (cloud, story) in zip(charts, stories.items(), strict=True):
         _chart(axes, cloud, story)
     _prices(prices, stories["market"])
-    prices.set_xlim(
-        0,
-        max(one.at for story in stories.values() for one in story.tasks.values()) / HOUR_US
-        + LATE_H,
-    )
+    last = max(one.at for story in stories.values() for one in story.tasks.values())
+    prices.set_xlim(0, last / HOUR_US + LATE_H)
     prices.set_xlabel("hours")
-    figure.supxlabel(CAPTION, fontsize=7.5, color=SOFT, x=0.02, ha="left", multialignment="left")
+    caption(figure, CAPTION)
     return figure
 
 
-def tips(stories: Mapping[str, Story]) -> dict[str, list[str]]:
+def tips(stories: Stories) -> dict[str, list[str]]:
     return {
-        _key(cloud, task, at): [
-            (
-                f"{task} {piece.what} on {piece.machine.upper()}, {piece.start / HOUR_US:.3f} to"
-                f" {piece.end / HOUR_US:.3f} h"
-                if piece.what != "lost"
-                else (
-                    f"{task}'s work of {(piece.end - piece.start) / HOUR_US:.3f} h on"
-                    f" {piece.machine.upper()} is lost"
-                )
-            )
-        ]
+        _key(cloud, task, at): [_tip(task, piece)]
         for cloud, story in stories.items()
         for task, one in story.tasks.items()
         for at, piece in enumerate(one.pieces)
     }
+
+
+def _tip(task: str, piece: Piece) -> str:
+    start, end, machine = piece.start / HOUR_US, piece.end / HOUR_US, piece.machine.upper()
+    if piece.what == "lost":
+        return f"{task}'s work of {end - start:.3f} h on {machine} is lost"
+    return f"{task} {piece.what} on {machine}, {start:.3f} to {end:.3f} h"
 
 
 def _key(cloud: str, task: str, at: int) -> str:
@@ -99,88 +98,42 @@ def _chart(axes: Axes, cloud: str, story: Story) -> None:
     axes.set_title(TITLES[cloud])
     for place, (task, one) in enumerate(story.tasks.items()):
         _bars(axes, cloud, task, one)
-        said = axes.annotate(
-            f"{task}: {one.at / HOUR_US:.2f} h, ${one.cost:.3f}",
-            (1.01, 0.72 - 0.3 * place),
-            xycoords="axes fraction",
-            va="center",
-            color=TASKS[task].line,
-        )
-        of_cloud(cloud, said)
+        said, at = f"{task}: {one.hours:.2f} h, ${one.cost:.3f}", (1.01, 0.72 - 0.3 * place)
+        looks: Looks = {"va": "center", "color": TASKS[task].line}
+        of_cloud(cloud, axes.annotate(said, at, xycoords="axes fraction", **looks))
     axes.axvline(DUE_H, color=TASKS["B"].line, linestyle=":", linewidth=1.2, zorder=1)
     if cloud == "fcfs":
-        axes.annotate(
-            "B is due",
-            (DUE_H, len(ROWS) - 1),
-            xytext=(-4, 0),
-            textcoords="offset points",
-            ha="right",
-            va="center",
-            color=TASKS["B"].line,
-        )
+        looks = {"ha": "right", "va": "center", "color": TASKS["B"].line}
+        near(axes, "B is due", (DUE_H, len(ROWS) - 1), (-4, 0), **looks)
     axes.set_yticks(range(len(ROWS)), [machine.upper() for machine in ROWS])
     axes.set_ylim(len(ROWS) - 0.5, -0.5)
 
 
 def _bars(axes: Axes, cloud: str, task: str, one: Finished) -> None:
-    look = TASKS[task]
+    fills = {"works": TASKS[task].fill, "restarts": "white", "lost": "none"}
     for at, piece in enumerate(one.pieces):
-        row, start, hours = (
-            ROWS.index(piece.machine),
-            piece.start / HOUR_US,
-            (piece.end - piece.start) / HOUR_US,
-        )
-        fill, hatch = {
-            "works": (look.fill, ""),
-            "restarts": ("white", ""),
-            "lost": ("none", "//////"),
-        }[piece.what]
-        edge = "white" if piece.what == "lost" else INK
-        bar = axes.barh(
-            row,
-            hours,
-            left=start,
-            height=BAR,
-            facecolor=fill,
-            hatch=hatch,
-            edgecolor=edge,
-            linewidth=0.7,
-            zorder=3,
-        )
+        row, start = ROWS.index(piece.machine), piece.start / HOUR_US
+        hours, is_lost = (piece.end - piece.start) / HOUR_US, piece.what == "lost"
+        looks: Looks = {"facecolor": fills[piece.what], "linewidth": 0.7, "zorder": 3}
+        looks |= {"hatch": "//////", "edgecolor": "white"} if is_lost else {"edgecolor": INK}
+        bar = axes.barh(row, hours, left=start, height=BAR, **looks)
         with_tips(_key(cloud, task, at), bar[0], cloud)
         if piece.what == "works":
-            of_cloud(cloud, _named(axes, task, start, row))
-        elif piece.what == "lost" and hours > SHORT_H:
-            of_cloud(cloud, _named(axes, f"{task}: lost", start, row))
+            _name(axes, cloud, task, task, (start, row))
+        elif is_lost and hours > SHORT_H:
+            _name(axes, cloud, task, f"{task}: lost", (start, row))
     for machine, at in one.checkpoints:
         row = ROWS.index(machine)
-        of_cloud(
-            cloud,
-            *axes.plot(
-                (at / HOUR_US,) * 2,
-                (row - 0.5, row + 0.5),
-                color=INK,
-                linewidth=2.0,
-                solid_capstyle="butt",
-                zorder=4,
-            ),
-        )
+        looks = {"color": INK, "linewidth": 2.0, "solid_capstyle": "butt", "zorder": 4}
+        line = axes.plot((at / HOUR_US,) * 2, (row - 0.5, row + 0.5), **looks)
+        of_cloud(cloud, *line)
 
 
-def _named(axes: Axes, words: str, start: float, row: int) -> Annotation:
-    look = TASKS[words[0]]
+def _name(axes: Axes, cloud: str, task: str, words: str, at: tuple[float, float]) -> None:
+    look = TASKS[task]
     box = {"facecolor": look.fill, "edgecolor": "none", "pad": 1.5}
-    return axes.annotate(
-        words,
-        (start, row),
-        xytext=(6, 0),
-        textcoords="offset points",
-        va="center",
-        color=look.ink,
-        fontweight="bold",
-        bbox=box,
-        zorder=5,
-    )
+    bold: Looks = {"fontweight": "bold", "bbox": box, "zorder": 5}
+    of_cloud(cloud, near(axes, words, at, (6, 0), va="center", color=look.ink, **bold))
 
 
 def _prices(axes: Axes, market: Story) -> None:
@@ -193,35 +146,17 @@ def _prices(axes: Axes, market: Story) -> None:
         ("limit", TASKS["A"].line, "-", 1.6),
         ("bid", TASKS["B"].line, "--", 1.6),
     ):
-        times, numbers = _steps(quotes, field, end)
-        axes.plot(
-            times,
-            numbers,
-            color=colour,
-            linestyle=dash,
-            linewidth=width,
-            drawstyle="steps-post",
-            solid_capstyle="butt",
-        )
-    axes.annotate(
-        "what it costs",
-        (end / HOUR_US, quotes[-1].rate),
-        xytext=(0, 5),
-        textcoords="offset points",
-        ha="right",
-        color=SOFT,
-    )
+        looks: Looks = {"color": colour, "linestyle": dash, "linewidth": width}
+        steps: Looks = {"drawstyle": "steps-post", "solid_capstyle": "butt"}
+        axes.plot(*_steps(quotes, field, end), **looks, **steps)
+    last = end / HOUR_US, quotes[-1].rate
+    near(axes, "what it costs", last, (0, 5), ha="right", color=SOFT)
     kept = [quote for quote in quotes if quote.limit is not None]
-    pressed = [quote for quote in quotes if quote.bid is not None and quote.limit is not None]
+    pressed = [quote for quote in kept if quote.bid is not None]
     if kept:
-        highest, last = max(quote.limit or 0.0 for quote in kept), kept[-1].limit or 0.0
-        _beside(
-            axes,
-            kept[-1].at,
-            highest,
-            f"A's limit: up to ${highest:.2f}, at last ${last:.2f}",
-            TASKS["A"],
-        )
+        highest, limit = max(quote.limit or 0.0 for quote in kept), kept[-1].limit or 0.0
+        words = f"A's limit: up to ${highest:.2f}, at last ${limit:.2f}"
+        _beside(axes, kept[-1].at, highest, words, TASKS["A"])
     if pressed:
         bid = pressed[-1].bid or 0.0
         _beside(axes, pressed[-1].at, bid, f"B's bid: ${bid:.2f}", TASKS["B"])
@@ -232,21 +167,14 @@ def _prices(axes: Axes, market: Story) -> None:
     axes.set_ylabel("$ per hour")
 
 
-def _beside(axes: Axes, at: int, number: float, words: str, look: Look) -> None:
-    axes.annotate(
-        words,
-        (at / HOUR_US, number),
-        xytext=(6, 0),
-        textcoords="offset points",
-        va="center",
-        color=look.line,
-    )
+def _beside(axes: Axes, at: int, price: float, words: str, look: Look) -> None:
+    near(axes, words, (at / HOUR_US, price), (6, 0), va="center", color=look.line)
 
 
 def _steps(quotes: list[Quote], field: str, end: int) -> tuple[list[float], list[float]]:
-    """From one change to the next; where there is none, nothing is drawn."""
-    numbers = [getattr(quote, field) for quote in quotes]
+    """From one change to the next, with a gap where the field has no value."""
+    numbers = [getattr(quote, field) for quote in [*quotes, quotes[-1]]]
     times = [quote.at / HOUR_US for quote in quotes]
     return [*times, end / HOUR_US], [
-        float("nan") if number is None else number for number in [*numbers, numbers[-1]]
+        float("nan") if number is None else number for number in numbers
     ]

@@ -1,15 +1,15 @@
 """The paper's example as a run: tasks A and B and machines HW1, HW2 and HW3, on a real cloud of the
 simulator.
 
-From the paper come the hours and costs of each task on each machine and when they are dispatched.
+From the paper come the hours and costs of each task on each machine, and the dispatch times.
 `PRICES` are the hourly prices that give back every cost of its table to the cent; the market's
-floors are the same, so that the clouds differ in their contracts alone. The paper does not say how
-often A is saved, how long a restart takes or what the work is worth. Here A is saved every 0.15
-hours of work and a restart takes 0.005 hours; A's work is worth $0.30, so that HW1, the cheapest,
-is its first choice, as in the paper; B's is worth $0.80, and due 0.28 hours after it comes: HW1 is
-in time, HW2 is not. Who gets which machine when comes out of bids and limits. Both tenants are the
-same on every cloud, but for one thing: where B may preempt A, it asks for HW1 alone, or it would be
-content with HW2, which is free.
+floors are the same, so that the clouds differ in their contracts alone. The paper states neither
+how often A is saved, nor the time of a restart, nor the worth of the work. Here A is saved every
+0.15 hours of work and a restart takes 0.005 hours; A's work is worth $0.30, so that HW1, the
+cheapest, is its first choice, as in the paper; B's is worth $0.80, and due 0.28 hours after it
+comes: HW1 is in time, HW2 is not. Bids and limits decide who has a machine, and when. Both tenants
+are the same on every cloud, with one exception: where B may preempt A, it asks for HW1 alone, or it
+would be content with HW2, which is free.
 """
 
 from __future__ import annotations
@@ -66,13 +66,17 @@ CLOUDS: Final[Mapping[str, type[Cloud]]] = {
 
 
 class Finished(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a task; times in microseconds, `lost_us` of work that was for nothing."""
+    """A task that has ended; times in microseconds, `lost_us` of work that was for nothing."""
 
     at: int
     cost: float
     lost_us: int
     pieces: tuple[Piece, ...]
     checkpoints: tuple[tuple[str, int], ...]
+
+    @property
+    def hours(self) -> float:
+        return self.at / HOUR_US
 
 
 class Quote(msgspec.Struct, frozen=True):
@@ -91,10 +95,28 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
     leases: tuple[tuple[str, str, int, int, str], ...]
     quotes: tuple[Quote, ...] = ()
 
+    def machines(self, task: str) -> list[str]:
+        """The machines of a task, one after the other."""
+        return [machine for tenant, machine, *_ in self.leases if tenant == task]
+
+    def span(self, task: str, machine: str) -> tuple[float, float] | None:
+        """The first hour and the last in which the task had the machine; None if it never had."""
+        spans = [
+            (start / HOUR_US, end / HOUR_US)
+            for tenant, leased, start, end, _ in self.leases
+            if (tenant, leased) == (task, machine)
+        ]
+        return (spans[0][0], spans[-1][1]) if spans else None
+
+    @property
+    def wasted(self) -> float:
+        """Hours of work that had to be done again."""
+        return sum(one.lost_us for one in self.tasks.values()) / HOUR_US
+
 
 class Deciding(Tenant):
-    """It also decides when a checkpoint is taken and when its work is done: then what a machine is
-    worth to it changes at once."""
+    """A tenant that also decides at its checkpoints and at the end of its work, when the worth of
+    a machine to it changes at once."""
 
     world: TaskWorld
     on_decision: Action | None = None  # done before and after each
@@ -158,21 +180,11 @@ class MotivationRun(Cell, frozen=True, kw_only=True):
         asks = (CONTESTED,) if name == "B" and self.cloud == "fcfs-p" else tuple(HOURS[name])
         restart_s = RESTART_H * HOUR_S
         if name == "A":
-            task = Task(
-                HOURS[name],
-                asks,
-                WORTH_A,
-                checkpoint_s=self.checkpoint_h * HOUR_S,
-                restart_s=restart_s,
-            )
+            saved_s = self.checkpoint_h * HOUR_S
+            task = Task(HOURS[name], asks, WORTH_A, checkpoint_s=saved_s, restart_s=restart_s)
         else:
-            task = Task(
-                HOURS[name],
-                asks,
-                self.worth,
-                deadline=Deadline(start, round(DUE_H * HOUR_US), self.worth),
-                restart_s=restart_s,
-            )
+            due = Deadline(start, round(DUE_H * HOUR_US), self.worth)
+            task = Task(HOURS[name], asks, self.worth, deadline=due, restart_s=restart_s)
         tenant = Deciding(
             cloud.kernel,
             cloud,
@@ -199,7 +211,7 @@ def _cluster() -> Cluster:
 
 
 def _looks(cloud: MarketCloud, owner: Deciding, quotes: list[Quote]) -> Action:
-    """Write down what HW1 costs and who would pay what for it, whenever that has changed."""
+    """Record the price of HW1, A's limit and B's bid whenever one of them has changed."""
     leaf, market, kernel, world = f"{CONTESTED}/1", cloud.market, cloud.kernel, owner.world
 
     def look() -> None:
@@ -212,12 +224,8 @@ def _looks(cloud: MarketCloud, owner: Deciding, quotes: list[Quote]) -> Action:
             for one in order.alternatives
             if one.scope == CONTESTED
         ]
-        now = Quote(
-            kernel.now,
-            market.rate(leaf) / MICRO_PER_DOLLAR,
-            limit,
-            max(bids) / MICRO_PER_DOLLAR if bids else None,
-        )
+        bid = max(bids) / MICRO_PER_DOLLAR if bids else None
+        now = Quote(kernel.now, market.rate(leaf) / MICRO_PER_DOLLAR, limit, bid)
         if not quotes or msgspec.structs.replace(quotes[-1], at=now.at) != now:
             quotes.append(now)
 

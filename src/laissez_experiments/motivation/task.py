@@ -1,5 +1,5 @@
-"""A task of the paper's example: so long on each machine, one machine at a time. What it tells its
-adapter, and how it goes.
+"""A task of the paper's example: its application, with the hours of the work on each machine, and
+its world. It runs on one machine at a time.
 
 Both tasks are of this one class. A is worth the same at every hour and is saved at its checkpoints;
 B has a deadline, so it is worth the more the later it gets (`Deadline`), and writes its results as
@@ -50,9 +50,8 @@ class Task(ProgressApplication):
 
     def wishes(self, held: Leaves, now: int) -> list[Wish]:
         """Any machine that is faster than what it has."""
-        faster = tuple(
-            machine for machine in self.asks if self.speed((machine,)) > self.speed(held)
-        )
+        own = self.speed(held)
+        faster = tuple(machine for machine in self.asks if self.speed((machine,)) > own)
         return [faster] if faster and self.done < 1 else []
 
     def utility_gap(self, held: Leaves, now: int) -> float:
@@ -64,11 +63,9 @@ class Task(ProgressApplication):
         return self.speed((*held, node)) - self.speed(held)
 
     def value_per_utility(self, now: int) -> float:
-        return (
-            self.value
-            if self.deadline is None
-            else self.deadline.value_of_progress(self.done, now, 2 * self.restart_s)
-        )
+        if self.deadline is None:
+            return self.value
+        return self.deadline.value_of_progress(self.done, now, 2 * self.restart_s)
 
     def at_stake(self, node: str, held: Leaves, now: int) -> float:
         return self.speed(held)
@@ -92,8 +89,8 @@ class Task(ProgressApplication):
 
 
 class Piece(msgspec.Struct, frozen=True):
-    """What a task did on a machine from when to when: `works`, `restarts`; or `lost`: the work of
-    that time was for nothing."""
+    """A stretch of a task on a machine: it `works` or `restarts`; or the work of that time is
+    `lost`."""
 
     machine: str
     start: int
@@ -127,11 +124,9 @@ class TaskWorld(World):
         if self._runs_from > self.at:
             return self._runs_from
         ends = self.at + math.ceil((1 - self.app.done) / self.app.speed((self.app.on,)) * HOUR_US)
-        return (
-            min(ends, self.at + round(self.app.until_checkpoint_s(self.at) * SECOND_US))
-            if self.app.checkpoint_s
-            else ends
-        )
+        if not self.app.checkpoint_s:
+            return ends
+        return min(ends, self.at + round(self.app.until_checkpoint_s(self.at) * SECOND_US))
 
     def _pass(self, now: int) -> None:
         while self.at < now:
@@ -172,7 +167,7 @@ class TaskWorld(World):
         self._change_over()
 
     def _lost(self, leaf: str, voluntary: bool) -> None:
-        """What was done since the last checkpoint is lost, also if it gave the machine up itself:
+        """The work since the last checkpoint is lost, also if the task gave the machine up itself:
         it saves nothing in between."""
         del self.nodes[leaf]
         if leaf == self.app.on:
@@ -180,10 +175,8 @@ class TaskWorld(World):
             self._change_over()
 
     def _change_over(self) -> None:
-        app, fastest = (
-            self.app,
-            max(self.nodes, key=lambda node: self.app.speed((node,)), default=None),
-        )
+        app = self.app
+        fastest = max(self.nodes, key=lambda node: app.speed((node,)), default=None)
         if fastest is None or fastest == app.on or app.unsaved_s > app.restart_s or self.is_over():
             return
         self._back_to_checkpoint()

@@ -15,9 +15,19 @@ from laissez.sim.scenario import TenantsTable
 from laissez.sim.statistics import Bootstrap, Estimate
 from laissez_experiments.lab.cell import Cell
 from laissez_experiments.lab.experiment import Experiment, Results
-from laissez_experiments.lab.findings import PERCENT, TOO_FEW, Claim, Findings, Number, interval
+from laissez_experiments.lab.findings import (
+    PERCENT,
+    TOO_FEW,
+    Claim,
+    Findings,
+    Row,
+    estimated,
+    is_above_zero,
+    is_below_zero,
+    joined,
+)
 from laissez_experiments.lab.plan import Plan
-from laissez_experiments.power.figure import Shown, draw, tips
+from laissez_experiments.power.figure import Shown
 from laissez_experiments.power.run import (
     BEFORE,
     GPUS,
@@ -26,6 +36,7 @@ from laissez_experiments.power.run import (
     SAMPLE_S,
     SCENARIO,
     WORTH,
+    Change,
     Course,
     PowerRun,
 )
@@ -34,10 +45,13 @@ from laissez_experiments.power.series import TwoRows, two_rows
 MINUTE_S: Final = 60
 TENANTS: Final = 4
 QUICK_TENANTS: Final = 3
-BEFORE_S: Final = (-10 * MINUTE_S, 0)  # from the jump on: what was before it, and what came of it
+# windows around the jump: the state before it, and its effect
+BEFORE_S: Final = (-10 * MINUTE_S, 0)
 AFTER_S: Final = (10 * MINUTE_S, 30 * MINUTE_S)
-STAYED_S: Final = 15 * MINUTE_S  # who has its node still so long after the jump has stayed
+STAYED_S: Final = 15 * MINUTE_S  # a tenant that has its node so long after the jump has stayed
+DECIDED_S: Final = SCENARIO.maps_seconds + 1  # the next decision of the maps has been made
 EVERY_S: Final = 30
+LATER: Final = f"{STAYED_S // MINUTE_S} minutes"
 
 
 class Seed(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,19 +73,12 @@ class Power(Experiment):
 
     def findings(self, plan: Plan, results: Results) -> Findings:
         rows = two_rows(plan)
-        seeds = [
-            Seed(
-                jumped=results[_run(rows, False, plan, seed)],
-                calm=results[_run(rows, True, plan, seed)],
-            )
-            for seed in plan.all_seeds
-        ]
-        shown = Shown(
-            rows=rows,
-            first=seeds[0].jumped,
-            jumped=[one.jumped for one in seeds],
-            calm=[one.calm for one in seeds],
+        jumped, calm = (
+            [results[_run(rows, is_calm, plan, seed)] for seed in plan.all_seeds]
+            for is_calm in (False, True)
         )
+        seeds = [Seed(jumped=one, calm=other) for one, other in zip(jumped, calm, strict=True)]
+        shown = Shown(rows=rows, jumped=jumped, calm=calm)
         return Findings(
             claims=[
                 _at_once(seeds),
@@ -84,8 +91,8 @@ class Power(Experiment):
             ],
             text=_text(plan, rows, seeds),
             rows=_rows(plan, seeds),
-            draw=lambda: draw(shown),
-            tips=tips(shown),
+            draw=shown.draw,
+            tips=shown.tips,
         )
 
 
@@ -102,20 +109,12 @@ def leased(course: Course, row: str, window_s: tuple[int, int]) -> float:
     """The share of the row's nodes that is leased, in the mean over a window around the jump."""
     begin, end = (course.jump_s + at for at in window_s)
     times = range(round(begin), round(min(end, course.end_s)), EVERY_S)
-    return (
-        fmean(
-            sum(bool(one.tenant) for one in course.at(at).values() if one.node.startswith(row))
-            for at in times
-        )
-        / NODES
-    )
+    return fmean(sum(bool(one.tenant) for one in course.row(row, at)) for at in times) / NODES
 
 
 def price(course: Course, row: str, after_s: float) -> float:
-    """Of the row's nodes, in the mean, so long after the jump; dollars per hour."""
-    return fmean(
-        one.price for one in course.at(course.jump_s + after_s).values() if one.node.startswith(row)
-    )
+    """The mean price of the row's nodes, so long after the jump, in dollars per hour."""
+    return fmean(one.price for one in course.row(row, course.jump_s + after_s))
 
 
 def stayed(course: Course) -> dict[str, bool]:
@@ -133,145 +132,107 @@ def left(course: Course, of_own_will: bool) -> list[str]:
     ]
 
 
-def dearer(course: Course) -> float:
-    """By which part the first row's price is higher, one decision of the maps after the jump."""
-    return price(course, ROWS[0], SCENARIO.maps_seconds + 1) / price(course, ROWS[0], 0) - 1
+def dearer(one: Seed) -> float:
+    """The relative rise of the first row's price, one decision of the maps after the jump."""
+    return price(one.jumped, ROWS[0], DECIDED_S) / price(one.jumped, ROWS[0], 0) - 1
 
 
 def moved(one: Seed, row: str) -> float:
-    """By how much more of the row is leased after the jump than without it."""
+    """The share of the row leased after the jump less that without the jump."""
     return leased(one.jumped, row, AFTER_S) - leased(one.calm, row, AFTER_S)
 
 
 def migrated(one: Seed) -> int:
-    """How many more nodes of the other row those who left the first one have after the jump than
-    they have without it."""
-    movers = {
-        tenancy.tenant for node, tenancy in one.jumped.held.items() if not stayed(one.jumped)[node]
-    }
-
-    def has(course: Course) -> int:
-        return sum(
-            now.tenant in movers and now.node.startswith(ROWS[1])
-            for now in course.at(course.jump_s + STAYED_S).values()
-        )
-
-    return has(one.jumped) - has(one.calm)
+    """The number of nodes in the other row of those who left the first one, less their number
+    without the jump."""
+    kept = stayed(one.jumped)
+    movers = {tenancy.tenant for node, tenancy in one.jumped.held.items() if not kept[node]}
+    jumped, calm = (
+        sum(now.tenant in movers for now in _others(course, STAYED_S))
+        for course in (one.jumped, one.calm)
+    )
+    return jumped - calm
 
 
 def exchanged(course: Course) -> int:
-    """How many of the nodes that were given up have been replaced by nodes of the other row."""
+    """The number of nodes given up that were replaced by nodes of the other row."""
     given_up = Counter(course.held[node].tenant for node in left(course, of_own_will=True))
     before, after = (
-        Counter(
-            one.tenant
-            for one in course.at(course.jump_s + after_s).values()
-            if one.node.startswith(ROWS[1])
-        )
-        for after_s in (0, STAYED_S)
+        Counter(one.tenant for one in _others(course, after_s)) for after_s in (0, STAYED_S)
     )
     return sum(
         min(nodes, max(0, after[tenant] - before[tenant])) for tenant, nodes in given_up.items()
     )
 
 
+def _others(course: Course, after_s: float) -> list[Change]:
+    return course.row(ROWS[1], course.jump_s + after_s)
+
+
 def more_worth(course: Course, of_own_will: bool = True) -> float | None:
-    """By how much the limits of those who stay exceed those of who leaves, of its own will or at
-    all; in the mean, none where there are not both."""
+    """The mean limit of those who stay less that of those who leave, of their own will or at all.
+    None where either group is empty."""
     stayers = [node for node, kept in stayed(course).items() if kept]
-    leavers = left(course, of_own_will=True) + (
-        [] if of_own_will else left(course, of_own_will=False)
-    )
+    leavers = left(course, of_own_will=True)
+    if not of_own_will:
+        leavers += left(course, of_own_will=False)
     limits = [[course.held[node].limit for node in nodes] for nodes in (stayers, leavers)]
     return fmean(limits[0]) - fmean(limits[1]) if all(limits) else None
 
 
 def more_paid(course: Course) -> float | None:
-    """By how much the rate of those who stay in the first row exceeds that in the other one; none
-    where nobody stays or nobody is there."""
+    """The mean rate of those who stay in the first row less that in the other one. None where
+    either group is empty."""
     now = course.at(course.jump_s + STAYED_S)
     stayers = [now[node].price for node, kept in stayed(course).items() if kept]
-    others = [one.price for one in now.values() if one.tenant and one.node.startswith(ROWS[1])]
+    others = [one.price for one in _others(course, STAYED_S) if one.tenant]
     return fmean(stayers) - fmean(others) if stayers and others else None
 
 
-class Mean(msgspec.Struct, frozen=True):
-    """Over those seeds in which there is something to measure; `note` says how many, unless all
-    have."""
-
-    estimate: Estimate | None
-    note: str = ""
-
-
-def _over(seeds: Sequence[Seed], figure: Callable[[Course], float | None], otherwise: str) -> Mean:
+def _over(
+    seeds: Sequence[Seed], figure: Callable[[Course], float | None], otherwise: str
+) -> tuple[Estimate | None, str]:
+    """The mean over the seeds that have a value, and their number unless all have."""
     found = [value for one in seeds if (value := figure(one.jumped)) is not None]
-    note = (
-        ""
-        if len(found) == len(seeds)
-        else f"{len(found)} of {len(seeds)} seeds: {otherwise} under the others"
-    )
-    return Mean(Bootstrap(len(found)).mean(found) if found else None, note)
+    note = f"{len(found)} of {len(seeds)} seeds: {otherwise} under the others"
+    mean = Bootstrap(len(found)).mean(found) if found else None
+    return mean, "" if len(found) == len(seeds) else note
 
 
-def _mean(seeds: Sequence[Seed], figure: Callable[[Seed], float], note: str = "") -> Mean:
-    return Mean(Bootstrap(len(seeds)).mean([figure(one) for one in seeds]), note)
+def _mean(seeds: Sequence[Seed], figure: Callable[[Seed], float]) -> Estimate:
+    return Bootstrap(len(seeds)).mean([figure(one) for one in seeds])
 
 
 def _claim(
-    claim: str, paper: str | None, mean: Mean, unit: str, times: float = 1.0, is_more: bool = True
+    claim: str,
+    paper: str | None,
+    found: Estimate | None,
+    unit: str,
+    note: str = "",
+    holds: Callable[[Estimate | None], bool | None] = is_above_zero,
 ) -> Claim:
     """It holds if the whole interval is on the right side of zero."""
-    found = mean.estimate
-    holds = (
-        None
-        if found is None or found.low is None or found.high is None
-        else found.low > 0
-        if is_more
-        else found.high < 0
+    verdict = holds(found)
+    return estimated(
+        claim, paper, found, verdict, unit, joined(TOO_FEW if verdict is None else "", note)
     )
-    return Claim(
-        figure=Power.name,
-        claim=claim,
-        paper=paper,
-        measured=None if found is None else found.value * times,
-        interval=interval(found, times),
-        holds=holds,
-        unit=unit,
-        note=_joined(TOO_FEW if holds is None else "", mean.note),
-    )
-
-
-def _joined(*notes: str) -> str:
-    return "; ".join(note for note in notes if note)
-
-
-def _delays(seeds: Sequence[Seed]) -> list[float]:
-    return [
-        one.jumped.floor_rose_s - one.jumped.jump_s
-        for one in seeds
-        if one.jumped.floor_rose_s is not None
-    ]
 
 
 def _at_once(seeds: Sequence[Seed]) -> Claim:
-    delays = _delays(seeds)
-    rose_in_all = len(delays) == len(seeds)
+    courses = [one.jumped for one in seeds]
+    delays = [one.floor_rose_s - one.jump_s for one in courses if one.floor_rose_s is not None]
+    missing = len(seeds) - len(delays)
     return Claim(
-        figure=Power.name,
         claim=(
             "the jump raises the row's floor with the next decision of the maps, which is made"
             f" every {SCENARIO.maps_seconds:g} s (longest delay)"
         ),
         paper="immediately",
         measured=max(delays, default=None),
-        holds=rose_in_all and max(delays) <= SCENARIO.maps_seconds + 1,
+        holds=not missing and max(delays) <= DECIDED_S,
         unit="s",
-        note=_joined(
-            (
-                ""
-                if rose_in_all
-                else f"it did not rise under {len(seeds) - len(delays)} of {len(seeds)} seeds"
-            ),
+        note=joined(
+            f"it did not rise under {missing} of {len(seeds)} seeds" if missing else "",
             "nearly by construction: at each decision the map reads the power and sets the floor",
         ),
     )
@@ -282,13 +243,7 @@ def _dearer(seeds: Sequence[Seed]) -> Claim:
         f"{SCENARIO.maps_seconds:g} s after the jump the nodes of the row are dearer than at the"
         " jump"
     )
-    return _claim(
-        claim,
-        "an immediate price increase",
-        _mean(seeds, lambda one: dearer(one.jumped)),
-        "%",
-        PERCENT,
-    )
+    return _claim(claim, "an immediate price increase", _mean(seeds, dearer), "%")
 
 
 def _emptier(seeds: Sequence[Seed]) -> Claim:
@@ -296,89 +251,76 @@ def _emptier(seeds: Sequence[Seed]) -> Claim:
         (one.jumped, node) for one in seeds for node, kept in stayed(one.jumped).items() if not kept
     ]
     taken = sum(bool(course.at(course.jump_s + STAYED_S)[node].tenant) for course, node in gone)
-    note = (
-        f"of {len(gone)} nodes whose tenants left, {taken} are leased again after"
-        f" {STAYED_S // MINUTE_S} minutes"
-    )
-    found = _mean(seeds, lambda one: moved(one, ROWS[0]), note)
     return _claim(
         "tenants leave the constrained row: less of it is leased than without the jump",
         "tenants move away",
-        found,
+        _mean(seeds, lambda one: moved(one, ROWS[0])),
         "% points",
-        PERCENT,
-        False,
+        f"of {len(gone)} nodes whose tenants left, {taken} are leased again after {LATER}",
+        is_below_zero,
     )
 
 
 def _migrate(seeds: Sequence[Seed]) -> Claim:
-    claim = (
-        "who leaves a node of the constrained row has more nodes of the other one,"
-        f" {STAYED_S // MINUTE_S} minutes later, than without the jump"
-    )
     movers = sum(not kept for one in seeds for kept in stayed(one.jumped).values())
     return _claim(
-        claim,
+        f"who leaves a node of the constrained row has more nodes of the other one, {LATER} later,"
+        " than without the jump",
         "migration to the other row",
-        _mean(seeds, migrated, f"{movers} nodes were left in all"),
+        _mean(seeds, migrated),
         "nodes per seed",
+        f"{movers} nodes were left in all",
     )
 
 
 def _fuller(seeds: Sequence[Seed]) -> Claim:
     full = fmean(leased(one.calm, ROWS[1], AFTER_S) for one in seeds)
-    note = (
-        f"without the jump {PERCENT * full:.0f} % of it is leased, so there is room for"
-        f" {PERCENT * (1 - full):.0f} % points"
-    )
     return _claim(
         "more of the other row is leased than without the jump",
         None,
-        _mean(seeds, lambda one: moved(one, ROWS[1]), note),
+        _mean(seeds, lambda one: moved(one, ROWS[1])),
         "% points",
-        PERCENT,
+        f"without the jump {PERCENT * full:.0f} % of it is leased, so there is room for"
+        f" {PERCENT * (1 - full):.0f} % points",
     )
 
 
 def _urgent_stay(seeds: Sequence[Seed]) -> Claim:
-    claim = (
-        "those who stay in the constrained row would have paid more for their nodes than those who"
-        " leave of their own will (limits at the jump)"
-    )
     given_up, taken = (
         sum(len(left(one.jumped, of_own_will)) for one in seeds) for of_own_will in (True, False)
     )
-    found = _over(seeds, more_worth, "nobody stays or nobody leaves so")
-    every = _over(seeds, lambda course: more_worth(course, of_own_will=False), "").estimate
-    note = _joined(
-        found.note,
-        f"{given_up} leases were given up, {sum(exchanged(one.jumped) for one in seeds)} of them"
-        " for a node of the other row",
-        f"{taken} more were ended by a floor or a bid above their limit, which proves nothing"
-        + (f"; with them it is {every.value:.2f}" if every else ""),
-    )
+    found, note = _over(seeds, more_worth, "nobody stays or nobody leaves so")
+    every, _ = _over(seeds, lambda course: more_worth(course, of_own_will=False), "")
     return _claim(
-        claim, "less urgent tenants move away", Mean(found.estimate, note), "$ per GPU-hour"
+        "those who stay in the constrained row would have paid more for their nodes than those who"
+        " leave of their own will (limits at the jump)",
+        "less urgent tenants move away",
+        found,
+        "$ per GPU-hour",
+        joined(
+            note,
+            f"{given_up} leases were given up, {sum(exchanged(one.jumped) for one in seeds)} of"
+            " them for a node of the other row",
+            f"{taken} more were ended by a floor or a bid above their limit, which proves nothing"
+            + (f"; with them it is {every.value:.2f}" if every else ""),
+        ),
     )
 
 
 def _stayers_pay(seeds: Sequence[Seed]) -> Claim:
-    claim = (
-        f"those who stay pay a higher rate than those in the other row, {STAYED_S // MINUTE_S}"
-        " minutes after the jump"
-    )
+    found, note = _over(seeds, more_paid, "nobody stays or nobody is in the other row")
     return _claim(
-        claim,
+        f"those who stay pay a higher rate than those in the other row, {LATER} after the jump",
         "pay the higher rate",
-        _over(seeds, more_paid, "nobody stays or nobody is in the other row"),
+        found,
         "$ per GPU-hour",
+        note,
     )
 
 
 def _text(plan: Plan, rows: TwoRows, seeds: Sequence[Seed]) -> str:
     cost, later = (
-        fmean(price(one.jumped, ROWS[0], after_s) for one in seeds)
-        for after_s in (0, SCENARIO.maps_seconds + 1)
+        fmean(price(one.jumped, ROWS[0], after_s) for one in seeds) for after_s in (0, DECIDED_S)
     )
     kept = [has_stayed for one in seeds for has_stayed in stayed(one.jumped).values()]
     return (
@@ -391,7 +333,7 @@ def _text(plan: Plan, rows: TwoRows, seeds: Sequence[Seed]) -> str:
         f" vary: at t = {BEFORE} samples that of row 1 goes from {rows.pressed[BEFORE - 1]:.2f} to"
         f" {rows.pressed[BEFORE]:.2f} of what it is provisioned for. A node of row 1 costs"
         f" {cost:.2f} dollars per hour at the jump and {later:.2f} one decision of the maps later,"
-        f" in the mean. {_shares(seeds)} After {STAYED_S // MINUTE_S} minutes {sum(kept)} of the"
+        f" in the mean. {_shares(seeds)} After {LATER} {sum(kept)} of the"
         f" {len(kept)} nodes leased in row 1 at the jump are still with the same tenants."
     )
 
@@ -411,7 +353,7 @@ def _shares(seeds: Sequence[Seed]) -> str:
     )
 
 
-def _rows(plan: Plan, seeds: Sequence[Seed]) -> list[dict[str, Number | str | None]]:
+def _rows(plan: Plan, seeds: Sequence[Seed]) -> list[Row]:
     return [
         {
             "seed": number,
@@ -420,7 +362,7 @@ def _rows(plan: Plan, seeds: Sequence[Seed]) -> list[dict[str, Number | str | No
             "leased_before": leased(course, row, BEFORE_S),
             "leased_after": leased(course, row, AFTER_S),
             "price_at_jump": price(course, row, 0),
-            "price_one_decision_later": price(course, row, SCENARIO.maps_seconds + 1),
+            "price_one_decision_later": price(course, row, DECIDED_S),
             "floor_rose_after_s": (
                 None
                 if course.floor_rose_s is None or at > 1

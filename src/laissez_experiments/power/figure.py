@@ -1,18 +1,28 @@
-"""The figure of power-aware prices: the power of both rows, what each node costs and who has it,
-and how much of each row is leased."""
+"""The figure of power-aware prices: the power of both rows, the price and the tenant of each node,
+and the leased share of each row."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
 from statistics import fmean
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from laissez.sim.boxplot import INK, SOFT
 from laissez.sim.statistics import SEEDS_MIN, Bootstrap
-from laissez_experiments.lab.style import ACCENT, dress, new_figure, with_tips
+from laissez_experiments.lab.style import (
+    ACCENT,
+    SMALL,
+    Looks,
+    beside,
+    caption,
+    dress,
+    near,
+    new_figure,
+    with_tips,
+)
 from laissez_experiments.power.run import BEFORE, NODES, ROWS, SAMPLE_S, Change, Course
 from laissez_experiments.power.series import COMFORTABLE, TwoRows
 
@@ -31,17 +41,8 @@ RESAMPLES: Final = 1000  # for each point of a band
 PRICES: Final = "cividis"  # darker is cheaper, in grey too
 
 
-class Shown(msgspec.Struct, frozen=True, kw_only=True):
-    """`first` is the run that is shown node by node."""
-
-    rows: TwoRows
-    first: Course
-    jumped: Sequence[Course]
-    calm: Sequence[Course]
-
-
 class Stretch(msgspec.Struct, frozen=True):
-    """A node with one tenant, or free, for a while; in minutes."""
+    """A node with one tenant, or free, for some time, in minutes."""
 
     node: str
     tenant: str
@@ -49,34 +50,43 @@ class Stretch(msgspec.Struct, frozen=True):
     end: float
 
 
-def draw(shown: Shown) -> Figure:
-    figure = new_figure(HEIGHT_IN)
-    power, prices, shares = figure.subplots(3, 1, sharex=True, height_ratios=[1.0, 2.0, 1.15])
-    _power(power, shown.rows)
-    mesh = _prices(prices, shown.first)
-    bar = figure.colorbar(mesh, ax=prices, pad=0.015, fraction=0.05, aspect=14)
-    bar.set_label("$ per hour")
-    bar.outline.set_visible(False)
-    bar.ax.tick_params(length=0)
-    _shares(shares, shown)
-    jump_min = BEFORE * SAMPLE_S / MINUTE_S
-    for axes in (power, prices, shares):
-        axes.axvline(jump_min, color=INK, linewidth=1, linestyle=":")
-    shares.set_xlabel("minutes")
-    shares.set_xlim(0, shown.first.end_s / MINUTE_S)
-    band = " with 95 % interval" if len(shown.jumped) >= SEEDS_MIN else ""
-    names = (
-        f"Dotted: the jump, t = {BEFORE} samples of power. T training, B batch, I inference;"
-        " hatched: nobody's."
-    )
-    figure.supxlabel(
-        f"{names}\nBelow: mean{band} over {len(shown.jumped)} seeds.",
-        fontsize=7.5,
-        color=SOFT,
-        x=0.02,
-        ha="left",
-    )
-    return figure
+class Shown(msgspec.Struct, frozen=True, kw_only=True):
+    """The runs of each seed. The first one with the jump is shown node by node."""
+
+    rows: TwoRows
+    jumped: Sequence[Course]
+    calm: Sequence[Course]
+
+    def draw(self) -> Figure:
+        figure = new_figure(HEIGHT_IN)
+        power, prices, shares = figure.subplots(3, 1, sharex=True, height_ratios=[1.0, 2.0, 1.15])
+        _power(power, self.rows)
+        mesh = _prices(prices, self.jumped[0])
+        bar = figure.colorbar(mesh, ax=prices, pad=0.015, fraction=0.05, aspect=14)
+        bar.set_label("$ per hour")
+        bar.outline.set_visible(False)
+        bar.ax.tick_params(length=0)
+        _shares(shares, self)
+        jump_min = BEFORE * SAMPLE_S / MINUTE_S
+        for axes in (power, prices, shares):
+            axes.axvline(jump_min, color=INK, linewidth=1, linestyle=":")
+        shares.set_xlabel("minutes")
+        shares.set_xlim(0, self.jumped[0].end_s / MINUTE_S)
+        band = " with 95 % interval" if len(self.jumped) >= SEEDS_MIN else ""
+        caption(
+            figure,
+            f"Dotted: the jump, t = {BEFORE} samples of power. T training, B batch, I inference;"
+            f" hatched: nobody's.\nBelow: mean{band} over {len(self.jumped)} seeds.",
+        )
+        return figure
+
+    @property
+    def tips(self) -> dict[str, list[str]]:
+        text = (
+            f"seed 0: power {self.rows.source}; the price of a node is the rate charged, or its"
+            " floor while it is nobody's"
+        )
+        return {"prices": [text]}
 
 
 def _power(axes: Axes, rows: TwoRows) -> None:
@@ -84,34 +94,23 @@ def _power(axes: Axes, rows: TwoRows) -> None:
     axes.set_title("power of each row, as a share of what it is provisioned for")
     for at, power in enumerate((rows.pressed, rows.other)):
         edges = [sample * SAMPLE_S / MINUTE_S for sample in range(len(power) + 1)]
-        axes.stairs(
-            power, edges, baseline=None, color=COLOURS[at], linestyle=DASHES[at], linewidth=1.6
-        )
+        axes.stairs(power, edges, baseline=None, **_look(at))
     _name_rows(axes, (rows.pressed[-1], rows.other[-1]))
     axes.axhline(COMFORTABLE, color=SOFT, linewidth=0.8)
-    axes.annotate(
-        "prices rise above this",
-        (0, COMFORTABLE),
-        xytext=(3, 2),
-        textcoords="offset points",
-        fontsize=7.5,
-        color=SOFT,
-        va="bottom",
-    )
+    small: Looks = {"fontsize": SMALL, "color": SOFT, "va": "bottom"}
+    near(axes, "prices rise above this", (0, COMFORTABLE), (3, 2), **small)
     axes.margins(y=0.2)
+
+
+def _look(row: int) -> dict[str, Any]:
+    return {"color": COLOURS[row], "linestyle": DASHES[row], "linewidth": 1.6}
 
 
 def _name_rows(axes: Axes, last: Sequence[float]) -> None:
     """Beside the ends of their curves, the higher one above and the lower one below."""
     for at, value in enumerate(last):
         side = "bottom" if (value, at) == max(zip(last, range(len(last)), strict=True)) else "top"
-        name = axes.annotate(
-            f"row {at + 1}",
-            (1.01, value),
-            xycoords=("axes fraction", "data"),
-            color=COLOURS[at],
-            va=side,
-        )
+        name = beside(axes, f"row {at + 1}", value, 1.01, color=COLOURS[at], va=side)
         name.set_in_layout(False)  # there is room for it beside the scale of colours
 
 
@@ -128,25 +127,16 @@ def _prices(axes: Axes, course: Course) -> QuadMesh:
         [[state[node].price for state in states] for node in nodes],
         cmap=PRICES,
     )
+    hatched: Looks = {"fill": False, "hatch": "/////", "edgecolor": "white"}
     for one in stretches(course):
         at, length = nodes.index(one.node), one.end - one.begin
         if not one.tenant:
-            axes.add_patch(
-                Rectangle(
-                    (one.begin, at),
-                    length,
-                    1,
-                    fill=False,
-                    hatch="/////",
-                    edgecolor="white",
-                    linewidth=0,
-                    alpha=0.75,
-                )
-            )
+            free = Rectangle((one.begin, at), length, 1, **hatched, linewidth=0, alpha=0.75)
+            axes.add_patch(free)
             continue
         axes.plot([one.begin, one.begin], [at + 0.1, at + 0.9], color="white", linewidth=1)
         if length >= LABELLED_MIN:
-            _named(axes, one, at)
+            _name_tenant(axes, one, at)
     axes.axhline(NODES, color="white", linewidth=3)
     axes.set_ylim(len(nodes), 0)
     axes.set_yticks([NODES / 2, NODES * 1.5], ["row 1", "row 2"])
@@ -157,38 +147,25 @@ def _prices(axes: Axes, course: Course) -> QuadMesh:
     return mesh
 
 
-def _named(axes: Axes, one: Stretch, at: int) -> None:
+def _name_tenant(axes: Axes, one: Stretch, at: int) -> None:
     from matplotlib.patheffects import withStroke
 
-    text = axes.annotate(
-        short(one.tenant),
-        (one.begin, at + 0.5),
-        xytext=(3, 0),
-        textcoords="offset points",
-        va="center",
-        fontsize=7.5,
-        color="white",
-    )
+    looks: Looks = {"va": "center", "fontsize": SMALL, "color": "white"}
+    text = near(axes, short(one.tenant), (one.begin, at + 0.5), (3, 0), **looks)
     text.set_path_effects([withStroke(linewidth=1.8, foreground=INK)])
 
 
 def _shares(axes: Axes, shown: Shown) -> None:
     dress(axes)
     axes.set_title("leased nodes of each row (thin: row 1 without the jump)")
-    times = range(0, shown.first.end_s, POINT_S)
+    times = range(0, shown.jumped[0].end_s, POINT_S)
     minutes = [at / MINUTE_S for at in times]
     bootstrap = Bootstrap(len(shown.jumped), RESAMPLES)
     last: list[float] = []
     for at, row in enumerate(ROWS):
         each = [[_leased(course, row, time) for time in times] for course in shown.jumped]
-        means = [bootstrap.mean([course[time] for course in each]) for time in range(len(times))]
-        axes.plot(
-            minutes,
-            [mean.value for mean in means],
-            color=COLOURS[at],
-            linestyle=DASHES[at],
-            linewidth=1.6,
-        )
+        means = [bootstrap.mean(point) for point in zip(*each, strict=True)]
+        axes.plot(minutes, [mean.value for mean in means], **_look(at))
         lows, highs = (
             [bound for mean in means if (bound := getattr(mean, end)) is not None]
             for end in ("low", "high")
@@ -204,7 +181,7 @@ def _shares(axes: Axes, shown: Shown) -> None:
 
 
 def _leased(course: Course, row: str, at_s: int) -> int:
-    return sum(bool(one.tenant) for one in course.at(at_s).values() if one.node.startswith(row))
+    return sum(bool(one.tenant) for one in course.row(row, at_s))
 
 
 def _nodes(course: Course) -> list[str]:
@@ -212,7 +189,7 @@ def _nodes(course: Course) -> list[str]:
 
 
 def stretches(course: Course) -> list[Stretch]:
-    """Every node's time, by who had it."""
+    """Every node's time, by its tenant."""
     found = []
     for node in _nodes(course):
         mine = [change for change in course.changes if change.node == node]
@@ -232,14 +209,3 @@ def short(tenant: str) -> str:
     """`T1` for `training-1`."""
     kind, _, number = tenant.partition("-")
     return f"{kind[:1].upper()}{number}"
-
-
-def tips(shown: Shown) -> dict[str, list[str]]:
-    return {
-        "prices": [
-            (
-                f"seed 0: power {shown.rows.source}; the price of a node is the rate charged, or"
-                " its floor while it is nobody's"
-            )
-        ]
-    }

@@ -1,5 +1,4 @@
-"""Tenants in two rows of four nodes, while the power of both goes its way and the operator's maps
-price them by it."""
+"""Tenants in two rows of four nodes that the operator's maps price by the power of each row."""
 
 from __future__ import annotations
 
@@ -32,9 +31,9 @@ TREE: Final = "h100"
 # as a cluster of so few nodes is laid out: one in each of two zones
 ROWS: Final = (f"{TREE}/zone1/row1", f"{TREE}/zone2/row1")
 NODES: Final = 4  # of each row
-HOURS: Final = (3.0, 4.0)  # so that hardly any job is done before the series is
+HOURS: Final = (3.0, 4.0)  # so that hardly any job ends before the series does
 GPUS: Final = (0.5, 1.0)  # that a tenant needs; jobs take up to three, a service has two or more
-# times the price on demand: what the paper reckons speed with for a job that is on time
+# times the price on demand: in the paper, the value of speed to a job that is on time
 WORTH: Final = 1.0
 FLOOR_MAX_TIMES: Final = 3  # the price on demand
 
@@ -51,8 +50,8 @@ SCENARIO: Final = Scenario(
 
 
 class Change(msgspec.Struct, frozen=True):
-    """From now on a node is its tenant's (nobody's, if empty) and costs this many dollars per hour:
-    the rate charged, or its floor."""
+    """A node's tenant, empty if it is free, and its price from now on in dollars per hour: the rate
+    charged, or its floor."""
 
     at_s: int
     node: str
@@ -61,8 +60,8 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class Tenancy(msgspec.Struct, frozen=True, kw_only=True):
-    """A lease at the jump: up to what its tenant would have paid then, in dollars per hour, and
-    when and why it ended (`lasting` with the run)."""
+    """A lease at the jump: its limit then, in dollars per hour, and the time and reason of its end
+    (`lasting` if it ended with the run)."""
 
     tenant: str
     limit: float
@@ -71,7 +70,7 @@ class Tenancy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Course(msgspec.Struct, frozen=True, kw_only=True):
-    """Of one run, second by second. `held` are the nodes of the first row that were leased at the
+    """One run, second by second. `held` are the nodes of the first row that were leased at the
     jump."""
 
     jump_s: float
@@ -83,6 +82,10 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     def at(self, at_s: float) -> dict[str, Change]:
         """Every node as it is then."""
         return {change.node: change for change in self.changes if change.at_s <= at_s}
+
+    def row(self, row: str, at_s: float) -> list[Change]:
+        """Every node of a row as it is then."""
+        return [one for one in self.at(at_s).values() if one.node.startswith(row)]
 
 
 class PowerRun(Cell, frozen=True, kw_only=True):
@@ -107,7 +110,7 @@ class PowerRun(Cell, frozen=True, kw_only=True):
             simulation = Simulation(
                 scenario, draw(scenario, self.seed, planners), "market", self.seed, planners
             )
-        # nobody looks beyond the series
+        # the series ends here
         simulation.until = len(self.powers[0]) * SAMPLE_S * SECOND_US
         watch = _Watch(simulation, BEFORE * SAMPLE_S * SECOND_US - phase_us)
         simulation.run()
@@ -137,7 +140,7 @@ class PowerRun(Cell, frozen=True, kw_only=True):
 
 
 class _Watch:
-    """Looks at the market once a second and writes down what has changed."""
+    """Looks at the market once a second and records the changes."""
 
     def __init__(self, simulation: Simulation, jump_us: int) -> None:
         assert isinstance(simulation.cloud, MarketCloud)

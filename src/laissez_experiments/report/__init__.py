@@ -1,8 +1,7 @@
-"""The report: one page with every claim, and every figure with what it shows, that needs nothing
-but itself.
+"""The report: one self-contained page with every claim and every figure.
 
-A figure's SVG is put into the page (`inline`) so that its clouds can be hidden and its points asked
-who they are. Numbers are written here as they are in the terminal (`wording`).
+A figure's SVG is part of the page (`inline`), so that clouds can be hidden and points can show
+their texts. Numbers are written as in the terminal (`wording`).
 """
 
 from laissez_experiments.report.page import render, write_report

@@ -1,5 +1,4 @@
-"""A figure's SVG file, as part of a page: only what is drawn, under names that no other figure of
-the page has.
+"""A figure's SVG file, as part of a page: only its drawing, with ids that are unique in the page.
 
 The marks of `style.of_cloud` and `style.with_tips` become `data-cloud` and `data-tip`, which the
 page's script looks for.
@@ -25,8 +24,7 @@ MEASURES: Final = ("d", "x", "y")  # in points, of which no eye sees the hundred
 
 
 class Inline(msgspec.Struct, frozen=True):
-    """`clouds` are those with parts of their own in it; `tips` the keys of what has something to
-    say."""
+    """`clouds` are those with parts of their own in it; `tips` the keys of its marks with texts."""
 
     svg: str
     clouds: Sequence[str]
@@ -45,22 +43,20 @@ def inline(svg: str, name: str, label: str) -> Inline:
     _marks(root)
     _names(root, name)
     _smaller(root)
-    clouds = dict.fromkeys(
-        element.get("data-cloud", "") for element in root.iter() if "data-cloud" in element.attrib
-    )
-    tips = dict.fromkeys(
-        element.get("data-tip", "") for element in root.iter() if "data-tip" in element.attrib
+    clouds, tips = (
+        list(dict.fromkeys(filter(None, (element.get(mark) for element in root.iter()))))
+        for mark in ("data-cloud", "data-tip")
     )
     root.attrib = {
         "viewBox": root.get("viewBox", ""),
         "role": "group" if tips else "img",
         "aria-label": label,
     }
-    return Inline(ElementTree.tostring(root, "unicode"), sorted(clouds, key=_place), list(tips))
+    return Inline(ElementTree.tostring(root, "unicode"), sorted(clouds, key=_place), tips)
 
 
 def _place(cloud: str) -> int:
-    """Clouds are always told in the same order."""
+    """Clouds are always in the same order."""
     return list(LOOKS).index(cloud) if cloud in LOOKS else len(LOOKS)
 
 
@@ -93,7 +89,7 @@ def _marks(root: Element) -> None:
 
 
 def _names(root: Element, name: str) -> None:
-    """New ones for what is referred to; all other ids are of no use."""
+    """Rename the ids that are referred to, and drop all others."""
     used = set(_references(root))
     new: dict[str | None, str] = {}
     for element in root.iter():
@@ -117,7 +113,7 @@ def _references(root: Element) -> Iterator[str]:
 
 
 def _smaller(root: Element) -> None:
-    """Thousands of points say the same about how they look: their group says it for them."""
+    """Shorten numbers, and move the style that all points of a group share to the group."""
     for element in root.iter():
         for measure in MEASURES:
             if measure in element.attrib:

@@ -1,4 +1,4 @@
-// What can be chosen on the page: which claims are listed, which clouds a figure shows; and where in the page the reader is.
+// The choices on the page: the claims in the list and the clouds in a figure; and the reader's place in the contents.
 const all = (selector, within = document) => [...within.querySelectorAll(selector)];
 const press = (buttons, isPressed) => buttons.forEach((button) => button.setAttribute("aria-pressed", `${isPressed(button)}`));
 

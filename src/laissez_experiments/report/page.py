@@ -1,5 +1,5 @@
-"""The page, put together from its template. What an experiment says is only ever text in it: it is
-never read as HTML, nor as script."""
+"""The page, put together from its template. The words of an experiment are only ever text in it,
+never HTML or script."""
 
 from __future__ import annotations
 
@@ -25,6 +25,10 @@ SCRIPT: Final = ("page.js", "tips.js")
 NOT_RUN: Final = "not-run"
 HOUR_S: Final = 3600
 MINUTE_S: Final = 60
+HINT: Final = (
+    '<span class="hint">Point at a mark to see what it is; with the keyboard, Tab and then the'
+    " arrow keys.</span>"
+)
 
 
 def write_report(run: Run, outcomes: Sequence[Outcome], folder: Path) -> None:
@@ -36,13 +40,11 @@ def render(run: Run, outcomes: Sequence[Outcome], folder: Path) -> str:
     """The same bytes for the same run."""
     done = [one for one in outcomes if one.findings is not None]
     figures = {one.experiment.name: _figure(one, folder) for one in done}
-    tips = {
-        one.experiment.name: {key: one.findings.tips.get(key, ()) for key in figure.tips}
-        for one in done
-        if (figure := figures[one.experiment.name]) is not None
-        and figure.tips
-        and one.findings is not None
-    }
+    tips = {}
+    for one in done:
+        figure, name = figures[one.experiment.name], one.experiment.name
+        if figure is not None and figure.tips and one.findings is not None:
+            tips[name] = {key: one.findings.tips.get(key, ()) for key in figure.tips}
     parts = {
         "title": TITLE,
         "style": _part("page.css"),
@@ -74,33 +76,25 @@ def _fill(template: str, parts: Mapping[str, str]) -> str:
 def _figure(outcome: Outcome, folder: Path) -> Inline | None:
     if outcome.findings is None or outcome.findings.draw is None:
         return None
-    name = outcome.experiment.name
-    return inline(
-        (folder / f"{name}.svg").read_text(encoding="utf-8"),
-        name,
-        f"Figure: {outcome.experiment.title}",
-    )
+    experiment = outcome.experiment
+    svg = (folder / f"{experiment.name}.svg").read_text(encoding="utf-8")
+    return inline(svg, experiment.name, f"Figure: {experiment.title}")
 
 
 # -- the top
 
 
 def _lead(outcomes: Sequence[Outcome]) -> str:
-    """One sentence: what of all claims holds. One claim of the paper may be checked several times,
-    for several clouds or clusters."""
+    """One sentence with the outcome of all claims. One claim of the paper may be checked several
+    times, for several clouds or clusters."""
     claims = [claim for one in outcomes for claim in one.claims]
-    of_paper, of_ours = (
-        [claim for claim in claims if claim.paper is not None],
-        [claim for claim in claims if claim.paper is None],
-    )
-    said = (
-        f"Of {len(of_paper)} checks of the paper's claims, {in_words(tally(of_paper))}"
-        if of_paper
-        else "No claim of the paper was looked at"
-    )
-    more = (
-        f"; of {len(of_ours)} more that go beyond it, {in_words(tally(of_ours))}" if of_ours else ""
-    )
+    of_paper = [claim for claim in claims if claim.paper is not None]
+    of_ours = [claim for claim in claims if claim.paper is None]
+    said, more = "No claim of the paper was looked at", ""
+    if of_paper:
+        said = f"Of {len(of_paper)} checks of the paper's claims, {in_words(tally(of_paper))}"
+    if of_ours:
+        more = f"; of {len(of_ours)} more that go beyond it, {in_words(tally(of_ours))}"
     return f"{said}{more}."
 
 
@@ -153,11 +147,9 @@ def _span(seconds: float) -> str:
     if seconds < MINUTE_S:
         return f"{seconds:.0f} s"
     minutes = round(seconds / MINUTE_S)
-    return (
-        f"{minutes} min"
-        if seconds < HOUR_S
-        else f"{minutes // MINUTE_S} h {minutes % MINUTE_S} min"
-    )
+    if seconds < HOUR_S:
+        return f"{minutes} min"
+    return f"{minutes // MINUTE_S} h {minutes % MINUTE_S} min"
 
 
 def _banner(run: Run) -> str:
@@ -222,33 +214,23 @@ def _shown(figure: Inline, name: str) -> str:
         f' style="{_swatch(cloud)}"></i>{escape(cloud)}</button>'
         for cloud in figure.clouds
     )
-    hint = (
-        '<span class="hint">Point at a mark to see what it is; with the keyboard, Tab and then the'
-        " arrow keys.</span>"
-        if figure.tips
-        else ""
-    )
-    group = (
-        f'<div class="choice" role="group" aria-label="Clouds to show">{toggles}</div>'
-        if len(figure.clouds) > 1
-        else ""
-    )
-    tools = f'<div class="tools">{group}{hint}</div>' if group or hint else ""
-    return (
-        f'    <figure data-figure="{escape(name)}">{tools}<div'
-        f' class="card">{figure.svg}</div></figure>'
-    )
+    tools = ""
+    if len(figure.clouds) > 1:
+        tools += f'<div class="choice" role="group" aria-label="Clouds to show">{toggles}</div>'
+    if figure.tips:
+        tools += HINT
+    bar = f'<div class="tools">{tools}</div>' if tools else ""
+    card = f'<div class="card">{figure.svg}</div>'
+    return f'    <figure data-figure="{escape(name)}">{bar}{card}</figure>'
 
 
 def _swatch(cloud: str) -> str:
     if cloud not in LOOKS:
         return f"background:{THIRD}"
     look = LOOKS[cloud]
-    return (
-        f"background:repeating-linear-gradient(-45deg,{look.line} 0 1px,{look.fill} 1px 4px)"
-        if look.hatch
-        else f"background:{look.fill}"
-    )
+    if not look.hatch:
+        return f"background:{look.fill}"
+    return f"background:repeating-linear-gradient(-45deg,{look.line} 0 1px,{look.fill} 1px 4px)"
 
 
 def _not_run(outcomes: Sequence[Outcome]) -> str:

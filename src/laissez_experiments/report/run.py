@@ -1,5 +1,5 @@
-"""What a report is about: what came of each experiment, and all that a reader needs to trust it, or
-to run it again."""
+"""The contents of a report: the outcome of each experiment, and all that a reader needs to trust
+it, or to run it again."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from laissez_experiments.lab.processor import processor
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """Of one experiment: what was found and the files it is in; or what it would have needed to
-    run; or what went wrong."""
+    """The outcome of one experiment: its findings and their files; or the missing input; or the
+    error."""
 
     experiment: Experiment
     findings: Findings | None = None
@@ -36,20 +36,22 @@ class Outcome(msgspec.Struct, frozen=True):
 
     @property
     def claims(self) -> Sequence[Claim]:
-        return () if self.findings is None else self.findings.claims
+        """The claims, under the name of the experiment."""
+        found = () if self.findings is None else self.findings.claims
+        return [msgspec.structs.replace(claim, figure=self.experiment.name) for claim in found]
 
 
 class InputFile(msgspec.Struct, frozen=True):
-    """A real trace that was used: which one, its digest tells."""
+    """A real trace that was used, identified by its digest."""
 
     name: str
     sha256: str
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
-    """`cells` are all that the figures are made of; `kept_cells` of them were there from an earlier
-    run. `seconds` are those of this run alone. `fewer_seeds` are the numbers of those experiments
-    that took only the first of the seeds.
+    """`cells` is the number behind all figures; `kept_cells` of them were there from an earlier
+    run. `seconds` are those of this run alone. `fewer_seeds` has the experiments that took only the
+    first of the seeds, with their numbers.
     """
 
     date: str

@@ -3,7 +3,7 @@ its figure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from html import escape
 
 from laissez_experiments.lab.findings import Claim
@@ -18,19 +18,18 @@ from laissez_experiments.report.wording import (
     verdict,
 )
 
+OURS = ("Claim", "Measured", "95 % interval", "Outcome")
+OF_PAPER = ("Claim", "Paper", *OURS[1:])
+
 
 def claim_tables(outcomes: Sequence[Outcome]) -> str:
-    of_paper = _table(
-        outcomes, lambda claim: claim.paper is not None, "What the paper says", with_paper=True
-    )
-    of_ours = _table(
-        outcomes, lambda claim: claim.paper is None, "Beyond the paper", with_paper=False
-    )
+    of_paper = _table(outcomes, "What the paper says", OF_PAPER)
+    of_ours = _table(outcomes, "Beyond the paper", OURS)
     return f"{of_paper}\n{of_ours}".strip("\n")
 
 
 def compact_claims(claims: Sequence[Claim]) -> str:
-    """All of them again, in a list that is opened by who wants it."""
+    """All of them again, in a list that opens on demand."""
     if not claims:
         return ""
     lines = "".join(
@@ -43,72 +42,78 @@ def compact_claims(claims: Sequence[Claim]) -> str:
 
 
 def signs(claims: Sequence[Claim]) -> str:
-    """The counts, as short as can be."""
-    counts = {one: count for one, count in tally(claims).items() if count}
+    """The counts as signs."""
+    counts = tally(claims)
     short = " ".join(
-        f'<span class="{one.key}">{count}{one.sign}</span>' for one, count in counts.items()
+        f'<span class="{one.key}">{count}{one.sign}</span>'
+        for one, count in counts.items()
+        if count
     )
-    return (
-        f' <span class="signs" role="img" aria-label="{in_words(tally(claims))}">{short}</span>'
-        if counts
-        else ""
-    )
+    if not short:
+        return ""
+    return f' <span class="signs" role="img" aria-label="{in_words(counts)}">{short}</span>'
 
 
-def _table(
-    outcomes: Sequence[Outcome], wanted: Callable[[Claim], bool], caption: str, with_paper: bool
-) -> str:
-    groups = [(one, [claim for claim in one.claims if wanted(claim)]) for one in outcomes]
-    bodies = "\n".join(_body(one, claims, with_paper) for one, claims in groups if claims)
+def _table(outcomes: Sequence[Outcome], caption: str, heads: Sequence[str]) -> str:
+    is_of_paper = "Paper" in heads
+    bodies = []
+    for one in outcomes:
+        claims = [claim for claim in one.claims if (claim.paper is not None) == is_of_paper]
+        if claims:
+            bodies.append(_body(one, claims, heads))
     if not bodies:
         return ""
-    heads = ["Claim", *(["Paper"] if with_paper else []), "Measured", "95 % interval", "Outcome"]
     columns = "".join(
         f'<th scope="col" class="{head.split()[-1].lower()}">{head}</th>' for head in heads
     )
-    return (
-        f'    <table class="claims">\n<caption>{caption}</caption>\n'
-        f"<thead><tr>{columns}</tr></thead>\n{bodies}\n</table>"
+    return "\n".join(
+        [
+            f'    <table class="claims">\n<caption>{caption}</caption>',
+            f"<thead><tr>{columns}</tr></thead>",
+            *bodies,
+            "</table>",
+        ]
     )
 
 
-def _body(outcome: Outcome, claims: Sequence[Claim], with_paper: bool) -> str:
-    name, width = escape(outcome.experiment.name), 5 if with_paper else 4
+def _body(outcome: Outcome, claims: Sequence[Claim], heads: Sequence[str]) -> str:
+    name = escape(outcome.experiment.name)
     link = f'<a href="#{name}">{escape(outcome.experiment.title)}</a> <code>{name}</code>'
-    head = f'<tr class="of"><th scope="rowgroup" colspan="{width}">{link}</th></tr>'
+    head = f'<tr class="of"><th scope="rowgroup" colspan="{len(heads)}">{link}</th></tr>'
+    return "\n".join(["<tbody>", head, *(_row(claim, heads) for claim in claims), "</tbody>"])
+
+
+def _row(claim: Claim, heads: Sequence[str]) -> str:
+    one, cells = verdict(claim), _cells(claim)
+    shown = "".join(cells[head] for head in heads)
+    if not claim.note:
+        return f'<tr data-verdict="{one.key}">{shown}</tr>'
     return (
-        "<tbody>\n"
-        + "\n".join([head, *(_row(claim, with_paper) for claim in claims)])
-        + "\n</tbody>"
+        f'<tr data-verdict="{one.key}" class="noted">{shown}</tr>\n'
+        f'<tr data-verdict="{one.key}" class="note"><td'
+        f' colspan="{len(heads) - 1}">{escape(claim.note)}</td><td></td></tr>'
     )
 
 
-def _row(claim: Claim, with_paper: bool) -> str:
+def _cells(claim: Claim) -> dict[str, str]:
+    """The cells below each head. A narrow screen shows the head before a number."""
     one = verdict(claim)
-    cells = (
-        f'<td class="claim">{escape(claim.claim)}</td>',
-        _cell("paper", "Paper", _told(paper_says(claim), claim.paper)) if with_paper else "",
-        _cell("measured", "Measured", _told(measured(claim), claim.measured) + _unit(claim)),
-        _cell("interval", "95 % interval", _told(interval(claim), 0.0)),
-        (
+    contents = {
+        "Paper": _told(paper_says(claim), claim.paper),
+        "Measured": _told(measured(claim), claim.measured) + _unit(claim),
+        "95 % interval": _told(interval(claim), 0.0),
+    }
+    return {
+        "Claim": f'<td class="claim">{escape(claim.claim)}</td>',
+        **{
+            head: f'<td class="{head.split()[-1].lower()}" data-head="{head}">{content}</td>'
+            for head, content in contents.items()
+        },
+        "Outcome": (
             f'<td class="outcome {one.key}"><span class="sign" aria-hidden="true">{one.sign}</span>'
             f" {one.words}</td>"
         ),
-    )
-    noted = ' class="noted"' if claim.note else ""
-    row = f'<tr data-verdict="{one.key}"{noted}>{"".join(cells)}</tr>'
-    if not claim.note:
-        return row
-    width = 4 if with_paper else 3
-    return (
-        f'{row}\n<tr data-verdict="{one.key}" class="note"><td'
-        f' colspan="{width}">{escape(claim.note)}</td><td></td></tr>'
-    )
-
-
-def _cell(key: str, head: str, content: str) -> str:
-    """`head` is what a narrow screen shows before it."""
-    return f'<td class="{key}" data-head="{head}">{content}</td>'
+    }
 
 
 def _told(text: str, value: float | str | None) -> str:

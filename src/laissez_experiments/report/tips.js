@@ -1,4 +1,4 @@
-// What the marks of a figure are: told beside the pointer, or, where one was reached with the keyboard, beside the mark.
+// The texts of the marks of a figure: shown beside the pointer, or beside a mark that was reached with the keyboard.
 const NEAR = 9; // pixels: small marks need not be hit exactly
 const BESIDE = [[0, 0], [3, 0], [-3, 0], [0, 3], [0, -3], [5, 5], [-5, 5], [5, -5], [-5, -5]];
 const texts = JSON.parse(document.getElementById("tips").textContent);

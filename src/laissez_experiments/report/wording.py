@@ -1,5 +1,5 @@
-"""How claims are told, in the page and in the terminal: numbers with as many digits as say
-something, and the outcome in words."""
+"""The wording of claims, in the page and in the terminal: numbers with significant digits, and the
+outcome in words."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import msgspec
 
 from laissez_experiments.lab.findings import Claim, Number
 
-DIGITS: Final = 3  # that say something
+DIGITS: Final = 3  # that are significant
 DECIMALS_MAX: Final = 4
 NOTHING: Final = "-"
 TIMES: Final = "\u00d7"
@@ -30,18 +30,22 @@ FAILS: Final = Verdict("fails", "✗", "does not hold")
 UNDECIDED: Final = Verdict("undecided", "?", "undecided")
 MEASURED: Final = Verdict("neutral", "•", "measured")
 VERDICTS: Final = (HOLDS, FAILS, UNDECIDED, MEASURED)
+# of one claim, and of several
+FORMS: Final = {
+    HOLDS: ("holds", "hold"),
+    FAILS: ("does not hold", "do not hold"),
+    UNDECIDED: ("is undecided", "are undecided"),
+    MEASURED: ("was measured", "were measured"),
+}
 
 
 def verdict(claim: Claim) -> Verdict:
-    """What nobody expected to come out one way or the other is measured, and no more; a note would
-    say why it is undecided."""
-    if claim.holds is None:
-        return (
-            MEASURED
-            if claim.paper is None and claim.measured is not None and not claim.note
-            else UNDECIDED
-        )
-    return HOLDS if claim.holds else FAILS
+    """A claim of ours that expects no outcome is merely measured; a note says why another is
+    undecided."""
+    if claim.holds is not None:
+        return HOLDS if claim.holds else FAILS
+    is_open = claim.paper is None and claim.measured is not None and not claim.note
+    return MEASURED if is_open else UNDECIDED
 
 
 def tally(claims: Iterable[Claim]) -> dict[Verdict, int]:
@@ -50,49 +54,37 @@ def tally(claims: Iterable[Claim]) -> dict[Verdict, int]:
 
 
 def in_words(counts: dict[Verdict, int]) -> str:
-    """Such as: 7 hold, 1 does not, 2 are undecided and 3 were measured. What there is none of is
-    left out."""
-    held, failed, undecided, plain = (counts[one] for one in VERDICTS)
-    parts = [
-        *([f"{held} hold{'s' if held == 1 else ''}"] if held else []),
-        *(
-            [f"{failed} do{'es' if failed == 1 else ''} not{'' if held else ' hold'}"]
-            if failed
-            else []
-        ),
-        *([f"{undecided} {'is' if undecided == 1 else 'are'} undecided"] if undecided else []),
-        *([f"{plain} {'was' if plain == 1 else 'were'} measured"] if plain else []),
-    ]
+    """For example: 7 hold, 1 does not, 2 are undecided and 3 were measured. Counts of zero are left
+    out."""
+    parts = [f"{count} {FORMS[one][count != 1]}" for one, count in counts.items() if count]
+    if counts[HOLDS]:
+        parts[1:] = [part.removesuffix(" hold") for part in parts[1:]]
     return " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:]))) or "no claims"
 
 
 def paper_says(claim: Claim) -> str:
-    """A unit in words is told once, with what was measured."""
+    """The paper's number. A unit in words stands with the measured number alone."""
     if claim.paper is None:
         return ""
-    if isinstance(claim.paper, str):
-        return claim.paper
-    return _joined(as_given(claim.paper), claim.unit if is_sign(claim.unit) else "")
+    return claim.paper if isinstance(claim.paper, str) else _with_sign(claim, as_given(claim.paper))
 
 
 def measured(claim: Claim) -> str:
-    """With its unit if that is a sign, such as %."""
+    """The measured number, with its unit if that is a sign, such as %."""
     if claim.measured is None:
         return NOTHING
     if isinstance(claim.measured, str):
         return claim.measured
-    return _joined(
-        number(claim.measured, _decimals(claim)), claim.unit if is_sign(claim.unit) else ""
-    )
+    return _with_sign(claim, number(claim.measured, _decimals(claim)))
 
 
 def unit_in_words(claim: Claim) -> str:
-    """What goes behind the measured; nothing where the unit is a sign, or nothing was measured."""
+    """The unit behind the measured number; empty if it is a sign, or nothing was measured."""
     return "" if claim.measured is None or is_sign(claim.unit) else claim.unit
 
 
 def interval(claim: Claim) -> str:
-    """As exact as what was measured."""
+    """The interval, with the digits of the measured number."""
     if claim.interval is None:
         return ""
     low, high = (number(end, _decimals(claim)) for end in claim.interval)
@@ -100,12 +92,10 @@ def interval(claim: Claim) -> str:
 
 
 def _decimals(claim: Claim) -> int:
-    """Those of what was measured; if that is a whole number by chance, those of its interval."""
+    """The decimals of the measured number; if it is whole by chance, those of its interval."""
     if claim.unit == "$":
         return 2
-    known = (
-        0 if claim.measured is None or isinstance(claim.measured, str) else decimals(claim.measured)
-    )
+    known = decimals(claim.measured) if isinstance(claim.measured, float | int) else 0
     return known or decimals(max(claim.interval or (0.0,), key=abs))
 
 
@@ -114,7 +104,7 @@ def is_sign(unit: str) -> bool:
 
 
 def decimals(value: Number) -> int:
-    """After the point: none for whole numbers, and for what is one but for an error of rounding."""
+    """The decimals to show: none for whole numbers, nor for those that differ by rounding alone."""
     near = round(float(value), DECIMALS_MAX)
     if near.is_integer():
         return 0
@@ -127,12 +117,14 @@ def number(value: Number, places: int) -> str:
 
 
 def as_given(value: Number) -> str:
-    """Without zeros at its end: who wrote 1.9 did not say 1.90."""
+    """Without zeros at its end: 1.9 is not 1.90."""
     text = number(value, decimals(value))
     return text.rstrip("0").removesuffix(".") if "." in text else text
 
 
-def _joined(text: str, sign: str) -> str:
-    if sign == "$":
+def _with_sign(claim: Claim, text: str) -> str:
+    if not is_sign(claim.unit):
+        return text
+    if claim.unit == "$":
         return f"-${text[1:]}" if text.startswith("-") else f"${text}"
-    return f"{text} {sign}" if sign == "%" else f"{text}{TIMES if sign == 'x' else sign}"
+    return f"{text} %" if claim.unit == "%" else text + claim.unit.replace("x", TIMES)

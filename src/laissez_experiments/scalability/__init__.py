@@ -1,1 +1,1 @@
-"""How many requests the market and the service take, and how fast."""
+"""The speed of the market and of the service, measured on this machine."""

@@ -1,5 +1,5 @@
-"""Cells that measure how fast the market and the service are: each has the machine for itself, and
-is of this machine and this code alone."""
+"""Cells that measure the speed of the market, the service and the simulator: each has the machine
+for itself, and its result is of this machine and this code alone."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import msgspec
 
 import laissez
 from laissez.workers import cores
-from laissez_bench import market, service
+from laissez_bench import market, service, simulation
 from laissez_bench.crowd import PLACES
 from laissez_experiments.lab.cell import Cell
 from laissez_experiments.lab.processor import processor
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a speed was measured: one of another machine, Python or form of the market is another
+    """The machine of a measurement. Another machine, Python or form of the market has another
     speed."""
 
     processor: str
@@ -43,38 +43,37 @@ def this_machine() -> Machine:
     )
 
 
-class MarketSpeed(Cell, frozen=True, kw_only=True):
+class Speed(Cell, frozen=True, kw_only=True):
+    is_alone: ClassVar[bool] = True
+    packages: ClassVar[tuple[str, ...]] = ("laissez_bench",)
+
+    machine: Machine
+
+
+class MarketSpeed(Speed, frozen=True, kw_only=True):
     """Every operation of the market, in process, on trees of these sizes; turn by turn, so that
     noise hits all alike."""
 
     result: ClassVar[Any] = list[market.Row]
     seconds: ClassVar[float] = 45.0
-    is_alone: ClassVar[bool] = True
-    packages: ClassVar[tuple[str, ...]] = ("laissez_bench",)
 
-    machine: Machine
     leaves: tuple[int, ...]
     resting: int
     calls: int
 
     def run(self) -> list[market.Row]:
-        return market.measure(
-            [(leaves, self.resting) for leaves in self.leaves],
-            PLACES,
-            self.calls,
-            lambda what: None,
-        )
+        sizes = [(leaves, self.resting) for leaves in self.leaves]
+        return market.measure(sizes, PLACES, self.calls, lambda what: None)
 
     def __str__(self) -> str:
         return f"speed of the market at {', '.join(f'{leaves:,}' for leaves in self.leaves)} leaves"
 
 
-class ServiceSpeed(Cell, frozen=True, kw_only=True):
+class ServiceSpeed(Speed, frozen=True, kw_only=True):
     """Durable requests to a real server; as many as it answers, or `asked_per_second`."""
 
     result: ClassVar[Any] = service.Row
     seconds: ClassVar[float] = 9.0
-    is_alone: ClassVar[bool] = True
     packages: ClassVar[tuple[str, ...]] = (
         "laissez_bench",
         "laissez.journal",
@@ -82,7 +81,6 @@ class ServiceSpeed(Cell, frozen=True, kw_only=True):
         "laissez.wire",
     )
 
-    machine: Machine
     load: str
     asked_per_second: float | None
     measured_s: float
@@ -101,7 +99,26 @@ class ServiceSpeed(Cell, frozen=True, kw_only=True):
         return row
 
     def __str__(self) -> str:
-        asked = (
-            "" if self.asked_per_second is None else f" of {self.asked_per_second:,.0f} requests/s"
-        )
-        return f"speed of the service under a load{asked} ({self.load})"
+        asked = self.asked_per_second
+        load = "a load" if asked is None else f"a load of {asked:,.0f} requests/s"
+        return f"speed of the service under {load} ({self.load})"
+
+
+class SimulationSpeed(Speed, frozen=True, kw_only=True):
+    """A whole cloud with tenants of these `kinds` in equal parts, and its time by part. `seconds`
+    are a third of those of all sizes: the largest takes by far the most."""
+
+    result: ClassVar[Any] = simulation.Row
+    seconds: ClassVar[float] = 30.0
+
+    nodes: int
+    tenants: int
+    kinds: tuple[str, ...]
+    minutes: float
+
+    def run(self) -> simulation.Row:
+        (row,) = simulation.measure([(self.nodes, self.tenants)], self.minutes, kinds=self.kinds)
+        return row
+
+    def __str__(self) -> str:
+        return f"simulation of {self.nodes:,} nodes and {self.tenants:,} tenants"

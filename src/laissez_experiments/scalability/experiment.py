@@ -1,23 +1,18 @@
-"""How many requests the market serves, and how fast, as one tree of equal instances grows (the
-paper's figure of scalability)."""
+"""Rate and latency of the market as one tree of equal instances grows (the paper's figure of
+scalability)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final
-
-import msgspec
+from typing import Final
 
 from laissez_bench import market, service, world
 from laissez_experiments.lab.cell import Cell
 from laissez_experiments.lab.experiment import Experiment, Results
-from laissez_experiments.lab.findings import Claim, Findings, Number
+from laissez_experiments.lab.findings import Claim, Findings, Row
 from laissez_experiments.lab.plan import Plan
 from laissez_experiments.scalability.cells import Machine, MarketSpeed, ServiceSpeed, this_machine
-from laissez_experiments.scalability.figure import scalability_figure
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from laissez_experiments.scalability.figure import US_PER_MS, MarketRows, Scale
 
 TRANSFER: Final = "transfer"
 OPERATIONS: Final[Mapping[str, str]] = {
@@ -34,7 +29,7 @@ QUICK_RESTING: Final = 600
 QUICK_CALLS: Final = 1_000
 SESSIONS: Final = "session"
 BATCHES: Final = "batch"
-# load and requests per second that are asked; None: as many as are answered
+# load and requests per second; None: as many as are answered
 LOADS: Final = (
     (SESSIONS, 5_000.0),
     (SESSIONS, 10_000.0),
@@ -45,7 +40,6 @@ LOADS: Final = (
 LOAD_S: Final = 4.0
 PAPER_PER_SECOND: Final = 25_000
 PAPER_MS: Final = 20
-US_PER_MS: Final = 1_000
 SMALL_TREE: Final = f"decided at {CLAIMED_LEAVES:,} leaves, which the quick version does not have"
 NO_SERVICE: Final = "the quick version starts no server"
 AT_THE_ROOT: Final = (
@@ -53,7 +47,6 @@ AT_THE_ROOT: Final = (
     " orders wait at the root"
 )
 
-MarketRows = Mapping[tuple[str, int], market.Row]  # by operation and leaves
 ServiceRows = Sequence[tuple[ServiceSpeed, service.Row]]
 
 
@@ -73,39 +66,28 @@ class Scalability(Experiment):
             if row.operation in OPERATIONS
         }
         served: ServiceRows = [(cell, results[cell]) for cell in service_cells(plan, machine)]
-
-        def draw() -> Figure:
-            return scalability_figure(
-                OPERATIONS,
-                measured,
-                [(described(cell), row) for cell, row in served],
-                PAPER_PER_SECOND,
-                PAPER_MS,
-            )
-
+        loads = [(described(cell), row) for cell, row in served]
+        scale = Scale(OPERATIONS, measured, loads, PAPER_PER_SECOND, PAPER_MS)
         return Findings(
             claims=[*_in_process(plan, measured), *_through_the_service(measured, served)],
             text=_text(plan, machine, measured, served),
             rows=[
-                *(_market_row(row) for row in measured.values()),
+                *map(_market_row, measured.values()),
                 *(_service_row(cell, row) for cell, row in served),
             ],
-            draw=draw,
+            draw=scale.draw,
         )
 
 
 def market_cell(plan: Plan, machine: Machine) -> MarketSpeed:
-    if plan.quick:
-        return MarketSpeed(
-            machine=machine, leaves=QUICK_LEAVES, resting=QUICK_RESTING, calls=QUICK_CALLS
-        )
-    return MarketSpeed(machine=machine, leaves=LEAVES, resting=RESTING, calls=CALLS)
+    leaves, resting, calls = (
+        (QUICK_LEAVES, QUICK_RESTING, QUICK_CALLS) if plan.quick else (LEAVES, RESTING, CALLS)
+    )
+    return MarketSpeed(machine=machine, leaves=leaves, resting=resting, calls=calls)
 
 
 def service_cells(plan: Plan, machine: Machine) -> list[ServiceSpeed]:
-    """None where it must be quick: starting a server takes longer than all the rest."""
-    if plan.quick:
-        return []
+    """None for a quick plan: starting a server takes longer than all the rest."""
     return [
         ServiceSpeed(
             machine=machine,
@@ -116,25 +98,23 @@ def service_cells(plan: Plan, machine: Machine) -> list[ServiceSpeed]:
             tenants=world.TENANTS,
         )
         for load, asked in LOADS
+        if not plan.quick
     ]
 
 
 def described(cell: ServiceSpeed) -> str:
     load = "sessions" if cell.load == SESSIONS else "batches of 100"
-    return (
-        f"{load}, flat out"
-        if cell.asked_per_second is None
-        else f"{load} at {cell.asked_per_second:,.0f}/s"
-    )
+    if cell.asked_per_second is None:
+        return f"{load}, flat out"
+    return f"{load} at {cell.asked_per_second:,.0f}/s"
 
 
 def _in_process(plan: Plan, measured: MarketRows) -> list[Claim]:
-    """Rates alone: a call in process waits for no other, so how long it takes says nothing about
-    requests that come together."""
+    """Rates alone: a call in process waits for no other, so its time says nothing about requests
+    that come together."""
     leaves = QUICK_LEAVES[-1] if plan.quick else CLAIMED_LEAVES
     return [
         Claim(
-            figure=Scalability.name,
             claim=(
                 f"{words}, {leaves:,} leaves, in process: requests served per second, one after the"
                 " other"
@@ -150,58 +130,60 @@ def _in_process(plan: Plan, measured: MarketRows) -> list[Claim]:
 
 
 def _through_the_service(measured: MarketRows, served: ServiceRows) -> list[Claim]:
-    """The rate and the latency together, as the paper has them; batches apart, because a hundred
-    requests of theirs travel as one."""
-    together = f"requests answered per second, with 99 of 100 answered within {PAPER_MS} ms"
-    sessions, batches = (
-        _service_claim(f"in sessions: {together}"),
-        _service_claim(f"in batches of 100, flat out: {together}"),
-    )
-    flat_out = msgspec.structs.replace(
+    """The rate and the latency together, as in the paper; batches apart, because a hundred of their
+    requests travel as one."""
+    in_ms = f"requests answered per second, with 99 of 100 answered within {PAPER_MS} ms"
+    at_all = "requests answered per second, however long they wait"
+    if not served:
+        return [
+            _service_claim(f"in sessions: {in_ms}", None, None, NO_SERVICE),
+            _service_claim(f"in batches of 100, flat out: {in_ms}", None, None, NO_SERVICE),
+            _service_claim(f"in sessions, flat out: {at_all}", None, None, NO_SERVICE, paper=None),
+        ]
+    in_time, batches = _in_time(served), _flat_out(BATCHES, served)
+    in_time_holds = in_time >= PAPER_PER_SECOND
+    batches_hold = batches.per_second >= PAPER_PER_SECOND and batches.p99_ms < PAPER_MS
+    return [
         _service_claim(
-            "in sessions, flat out: requests answered per second, however long they wait"
+            f"in sessions: {in_ms}",
+            in_time,
+            in_time_holds,
+            "" if in_time_holds else _why_slower(measured),
         ),
-        paper=None,
-    )
-    if served:
-        in_time, at_all, of_batches = (
-            _in_time(served),
+        _service_claim(
+            f"in batches of 100, flat out: {in_ms}",
+            batches.per_second,
+            batches_hold,
+            "" if batches_hold else f"99 of 100 were answered within {batches.p99_ms:,.1f} ms",
+        ),
+        _service_claim(
+            f"in sessions, flat out: {at_all}",
             _flat_out(SESSIONS, served).per_second,
-            _flat_out(BATCHES, served),
-        )
-        told = f"99 of 100 were answered within {of_batches.p99_ms:,.1f} ms"
-        sessions = _judged(sessions, in_time, in_time >= PAPER_PER_SECOND, _why_slower(measured))
-        batches = _judged(
-            batches,
-            of_batches.per_second,
-            of_batches.per_second >= PAPER_PER_SECOND and of_batches.p99_ms < PAPER_MS,
-            told,
-        )
-        flat_out = _judged(flat_out, at_all, None)
-    return [sessions, batches, flat_out]
+            None,
+            paper=None,
+        ),
+    ]
 
 
-def _service_claim(what: str) -> Claim:
-    """As long as nothing was measured."""
+def _service_claim(
+    claim: str,
+    per_second: float | None,
+    holds: bool | None,
+    note: str = "",
+    paper: int | None = PAPER_PER_SECOND,
+) -> Claim:
     return Claim(
-        figure=Scalability.name,
-        claim=f"through the service, every answer durable, {what}",
-        paper=PAPER_PER_SECOND,
-        measured=None,
-        holds=None,
+        claim=f"through the service, every answer durable, {claim}",
+        paper=paper,
+        measured=per_second,
+        holds=holds,
         unit="requests/s",
-        note=NO_SERVICE,
-    )
-
-
-def _judged(claim: Claim, per_second: float, holds: bool | None, why_not: str = "") -> Claim:
-    return msgspec.structs.replace(
-        claim, measured=per_second, holds=holds, note=why_not if holds is False else ""
+        note=note,
     )
 
 
 def _in_time(served: ServiceRows) -> float:
-    """The most that sessions got answered in time; zero if they never did."""
+    """The highest rate of answers in time to sessions; zero if there was none."""
     return max(
         (row.per_second for cell, row in served if cell.load == SESSIONS and row.p99_ms < PAPER_MS),
         default=0.0,
@@ -213,7 +195,7 @@ def _flat_out(load: str, served: ServiceRows) -> service.Row:
 
 
 def _why_slower(measured: MarketRows) -> str:
-    """Whether the market itself is what holds the service up."""
+    """Whether the market itself is the bottleneck of the service."""
     slowest = min(measured[operation, CLAIMED_LEAVES].per_second for operation in OPERATIONS)
     if slowest < PAPER_PER_SECOND:
         return (
@@ -276,7 +258,7 @@ def _text(plan: Plan, machine: Machine, measured: MarketRows, served: ServiceRow
     return " ".join(parts)
 
 
-def _market_row(row: market.Row) -> dict[str, Number | str | None]:
+def _market_row(row: market.Row) -> Row:
     return {
         "through": "process",
         "load": row.operation,
@@ -288,7 +270,7 @@ def _market_row(row: market.Row) -> dict[str, Number | str | None]:
     }
 
 
-def _service_row(cell: ServiceSpeed, row: service.Row) -> dict[str, Number | str | None]:
+def _service_row(cell: ServiceSpeed, row: service.Row) -> Row:
     return {
         "through": "service",
         "load": row.load,

@@ -1,5 +1,5 @@
-"""What it is worth to training jobs that they can bid for a GPU beside one they have (the paper's
-figure of topology-sensitive placements)."""
+"""The worth to training jobs of bidding for a GPU beside one they have (the paper's figure of
+topology-sensitive placements)."""
 
 from __future__ import annotations
 
@@ -11,12 +11,19 @@ from laissez.sim.scenario import Scenario, TenantsTable
 from laissez.sim.statistics import Estimate
 from laissez_experiments.lab.cell import Cell
 from laissez_experiments.lab.experiment import Experiment, Results
-from laissez_experiments.lab.findings import TOO_FEW, Claim, Findings, interval
+from laissez_experiments.lab.findings import (
+    TOO_FEW,
+    Claim,
+    Findings,
+    Row,
+    estimated,
+    holds_at_least,
+)
 from laissez_experiments.lab.plan import Plan
 from laissez_experiments.lab.regimes import sized
 from laissez_experiments.topology.figure import draw, tips
 from laissez_experiments.topology.ratio import Ratio, ratio_of
-from laissez_experiments.topology.run import Bound, Job, Spreading, TopologyRun
+from laissez_experiments.topology.run import Bound, Spreading, TopologyRun
 
 SCENARIO: Final = Scenario(
     name="training only", demand=1.5, tenants=TenantsTable(count=20, mix={"training": 1.0})
@@ -66,80 +73,56 @@ def _run(plan: Plan, seed: int, global_batch: int | None) -> TopologyRun:
 
 
 def _all_double(ratio: Ratio) -> Claim:
-    return _doubles(
-        ratio,
-        ratio.performance,
-        f"topology-aware bidding nearly doubles the performance of training jobs ({ratio.name})",
-    )
+    claim = "topology-aware bidding nearly doubles the performance of training jobs"
+    return _doubles(ratio, ratio.performance, claim)
 
 
 def _one_doubles(ratio: Ratio) -> Claim:
     claim = (
-        "one training job that alone turns to topology-aware bidding nearly doubles its"
-        f" performance ({ratio.name})"
+        "one training job that alone turns to topology-aware bidding nearly doubles its performance"
     )
     return _doubles(ratio, ratio.lone, claim)
 
 
 def _doubles(ratio: Ratio, found: Estimate | None, claim: str) -> Claim:
-    holds = (
-        None
-        if found is None or found.low is None or found.high is None
-        else found.low > 1 and found.high >= NEARLY_DOUBLE
-    )
-    return Claim(
-        figure=Topology.name,
-        claim=claim,
-        paper="nearly 2",
-        measured=None if found is None else found.value,
-        interval=interval(found),
-        holds=holds,
-        unit="x",
-        note={None: TOO_FEW, False: _room(ratio), True: ""}[holds],
-    )
+    holds = holds_at_least(found, NEARLY_DOUBLE, above=1.0)
+    note = {None: TOO_FEW, False: _room(ratio), True: ""}[holds]
+    return estimated(f"{claim} ({ratio.name})", "nearly 2", found, holds, "x", note)
 
 
 def _room(ratio: Ratio) -> str:
-    """What placement can be worth, computed."""
+    """The possible gain from placement, computed."""
     no_room = (
         ", which leaves no room for a doubling by faster iterations alone"
         if ratio.bound < NEARLY_DOUBLE
         else ""
     )
-    whole = (
-        f"{GPUS_PER_HOST} GPUs in one host are at most {ratio.bound:.2f} times as fast as one in"
-        f" each of {GPUS_PER_HOST} hosts"
+    return (
+        f"in Sailor's model {GPUS_PER_HOST} GPUs in one host are at most {ratio.bound:.2f} times as"
+        f" fast as one in each of {GPUS_PER_HOST} hosts{no_room}; {_usual(ratio)}"
     )
-    return f"in Sailor's model {whole}{no_room}; {_usual(ratio)}"
 
 
 def _usual(ratio: Ratio) -> str:
-    """What it can be worth where GPUs are spread as they are."""
-    spread = (
-        f"as jobs that bid for any have about ({ratio.mean('gpus_per_host', False):.2f} per host)"
-    )
+    """The possible gain where GPUs are spread as usual."""
     return (
         f"{GPUS_PER_HOST} GPUs in one host are at most {ratio.usual_bound:.2f} times as fast as in"
-        f" {ratio.hosts} hosts, {spread}"
+        f" {ratio.hosts} hosts, as jobs that bid for any have about"
+        f" ({ratio.mean('gpus_per_host', False):.2f} per host)"
     )
 
 
 def _gathers(ratio: Ratio) -> Claim:
     found = ratio.gpus_per_host
-    holds = None if found.low is None else found.low > 1
-    return Claim(
-        figure=Topology.name,
-        claim=f"jobs that bid by place have more GPUs in each host that they use ({ratio.name})",
-        paper="a GPU in the same scale-up domain can be targeted",
-        measured=found.value,
-        interval=interval(found),
-        holds=holds,
-        unit="x",
-        note={
-            None: TOO_FEW,
-            False: f"there is little in it: in Sailor's model {_usual(ratio)}",
-            True: "",
-        }[holds],
+    holds = holds_at_least(found, 0.0, above=1.0)
+    little = f"there is little in it: in Sailor's model {_usual(ratio)}"
+    return estimated(
+        f"jobs that bid by place have more GPUs in each host that they use ({ratio.name})",
+        "a GPU in the same scale-up domain can be targeted",
+        found,
+        holds,
+        "x",
+        {None: TOO_FEW, False: little, True: ""}[holds],
     )
 
 
@@ -177,24 +160,15 @@ def _text(plan: Plan, ratios: Sequence[Ratio]) -> str:
 def _lone(ratio: Ratio) -> str:
     if ratio.lone is None:
         return "The first job gets nothing done."
-    aware, oblivious = (
-        _together(jobs)
-        for jobs in (
-            [one.lone.aware for one in ratio.seeds],
-            [one.lone.oblivious for one in ratio.seeds],
-        )
-    )
+    aware = fmean(one.lone.aware.gpus_per_host for one in ratio.seeds)
+    oblivious = fmean(one.lone.oblivious.gpus_per_host for one in ratio.seeds)
     return (
         f"The first job, bidding by place alone, achieves {ratio.lone.value:.2f} times as much"
         f" ({aware:.2f} GPUs in each host, not {oblivious:.2f})."
     )
 
 
-def _together(jobs: Sequence[Job]) -> float:
-    return fmean(job.gpus_per_host for job in jobs)
-
-
-def _rows(plan: Plan, ratios: Sequence[Ratio]) -> list[dict[str, float | str | None]]:
+def _rows(plan: Plan, ratios: Sequence[Ratio]) -> list[Row]:
     return [
         {
             "batch": ratio.name,

@@ -1,5 +1,5 @@
-"""How many times as much jobs achieve when they bid by place, and how much there is in it for
-them."""
+"""The performance of jobs that bid by place over that of jobs that do not, and the gain that is
+possible."""
 
 from __future__ import annotations
 
@@ -21,11 +21,9 @@ class Ratio(msgspec.Struct, frozen=True, kw_only=True):
     performance: Estimate
     gpus_per_host: Estimate
     lone: Estimate | None  # performance of the one job that alone bids by place
-    bound: float  # times that a full host is faster than its GPUs spread, one to a host
-    # over which as many GPUs are spread if there are as many in each as jobs have that do not bid
-    # by place
-    hosts: int
-    usual_bound: float  # times that a full host is faster than that
+    bound: float  # speed of a full host over that of its GPUs spread, one to a host
+    hosts: int  # that jobs use for as many GPUs if they do not bid by place
+    usual_bound: float  # speed of a full host over that of its GPUs spread over those
 
     @property
     def name(self) -> str:
@@ -37,7 +35,7 @@ class Ratio(msgspec.Struct, frozen=True, kw_only=True):
         return [one.aware if is_aware else one.oblivious for one in self.seeds]
 
     def mean(self, field: str, is_aware: bool) -> float:
-        """Of a side's figure, over seeds."""
+        """The mean of a side's figure over seeds."""
         return fmean(getattr(side, field) for side in self.sides(is_aware))
 
 
@@ -79,8 +77,8 @@ def _times(ours: Sequence[float], theirs: Sequence[float]) -> Estimate | None:
 
 
 def gains(speeds: Sequence[Spreading], hosts: int) -> list[tuple[Spreading, float]]:
-    """For each model, type and batch, its GPUs spread over so many hosts, and how many times as
-    fast they are in one."""
+    """For each model, type and batch, its GPUs spread over that number of hosts, and their speed in
+    one host over that."""
     whole = {
         (one.model, one.gpu, one.global_batch): one.samples_per_s
         for one in speeds

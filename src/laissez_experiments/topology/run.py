@@ -1,5 +1,5 @@
-"""Training jobs that bid by place, and the same jobs when they do not: what they achieve, and how
-their GPUs are spread over hosts."""
+"""Training jobs that bid by place, and the same jobs when they do not: their performance, and the
+spread of their GPUs over hosts."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from laissez_experiments.lab.cell import Cell
 
 
 class Side(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of the jobs; `gpus_per_host` is how many GPUs a job has in a host where it has any,
-    in the mean over time."""
+    """The results of all jobs; `gpus_per_host` counts a job's GPUs in a host where it has any, in
+    the mean over time."""
 
     run: RunResult
     gpus_per_host: float
@@ -37,26 +37,26 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def idle(self) -> float:
-        """Percent of all GPU-hours that nobody held."""
+        """Percent of all GPU-hours that were not leased."""
         return 100 * (1 - self.run.utilisation)
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of one job."""
+    """The result of one job."""
 
     performance: float
     gpus_per_host: float
 
 
 class Lone(msgspec.Struct, frozen=True):
-    """One job, when it alone bids by place and when nobody does."""
+    """One job, when it alone bids by place and when no job does."""
 
     aware: Job
     oblivious: Job
 
 
 class Sides(msgspec.Struct, frozen=True):
-    """Everybody bids by place, nobody does, and one job does."""
+    """All jobs bid by place, none does, and one does."""
 
     aware: Side
     oblivious: Side
@@ -82,13 +82,11 @@ class TopologyRun(Cell, frozen=True, kw_only=True):
         everybody, nobody = (
             setting.varied(bidding(self.scenario, by_place=by_place)) for by_place in (True, False)
         )
+        sides = (everybody, nobody, first_aware(nobody))
+        aware, oblivious, lone = (one.run("market") for one in sides)
         first = setting.population.specs[0].name
-        aware, oblivious, lone = (
-            one.run("market") for one in (everybody, nobody, first_aware(nobody))
-        )
-        return Sides(
-            _side(aware), _side(oblivious), Lone(_job(lone, first), _job(oblivious, first))
-        )
+        jobs = Lone(_job(lone, first), _job(oblivious, first))
+        return Sides(_side(aware), _side(oblivious), jobs)
 
     def __str__(self) -> str:
         return f"{self.scenario.name}, batch {self.global_batch or 'of Sailor'}, seed {self.seed}"
@@ -106,8 +104,8 @@ class Spreading(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Bound(Cell, frozen=True, kw_only=True):
-    """What placement can be worth at most: how fast a host full of GPUs is, and as many GPUs in
-    several hosts."""
+    """The most that placement can be worth: the speed of a host full of GPUs, and of as many GPUs
+    in several hosts."""
 
     result: ClassVar[Any] = list[Spreading]
 
@@ -125,13 +123,11 @@ class Bound(Cell, frozen=True, kw_only=True):
             for hosts in range(1, self.gpus_per_host + 1)
         ]
 
-    def _spread(self, model: str, gpu: str, global_batch: int | None, hosts: int) -> Spreading:
+    def _spread(self, model: str, gpu: str, batch: int | None, hosts: int) -> Spreading:
         fewest, more = divmod(self.gpus_per_host, hosts)
         sizes = (fewest + 1,) * more + (fewest,) * (hosts - more)
-        speed = _planners(global_batch).get(model).speed(((gpu, sizes),))
-        return Spreading(
-            model=model, gpu=gpu, global_batch=global_batch, hosts=hosts, samples_per_s=speed
-        )
+        speed = _planners(batch).get(model).speed(((gpu, sizes),))
+        return Spreading(model=model, gpu=gpu, global_batch=batch, hosts=hosts, samples_per_s=speed)
 
     def __str__(self) -> str:
         return f"speed of {self.gpus_per_host} GPUs by how they are spread"
@@ -166,22 +162,18 @@ def first_aware(setting: Setting) -> Setting:
 
 
 def _side(run: RunResult) -> Side:
-    return Side(
-        run=msgspec.structs.replace(run, prices=(), leases=()),
-        gpus_per_host=gpus_per_host(run.leases),
-    )
+    short = msgspec.structs.replace(run, prices=(), leases=())
+    return Side(run=short, gpus_per_host=gpus_per_host(run.leases))
 
 
 def _job(run: RunResult, name: str) -> Job:
     performance = next(tenant.performance for tenant in run.tenants if tenant.tenant == name)
-    return Job(
-        performance=performance,
-        gpus_per_host=gpus_per_host([lease for lease in run.leases if lease.tenant == name]),
-    )
+    leases = [lease for lease in run.leases if lease.tenant == name]
+    return Job(performance=performance, gpus_per_host=gpus_per_host(leases))
 
 
 def gpus_per_host(leases: Sequence[Lease]) -> float:
-    """GPU-hours over host-hours: a host counts for a job for as long as the job has a GPU there."""
+    """GPU-hours over host-hours: a host counts for a job while the job has a GPU there."""
     mine: dict[str, list[Lease]] = defaultdict(list)
     for lease in leases:
         mine[lease.tenant].append(lease)
@@ -191,8 +183,7 @@ def gpus_per_host(leases: Sequence[Lease]) -> float:
 
 
 def _spans(leases: Sequence[Lease]) -> Iterator[tuple[int, int, int]]:
-    """One job's time in pieces: how long each is, and how many GPUs it has meanwhile, in how many
-    hosts."""
+    """One job's time in pieces: for each its length, and the numbers of GPUs and of hosts."""
     for begin, end in pairwise(sorted({at for lease in leases for at in (lease.start, lease.end)})):
         held = [lease.leaf for lease in leases if lease.start <= begin and end <= lease.end]
         yield end - begin, len(held), len({parent_of(leaf) for leaf in held})

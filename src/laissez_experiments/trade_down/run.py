@@ -16,6 +16,7 @@ import msgspec
 
 from laissez.sim.clouds.cloud import Lease
 from laissez.sim.cluster import build
+from laissez.sim.results import dollars
 from laissez.sim.scenario import ActionTable, FloorTable, PricesTable, Scenario, TenantsTable
 from laissez.sim.simulation import Simulation
 from laissez.sim.tenant import Adaptive, Fixed
@@ -42,7 +43,7 @@ SAMPLE_US: Final = 30 * SECOND_US
 
 
 class Sample(msgspec.Struct, frozen=True):
-    """What one more GPU of each type costs, and how much of the work is done."""
+    """The price of one more GPU of each type, and the share of the work done."""
 
     at: int
     prices: dict[str, float]
@@ -55,6 +56,10 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     leases: tuple[Lease, ...]
     samples: tuple[Sample, ...]
     done_at: int | None
+
+    @property
+    def cost(self) -> float:
+        return dollars(sum(lease.charge for lease in self.leases))
 
 
 class TradeDownRun(Cell, frozen=True, kw_only=True):
@@ -93,16 +98,9 @@ class TradeDownRun(Cell, frozen=True, kw_only=True):
         def sample() -> None:
             now = simulation.kernel.now
             batch.world.advance(now)
-            samples.append(
-                Sample(
-                    now,
-                    {
-                        tree: price / MICRO_PER_DOLLAR
-                        for tree, price in simulation.cloud.prices().items()
-                    },
-                    batch.world.performance(),
-                )
-            )
+            quoted = simulation.cloud.prices().items()
+            prices = {tree: price / MICRO_PER_DOLLAR for tree, price in quoted}
+            samples.append(Sample(now, prices, batch.world.performance()))
             simulation.kernel.at(now + SAMPLE_US, sample)
 
         simulation.kernel.at(0, sample)
@@ -115,10 +113,9 @@ class TradeDownRun(Cell, frozen=True, kw_only=True):
         )
 
     def __str__(self) -> str:
-        return (
-            "trade-down,"
-            f" {'one H100 at any price' if self.stays else f'worth {self.worth:g} times its cost'}"
-        )
+        if self.stays:
+            return "trade-down, one H100 at any price"
+        return f"trade-down, worth {self.worth:g} times its cost"
 
 
 def _batch(worth: float, stays: bool) -> BatchSpec:
@@ -140,14 +137,13 @@ def _batch(worth: float, stays: bool) -> BatchSpec:
 def _others() -> BatchSpec:
     """Both H100s, up to their price; more work than they have time for."""
     start, due = (round(hour * HOUR_US) for hour in RISE_H)
-    endless = (1_000.0,) * 2
     return BatchSpec(
         name="others",
         start=start,
         due=due,
         scopes=("h100",),
         trading=Fixed(2, RISE_PRICE),
-        sizes=endless,
+        sizes=(1_000.0,) * 2,
         cold_s=COLD_S,
         checkpoint_s=CHECKPOINT_S,
         nodes_max=2,

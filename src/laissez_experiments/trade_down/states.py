@@ -1,4 +1,4 @@
-"""What the batch was on, and what it had spent, read off its leases."""
+"""The states of the batch and its spending, read off its leases."""
 
 from __future__ import annotations
 
@@ -19,11 +19,20 @@ WITHOUT: Final = "without a GPU"
 
 
 class Span(msgspec.Struct, frozen=True):
-    """A state (a type of GPU, or having none) from when to when."""
+    """A stretch of time in one state: a type of GPU, or none."""
 
     state: str
     start: int
     end: int
+
+    @property
+    def begins(self) -> float:
+        """In hours."""
+        return self.start / HOUR_US
+
+    @property
+    def ends(self) -> float:
+        return self.end / HOUR_US
 
 
 def spans(course: Course) -> list[Span]:
@@ -55,7 +64,7 @@ def on_schedule(at: int) -> float:
 
 
 def spent(leases: Sequence[Lease], until: int) -> float:
-    """Dollars for what was held before `until`."""
+    """Dollars for the leases until then."""
     return dollars(
         sum(
             rate * max(0, min(end, until) - start)
@@ -66,14 +75,13 @@ def spent(leases: Sequence[Lease], until: int) -> float:
 
 
 def hourly(course: Course, span: Span) -> float:
-    """Dollars per hour that it paid in the mean of a span."""
-    return (spent(course.leases, span.end) - spent(course.leases, span.start)) / (
-        (span.end - span.start) / HOUR_US
-    )
+    """Its mean rate in a span, in dollars per hour."""
+    cost = spent(course.leases, span.end) - spent(course.leases, span.start)
+    return cost / (span.ends - span.begins)
 
 
 def pieces(lease: Lease) -> Iterator[tuple[int, int, int]]:
-    """From when to when it cost how much, in micro-dollars per hour."""
+    """The stretches of a lease at one price: start, end and micro-dollars per hour."""
     starts = [start for start, _ in lease.prices]
     for (start, rate), end in zip(lease.prices, [*starts[1:], lease.end], strict=True):
         yield start, end, rate
@@ -86,8 +94,7 @@ def _with_gaps(course: Course) -> Iterator[Span]:
         is_handed_off = following.start <= end + COLD_S * SECOND_US
         yield Span(tree_of(lease.leaf), lease.start, following.start if is_handed_off else end)
         if not is_handed_off:
-            yield Span(
-                PAUSED if done_by(course, end) > on_schedule(end) else WITHOUT, end, following.start
-            )
+            is_ahead = done_by(course, end) > on_schedule(end)
+            yield Span(PAUSED if is_ahead else WITHOUT, end, following.start)
     for lease in leases[-1:]:
         yield Span(tree_of(lease.leaf), lease.start, until[-1])

@@ -1,1 +1,0 @@
-"""Ten thousand nodes and a thousand tenants, end to end."""
