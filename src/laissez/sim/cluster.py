@@ -10,8 +10,9 @@ from typing import Final
 
 import msgspec
 
-from laissez.market import Market, SnapshotError, Topology
+from laissez.market import Market, Topology
 from laissez.market.answers import LeaseView, OrderView
+from laissez.market.errors import SnapshotError
 from laissez.sim.scenario import ScenarioError
 from laissez.tenants.paths import parent_of
 from laissez.units import MICRO_PER_DOLLAR
