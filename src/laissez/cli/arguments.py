@@ -169,14 +169,10 @@ def _write_there(folder: Path) -> None:
     TemporaryFile(dir=folder).close()
 
 
-TenantOption: TypeAlias = Annotated[
-    str | None, typer.Option("--tenant", help="Only this tenant's (operator).")
-]
+TenantOption: TypeAlias = Annotated[str | None, typer.Option(help="Only this tenant's (operator).")]
 SinceOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option("--since", parser=moment, metavar="TIME", help="From this time or day on (UTC)."),
+    str | None, typer.Option(parser=moment, metavar="TIME", help="From this time or day on (UTC).")
 ]
 UntilOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option("--until", parser=moment, metavar="TIME", help="Before this time or day (UTC)."),
+    str | None, typer.Option(parser=moment, metavar="TIME", help="Before this time or day (UTC).")
 ]

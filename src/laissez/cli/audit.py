@@ -11,9 +11,9 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from laissez.cli.arguments import MANY, SinceOption, UntilOption
+from laissez.cli.arguments import MANY, SinceOption, TenantOption, UntilOption
 from laissez.cli.journal import show_report
-from laissez.cli.output import Format, FormatOption
+from laissez.cli.output import Format, FormatOption, group
 from laissez.cli.progress import counting
 from laissez.cli.tables import Column, show
 from laissez.journal import Reader
@@ -24,18 +24,11 @@ from laissez.server.beside import FILE, reading
 from laissez.server.settings import read_settings
 from laissez.units import parse_time
 
-app = typer.Typer(
-    help="Show what was done and refused, and verify the record and the bills.",
-    no_args_is_help=True,
-    add_completion=False,
-)
+app = group("Show what was done and refused, and verify the record and the bills.")
 
 DataOption: TypeAlias = Annotated[
     Path | None,
     typer.Option("--data", metavar="FOLDER", help="The data folder. Default: from the settings."),
-]
-OneTenantOption: TypeAlias = Annotated[
-    str | None, typer.Option("--tenant", help="Only this tenant's (operator).")
 ]
 
 
@@ -96,7 +89,7 @@ def log(
     data: DataOption = None,
     since: SinceOption = None,
     until: UntilOption = None,
-    tenant: OneTenantOption = None,
+    tenant: TenantOption = None,
     key: Annotated[
         str | None,
         typer.Option("--key", metavar="ID", help="Only requests with this key."),

@@ -12,7 +12,7 @@ import msgspec
 import typer
 
 from laissez.cli.errors import EXIT_FAILED
-from laissez.cli.output import Format, FormatOption
+from laissez.cli.output import Format, FormatOption, group
 from laissez.cli.progress import counting
 from laissez.cli.tables import Column, show, show_json
 from laissez.exchange.codec import Codec
@@ -30,11 +30,7 @@ from laissez.units import format_time
 from laissez.wire.rendering import render
 from laissez.wire.texts import code_of, command_name, explain
 
-app = typer.Typer(
-    help="Inspect, verify, export or back up a journal.",
-    no_args_is_help=True,
-    add_completion=False,
-)
+app = group("Inspect, verify, export or back up a journal.")
 
 FolderArgument: TypeAlias = Annotated[Path, typer.Argument(help="The data folder.")]
 FirstOption: TypeAlias = Annotated[

@@ -13,7 +13,7 @@ import msgspec
 import typer
 
 from laissez.cli.commands import connected, located
-from laissez.cli.output import Format, FormatOption
+from laissez.cli.output import Format, FormatOption, group
 from laissez.cli.profiles import Target
 from laissez.cli.progress import event_printer, stop_on_signals
 from laissez.cli.tables import (
@@ -39,11 +39,7 @@ from laissez.wire.inframaps import (
     SignalRead,
 )
 
-app = typer.Typer(
-    help="Let maps of power, cooling, maintenance and more price the market.",
-    no_args_is_help=True,
-    add_completion=False,
-)
+app = group("Let maps of power, cooling, maintenance and more price the market.")
 
 
 def runner_name(text: str) -> str:

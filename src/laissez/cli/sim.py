@@ -9,7 +9,7 @@ import typer
 
 from laissez.cli.arguments import checked, new_file, out_folder
 from laissez.cli.errors import EXIT_INTERRUPTED
-from laissez.cli.output import Format, FormatOption
+from laissez.cli.output import Format, FormatOption, group
 from laissez.cli.progress import WeightedProgress, progress
 from laissez.cli.sim_journal import from_journal
 from laissez.cli.sim_tables import run_in_figures, show_run, show_summary
@@ -30,9 +30,7 @@ from laissez.units import SECOND_US
 SEEDS_MAX = 10_000
 MINUTE_US = 60 * SECOND_US
 
-app = typer.Typer(
-    help="Simulate clouds and compare them.", no_args_is_help=True, add_completion=False
-)
+app = group("Simulate clouds and compare them.")
 app.command("from-journal")(from_journal)
 
 

@@ -16,8 +16,9 @@ from laissez.cli.arguments import (
     amount_or_none,
 )
 from laissez.cli.commands import (
+    TENANT,
     IdempotencyOption,
-    ShowByDefault,
+    add,
     changes,
     connected,
     noun,
@@ -38,29 +39,27 @@ from laissez.client import Client
 from laissez.client.errors import Forbidden, NotFound
 from laissez.units import parse_amount
 from laissez.wire.figures import Budget, SpendingCaps
-from laissez.wire.views import Bill, BillLine, Done
+from laissez.wire.views import Bill, BillLine
 
 OPERATOR = "operator"  # the holder of the operator's keys
 
-budgets = noun("Your budget: what you plan to spend, and what happens then.", ShowByDefault)
-caps = noun("Your caps: what you may spend per hour, at most.", ShowByDefault)
+budgets = noun("Your budget: the amount that you plan to spend, and what happens then.")
+caps = noun("Your caps: the most that you may spend per hour.")
 
 CapRateOption: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        "--rate",
         parser=amount_or_none,
         metavar="DOLLARS|none",
-        help="The most that leases are charged, and open orders may win at, per hour.",
+        help="The most per hour that leases are charged and open orders may win at.",
     ),
 ]
 CapWorstRateOption: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        "--worst-rate",
         parser=amount_or_none,
         metavar="DOLLARS|none",
-        help="The most that leases and open orders could cost at their limits, per hour.",
+        help="The most per hour that leases and open orders could cost at their limits.",
     ),
 ]
 
@@ -136,8 +135,7 @@ def bill(
     tenant: TenantOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Show what you owe, in total or for a period. The operator sees what each tenant owes, or one
-    tenant's bill."""
+    """Show what you owe, in total or for a period. The operator sees every tenant's total."""
     if form is not BillFormat.TABLE:
         if output is Format.JSON:
             raise typer.BadParameter(f"expected either --format {form} or -o json, found both")
@@ -158,11 +156,14 @@ def bill(
     )
 
 
-@budgets.command("show")
-@shows(BUDGET)
-def show_budget(client: Client, tenant: TenantOption = None) -> Budget:
-    """Show your budget, how much of it is spent, and how long it lasts at your present rate."""
-    return client.budget(tenant)
+add(
+    budgets,
+    "show",
+    "Show your budget, its spent part, and how long it lasts at your present rate.",
+    shows(BUDGET),
+    "budget",
+    TENANT,
+)
 
 
 @budgets.command("set")
@@ -177,9 +178,9 @@ def set_budget(
         Action | None,
         typer.Option(
             help=(
-                "What happens when it is spent. Default: warn, or with --keep the action set"
-                " before. All others cancel your orders and refuse new ones; limits_to_floor also"
-                " lowers every limit to the floor; relinquish gives up every lease."
+                "When it is spent. All but warn cancel your orders and refuse new ones;"
+                " limits_to_floor also lowers every limit to the floor; relinquish gives up every"
+                " lease. Default: warn, or with --keep the action set before."
             )
         ),
     ] = None,
@@ -187,17 +188,13 @@ def set_budget(
         bool,
         typer.Option(
             "--keep",
-            help=(
-                "Change the budget that is set and keep the count of what was spent. An amount"
-                " below that acts at once."
-            ),
+            help="Keep counting from the start of the present budget. A smaller amount acts at once.",
         ),
     ] = False,
     idempotency_key: IdempotencyOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Set a budget in place of the one before, counting from now unless you --keep it. Events tell
-    you when 50, 80 and 100 % are spent."""
+    """Set a budget, counting from now. Events tell you when 50, 80 and 100 % are spent."""
     before = None if keep and action else _budget_before(client, is_needed=keep)
     then = action or (before.action if keep and before else None) or Action.WARN
     budget = client.set_budget(dollars, str(then), keep, idempotency_key=idempotency_key)
@@ -222,18 +219,15 @@ def _budget_before(client: Client, is_needed: bool) -> Budget | None:
         return None
 
 
-@budgets.command("remove")
-@changes("the budget is removed")
-def remove_budget(client: Client, idempotency_key: str | None) -> Done:
-    """Remove your budget."""
-    return client.remove_budget(idempotency_key=idempotency_key)
-
-
-@caps.command("show")
-@shows(CAPS)
-def show_caps(client: Client, tenant: TenantOption = None) -> SpendingCaps:
-    """Show your present and your worst possible cost per hour, and the caps on both."""
-    return client.own_caps(tenant)
+add(budgets, "remove", "Remove your budget.", changes("the budget is removed"), "remove_budget")
+add(
+    caps,
+    "show",
+    "Show your present and your worst possible cost per hour, and the caps on both.",
+    shows(CAPS),
+    "own_caps",
+    TENANT,
+)
 
 
 @caps.command("set")
@@ -245,8 +239,8 @@ def set_caps(
     idempotency_key: IdempotencyOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Set caps of your own; a cap that is not given stays. A cap refuses orders and higher limits
-    that could exceed it; it ends no lease."""
+    """Set caps of your own. A cap refuses orders and higher limits that could exceed it; it ends no
+    lease. A cap that is not given stays."""
     own = client.own_caps().own
     wanted = [
         before if given is None else None if given == "none" else given

@@ -11,7 +11,7 @@ import msgspec
 import typer
 
 from laissez.cli.commands import located, open_client
-from laissez.cli.output import Format, FormatOption
+from laissez.cli.output import Format, FormatOption, group
 from laissez.cli.profiles import Target
 from laissez.cli.progress import event_printer, stop_on_signals
 from laissez.exchange.commands import OPERATOR
@@ -29,9 +29,7 @@ class WrongKey(Exception):
     """The key is an operator's, who cannot run a task."""
 
 
-app = typer.Typer(
-    help="Run a task that trades for itself.", no_args_is_help=True, add_completion=False
-)
+app = group("Run a task that trades for itself.")
 
 TaskArgument: TypeAlias = Annotated[
     Path, typer.Argument(metavar="TASK", help="The task, a YAML file.")

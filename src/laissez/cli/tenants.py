@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Annotated, Any, TypeAlias
 
 import msgspec
@@ -12,6 +12,8 @@ from laissez.cli.commands import (
     IDEMPOTENCY_KEY,
     OUTPUT,
     Command,
+    add,
+    argument,
     changes,
     client_command,
     lists,
@@ -30,13 +32,12 @@ from laissez.wire.views import Key, Tenant
 
 app = noun("The tenants, their caps and their keys (operator).")
 
-NameArgument: TypeAlias = Annotated[
-    str, typer.Argument(metavar="TENANT", help="The tenant's name.")
-]
+NameArgument: TypeAlias = Annotated[str, typer.Argument(metavar="TENANT", help="Its name.")]
 HolderArgument: TypeAlias = Annotated[
-    str | None,
-    typer.Argument(metavar="TENANT", help="The tenant's name. Default: the operator."),
+    str | None, typer.Argument(metavar="TENANT", help="The holder. Default: the operator.")
 ]
+NAME, HOLDER = argument("name", NameArgument), option("tenant", HolderArgument)
+KEY_ID = argument("id", Annotated[str, typer.Argument(metavar="KEY", help="The key's id.")])
 
 
 def cap(text: str) -> int:
@@ -56,14 +57,12 @@ COUNTS = (
 CAP_OPTIONS = (
     *(
         option(
-            name,
-            Annotated[int | None, typer.Option(parser=cap, metavar="N|default", help=about)],
-            None,
+            name, Annotated[int | None, typer.Option(parser=cap, metavar="N|default", help=about)]
         )
         for name, _, about in COUNTS
     ),
-    option("rate", CapRateOption, None),
-    option("worst_rate", CapWorstRateOption, None),
+    option("rate", CapRateOption),
+    option("worst_rate", CapWorstRateOption),
 )
 
 
@@ -111,25 +110,15 @@ KEYS: list[Column[Key]] = [
 ]
 
 
-@app.command("list")
-@lists(TENANTS, empty="no tenants")
-def list_tenants(client: Client) -> Iterable[Tenant]:
-    """List all tenants."""
-    return client.tenants()
-
-
-@app.command()
-@lists(SPENDING, empty="no tenants")
-def spending(client: Client) -> Iterable[Spending]:
-    """List every tenant's bill, present rate and budget."""
-    return client.spending()
-
-
-@app.command("show")
-@shows(WITH_CAPS)
-def show_tenant(client: Client, name: NameArgument) -> Tenant:
-    """Show one tenant with its caps."""
-    return client.tenant(name)
+add(app, "list", "List all tenants.", lists(TENANTS, "no tenants"), "tenants")
+add(
+    app,
+    "spending",
+    "List every tenant's bill, present rate and budget.",
+    lists(SPENDING, "no tenants"),
+    "spending",
+)
+add(app, "show", "Show one tenant with its caps.", shows(WITH_CAPS), "tenant", NAME)
 
 
 def sets_caps(function: Callable[..., Tenant]) -> Command:
@@ -169,11 +158,7 @@ def caps(
     return client.set_caps(name, wanted, idempotency_key=idempotency_key)
 
 
-@app.command()
-@lists(KEYS, empty="no keys")
-def keys(client: Client, name: HolderArgument = None) -> Iterable[Key]:
-    """List the keys of a tenant, or the operator's own. Secrets are never shown again."""
-    return client.keys(name)
+add(app, "keys", "List keys, without their secrets.", lists(KEYS, "no keys"), "keys", HOLDER)
 
 
 @app.command("issue-key")
@@ -184,14 +169,13 @@ def issue_key(
     scopes: Annotated[
         list[str] | None,
         typer.Option(
-            "--scope",
-            help="read, trade or operate; may be repeated. Default: all of the holder's.",
+            "--scope", help="read, trade or operate; may be repeated. Default: all of the holder's."
         ),
     ] = None,
     key_name: Annotated[
         str,
         typer.Option(
-            "--name", help="The key's name. Two keys may share one while one replaces the other."
+            "--name", help="The key's name. A key may share it with the one that it replaces."
         ),
     ] = "default",
     *,
@@ -201,12 +185,11 @@ def issue_key(
     return client.issue_key(name, scopes=scopes, name=key_name, idempotency_key=idempotency_key)
 
 
-@app.command("revoke-key")
-@changes("{done.id} of {done.holder} is revoked")
-def revoke_key(
-    client: Client,
-    key: Annotated[str, typer.Argument(metavar="KEY", help="The key's id.")],
-    idempotency_key: str | None,
-) -> Key:
-    """Revoke a key, at once and for good."""
-    return client.revoke_key(key, idempotency_key=idempotency_key)
+add(
+    app,
+    "revoke-key",
+    "Revoke a key, at once and for good.",
+    changes("{done.id} of {done.holder} is revoked"),
+    "revoke_key",
+    KEY_ID,
+)

@@ -7,7 +7,6 @@ equal states give equal bytes under any hash seed.
 The checksum detects damage, not forgery.
 
     magic (8 bytes) | version (2 bytes, big-endian) | sha256 of the body (32 bytes) | MessagePack
-
 """
 
 from __future__ import annotations
