@@ -14,8 +14,8 @@ from typer.testing import CliRunner, Result
 
 from laissez.cli import commands, tables
 from laissez.cli.app import app, main
+from laissez.cli.kinds import SecretMissing
 from laissez.cli.profiles import Target
-from laissez.cli.secret import SecretMissing
 from laissez.client import Client
 from laissez.client.errors import Forbidden
 from laissez.wire import books, events, figures, inframaps, views

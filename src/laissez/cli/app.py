@@ -20,7 +20,7 @@ import typer
 
 import laissez
 from laissez.cli.errors import EXIT_TERMINATED, error_message, exit_code, require_utf8
-from laissez.cli.output import Format, FormatOption, spell_out
+from laissez.cli.output import Format, FormatOption, opt, spell_out
 
 app = typer.Typer(
     name="laissez",
@@ -183,9 +183,7 @@ def version_and_exit(asked: bool) -> None:
 def options(
     version: Annotated[
         bool,
-        typer.Option(
-            "--version", help="Show the version and exit.", is_eager=True, callback=version_and_exit
-        ),
+        opt("Show the version and exit.", "--version", is_eager=True, callback=version_and_exit),
     ] = False,
 ) -> None:
     pass

@@ -14,6 +14,7 @@ from typing import Annotated, TypeAlias, TypeVar
 
 import typer
 
+from laissez.cli.output import opt
 from laissez.units import (
     SECOND_US,
     MoneyError,
@@ -169,10 +170,10 @@ def _write_there(folder: Path) -> None:
     TemporaryFile(dir=folder).close()
 
 
-TenantOption: TypeAlias = Annotated[str | None, typer.Option(help="Only this tenant's (operator).")]
+TenantOption: TypeAlias = Annotated[str | None, opt("Only this tenant's (operator).")]
 SinceOption: TypeAlias = Annotated[
-    str | None, typer.Option(parser=moment, metavar="TIME", help="From this time or day on (UTC).")
+    str | None, opt("From this time or day on (UTC).", parser=moment, metavar="TIME")
 ]
 UntilOption: TypeAlias = Annotated[
-    str | None, typer.Option(parser=moment, metavar="TIME", help="Before this time or day (UTC).")
+    str | None, opt("Before this time or day (UTC).", parser=moment, metavar="TIME")
 ]

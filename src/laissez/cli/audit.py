@@ -13,7 +13,7 @@ import typer
 
 from laissez.cli.arguments import MANY, SinceOption, TenantOption, UntilOption
 from laissez.cli.journal import show_report
-from laissez.cli.output import Format, FormatOption, group
+from laissez.cli.output import Format, FormatOption, group, opt
 from laissez.cli.progress import counting
 from laissez.cli.tables import Column, show
 from laissez.journal import Reader
@@ -27,8 +27,7 @@ from laissez.units import parse_time
 app = group("Show what was done and refused, and verify the record and the bills.")
 
 DataOption: TypeAlias = Annotated[
-    Path | None,
-    typer.Option("--data", metavar="FOLDER", help="The data folder. Default: from the settings."),
+    Path | None, opt("The data folder. Default: from the settings.", metavar="FOLDER")
 ]
 
 
@@ -44,20 +43,16 @@ def folder_of(data: Path | None) -> Path:
 def verify(
     data: DataOption = None,
     digests: Annotated[
-        Path | None,
-        typer.Option("--digests", metavar="FILE", help="Digests kept elsewhere, one per line."),
+        Path | None, opt("Digests kept elsewhere, one per line.", metavar="FILE")
     ] = None,
     keep_days: Annotated[
         int | None,
-        typer.Option(
-            "--keep-days",
+        opt(
+            "The retention of refusals: a missing day that was younger is a problem. Default:"
+            " what the log says.",
             envvar="LAISSEZ_AUDIT__KEEP_DAYS",
             min=1,
             max=36_500,
-            help=(
-                "The retention of refusals: a missing day that was younger is a problem. Default:"
-                " what the log says."
-            ),
         ),
     ] = None,
     output: FormatOption = Format.TABLE,
@@ -90,18 +85,10 @@ def log(
     since: SinceOption = None,
     until: UntilOption = None,
     tenant: TenantOption = None,
-    key: Annotated[
-        str | None,
-        typer.Option("--key", metavar="ID", help="Only requests with this key."),
-    ] = None,
-    code: Annotated[
-        str | None,
-        typer.Option("--code", help='Only this outcome: "done", or the code of a refusal.'),
-    ] = None,
-    refused_only: Annotated[bool, typer.Option("--refused-only", help="Only refusals.")] = False,
-    limit: Annotated[
-        int, typer.Option("--limit", min=1, max=MANY, help="Only the latest of them.")
-    ] = 100,
+    key: Annotated[str | None, opt("Only requests with this key.", metavar="ID")] = None,
+    code: Annotated[str | None, opt('Only this outcome: "done", or the code of a refusal.')] = None,
+    refused_only: Annotated[bool, opt("Only refusals.", "--refused-only")] = False,
+    limit: Annotated[int, opt("Only the latest of them.", min=1, max=MANY)] = 100,
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Show requests in order of time, each with its holder, address and outcome."""
@@ -121,7 +108,7 @@ def log(
 @app.command()
 def digest(
     data: DataOption = None,
-    all_days: Annotated[bool, typer.Option("--all", help="Print the digest of every day.")] = False,
+    all_days: Annotated[bool, opt("Print the digest of every day.", "--all")] = False,
 ) -> None:
     """Print the stored digest of the last complete day. Keep it where nobody who can write to this
     machine can change it."""

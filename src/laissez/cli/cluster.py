@@ -1,4 +1,4 @@
-"""`laissez market`, `topology`, `resources`, `book`, `floor` and `controls`: the cluster, the supply
+"""`laissez market`, `topology`, `resources`, `book`, `floor` and `controls`: the cluster, supply
 and demand at a node, and the prices and controls that the operator sets."""
 
 from __future__ import annotations
@@ -9,16 +9,15 @@ from typing import Annotated, TypeAlias
 import typer
 
 from laissez.cli.arguments import band, price, seconds
-from laissez.cli.commands import add, argument, changes, connected, lists, noun, operation, option
-from laissez.cli.output import Format, FormatOption
-from laissez.cli.preview import Send, previews
+from laissez.cli.commands import add, argument, noun, operation, option
+from laissez.cli.kinds import Send, answers, changes, lists, previews
+from laissez.cli.output import arg, opt
 from laissez.cli.tables import (
     Column,
     money,
     number_column,
     price_column,
     show,
-    show_json,
     show_one,
     time_column,
 )
@@ -40,17 +39,17 @@ floors = noun("Floors: the lowest price of everything below a node (operator).")
 controls = noun("Controls: bands, holds and flash fees (operator).")
 
 NodeArgument: TypeAlias = Annotated[
-    str, typer.Argument(metavar="NODE", help="A node of the topology, such as h100/rack1.")
+    str, arg("A node of the topology, such as h100/rack1.", metavar="NODE")
 ]
 GpuArgument: TypeAlias = Annotated[
-    str, typer.Argument(metavar="GPU", help="The path of a GPU, such as h100/rack1/host0/gpu3.")
+    str, arg("The path of a GPU, such as h100/rack1/host0/gpu3.", metavar="GPU")
 ]
 BandOption: TypeAlias = Annotated[
     BandSetting | None,
-    typer.Option(
+    opt(
+        "The largest change of prices within a time, such as 10%/1h.",
         parser=band,
         metavar="FRACTION/DURATION",
-        help="The largest change of prices within a time, such as 10%/1h.",
     ),
 ]
 NODE = argument("node", NodeArgument)
@@ -141,30 +140,17 @@ CONTROLS: list[Column[Controls]] = [
     Column("FLASH s", lambda node: _seconds_text(node.flash_s), right=True),
 ]
 
+UNDER = option(
+    "under", Annotated[str | None, arg("Only the GPUs below this node.", metavar="NODE")]
+)
+PARENT = option("node", Annotated[str | None, arg("A node. Default: the GPU types.")])
+
+add(resources, "list", "List GPUs.", lists(RESOURCES, "no GPUs"), "resources", UNDER)
 topology = operation(
-    "Show the tree of the cluster, a level at a time.",
+    "Show the nodes of the cluster, a level at a time.",
     lists(NODES, "no resources"),
     "topology",
-    option(
-        "node",
-        Annotated[
-            str | None,
-            typer.Argument(help="This node and its children. Default: the GPU types."),
-        ],
-    ),
-)
-add(
-    resources,
-    "list",
-    "List GPUs with owner, rate, floor and limit.",
-    lists(RESOURCES, "no GPUs"),
-    "resources",
-    option(
-        "under",
-        Annotated[
-            str | None, typer.Argument(metavar="NODE", help="Only the GPUs below this node.")
-        ],
-    ),
+    PARENT,
 )
 
 
@@ -188,19 +174,13 @@ def online(client: Client, gpu: GpuArgument) -> tuple[OperatorCommand, Send]:
     return BringOnline(leaf=gpu), partial(client.set_online, gpu, True)
 
 
-@connected
-def book(client: Client, node: NodeArgument, output: FormatOption = Format.TABLE) -> None:
-    """Show the open orders around a node and the GPUs that they could get there (operator)."""
-    found = client.book(node)
-    if output is Format.JSON:
-        show_json(found)
-        return
-    show_one(found, BOOK, output)
+def print_book(found: NodeBook) -> None:
+    show_one(found, BOOK)
     typer.echo()
-    show(found.bids, BIDS, output, "no bids")
+    show(found.bids, BIDS, empty="no bids")
     _print_more(found.bids_more)
     typer.echo()
-    show(found.asks, ASKS, output, "no asks")
+    show(found.asks, ASKS, empty="no asks")
     _print_more(found.asks_more)
 
 
@@ -209,6 +189,7 @@ def _print_more(prices: int) -> None:
         typer.echo(f"and {prices:,} more prices")
 
 
+book = operation("Show bids and asks at a node (operator).", answers(print_book), "book", NODE)
 add(floors, "list", "List the floors.", lists(FLOORS, "no floors"), "floors")
 
 
@@ -217,20 +198,14 @@ add(floors, "list", "List the floors.", lists(FLOORS, "no floors"), "floors")
 def set_floor(
     client: Client,
     node: NodeArgument,
-    floor: Annotated[str, typer.Argument(parser=price, metavar="PRICE", help="Dollars per hour.")],
+    floor: Annotated[str, arg("Dollars per hour.", parser=price, metavar="PRICE")],
 ) -> tuple[OperatorCommand, Send]:
     """Set the floor of a node. A rise band may let it rise only in steps."""
     return SetFloor(node=node, price=floor), partial(client.set_floor, node, floor)
 
 
-add(
-    floors,
-    "remove",
-    "Remove the floor of a node. The floors above it stay in force.",
-    changes("{node} has no floor of its own"),
-    "remove_floor",
-    NODE,
-)
+NO_FLOOR = changes("{node} has no floor of its own")
+add(floors, "remove", "Remove the floor of a node.", NO_FLOOR, "remove_floor", NODE)
 add(controls, "list", "List the controls.", lists(CONTROLS, "no controls"), "controls")
 
 
@@ -242,20 +217,14 @@ def set_controls(
     rise: BandOption = None,
     fall: BandOption = None,
     hold: Annotated[
-        float | None,
-        typer.Option(parser=seconds, metavar="DURATION", help="The minimum hold of a lease."),
+        float | None, opt("The minimum hold of a lease.", parser=seconds, metavar="DURATION")
     ] = None,
     flash: Annotated[
-        float | None,
-        typer.Option(
-            parser=seconds,
-            metavar="DURATION",
-            help="How long a bid that raises the rate is paid for, even if it is withdrawn.",
-        ),
+        float | None, opt("The time a rising bid is paid for.", parser=seconds, metavar="DURATION")
     ] = None,
 ) -> tuple[OperatorCommand, Send]:
-    """Replace all controls of a node. A control that you leave out is inherited."""
-    if rise is None and fall is None and hold is None and flash is None:
+    """Replace all controls of a node. Those that you leave out are inherited."""
+    if (rise, fall, hold, flash) == (None, None, None, None):
         raise typer.BadParameter(
             "expected at least one of --rise, --fall, --hold and --flash; `laissez controls remove`"
             " removes them all"
@@ -265,11 +234,5 @@ def set_controls(
     return command, send
 
 
-add(
-    controls,
-    "remove",
-    "Remove the controls of a node. Those above it come into force.",
-    changes("{node} has no controls of its own"),
-    "remove_controls",
-    NODE,
-)
+NO_CONTROLS = changes("{node} has no controls of its own")
+add(controls, "remove", "Remove the controls of a node.", NO_CONTROLS, "remove_controls", NODE)

@@ -6,67 +6,62 @@
         \"\"\"Delete a webhook.\"\"\"
         return client.delete_webhook(webhook, idempotency_key=idempotency_key)
 
-A decorator adds the options of its kind of command (`--output`, `--watch`, `--idempotency-key`) and
+A decorator of `kinds` adds the options of its kind (`--output`, `--watch`, `--idempotency-key`) and
 those that choose the server and the key, and prints the result of the function. A command that only
 calls a method of the client is one line:
 
-    add(orders, "show", "Show one open order.", shows(ORDERS), "order", ORDER)
+    add(orders, "show", "Show one open order.", shows(ORDERS), "order", ORDER_ID)
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias, TypeVar, get_origin
+from typing import Annotated, Any, TypeAlias, get_origin
 
 import typer
 from typer.core import TyperGroup
 
 from laissez.cli.arguments import TenantOption
-from laissez.cli.output import Format, FormatOption, WatchOption
+from laissez.cli.output import Format, FormatOption, WatchOption, opt
 from laissez.cli.profiles import Target, find_target
-from laissez.cli.tables import Column, show_again, show_json, show_one
 from laissez.client import Client
-from laissez.wire.views import Done
 
-T = TypeVar("T")
 Command: TypeAlias = Callable[..., None]
 Kind: TypeAlias = Callable[[Callable[..., Any]], Command]  # a decorator such as `lists(ORDERS)`
 
 UrlOption: TypeAlias = Annotated[
     str | None,
-    typer.Option(
-        help="The server's URL. [LAISSEZ_URL, or the profile's]", rich_help_panel="Connection"
-    ),
+    opt("The server's URL. [LAISSEZ_URL, or the profile's]", rich_help_panel="Connection"),
 ]
 ProfileOption: TypeAlias = Annotated[
     str | None,
-    typer.Option(
-        help="A profile of the configuration file. [LAISSEZ_PROFILE, or the file's default]",
+    opt(
+        "A profile of the configuration file. [LAISSEZ_PROFILE, or the file's default]",
         rich_help_panel="Connection",
     ),
 ]
 KeyFileOption: TypeAlias = Annotated[
     Path | None,
-    typer.Option(
-        help="The file with your key. [LAISSEZ_KEY_FILE or LAISSEZ_KEY, or the profile's]",
+    opt(
+        "The file with your key. [LAISSEZ_KEY_FILE or LAISSEZ_KEY, or the profile's]",
         rich_help_panel="Connection",
     ),
 ]
 InsecureOption: TypeAlias = Annotated[
     bool,
-    typer.Option(
+    opt(
+        "Send the key over http to another machine; only in a network that you trust.",
         "--insecure",
-        help="Send the key over http to another machine; only in a network that you trust.",
         rich_help_panel="Connection",
     ),
 ]
 IdempotencyOption: TypeAlias = Annotated[
     str | None,
-    typer.Option(
+    opt(
+        "The key of an earlier attempt with unknown outcome; it is carried out at most once.",
         metavar="KEY",
-        help="The key of an earlier attempt with unknown outcome; it is carried out at most once.",
     ),
 ]
 
@@ -134,51 +129,6 @@ def located(function: Command) -> Command:
     return _command(function, function)
 
 
-def connected(function: Command) -> Command:
-    """The function gets a client, and prints by itself."""
-    return client_command(function, function)
-
-
-def lists(
-    columns: Sequence[Column[T]], empty: str = ""
-) -> Callable[[Callable[..., Iterable[T]]], Command]:
-    """The function returns rows. For an empty table, standard error says so in the words
-    `empty`."""
-
-    def decorate(function: Callable[..., Iterable[T]]) -> Command:
-        def run(client: Client, output: Format, watch: float | None, **given: Any) -> None:
-            show_again(lambda: function(client, **given), columns, output, watch, empty)
-
-        return client_command(function, run, OUTPUT, WATCH)
-
-    return decorate
-
-
-def shows(columns: Sequence[Column[T]]) -> Callable[[Callable[..., T]], Command]:
-    """The function returns one thing."""
-
-    def decorate(function: Callable[..., T]) -> Command:
-        def run(client: Client, output: Format, **given: Any) -> None:
-            show_one(function(client, **given), columns, output)
-
-        return client_command(function, run, OUTPUT)
-
-    return decorate
-
-
-def changes(said: str | Callable[[Any], str]) -> Callable[[Callable[..., Any]], Command]:
-    """The function takes an `idempotency_key`, changes something, and returns the server's answer,
-    which is put into words: a template with the command's arguments and `done`, the answer."""
-
-    def decorate(function: Callable[..., Any]) -> Command:
-        def run(client: Client, output: Format, **given: Any) -> None:
-            print_done(function(client, **given), said, output, given)
-
-        return client_command(function, run, IDEMPOTENCY_KEY, OUTPUT)
-
-    return decorate
-
-
 def client_command(
     function: Callable[..., object], run: Command, *options: inspect.Parameter
 ) -> Command:
@@ -216,13 +166,3 @@ def _command(
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {each.name: each.annotation for each in parameters}
     return command
-
-
-def print_done(done: Any, said: str | Callable[[Any], str], output: Format, given: Any) -> None:
-    if output is Format.JSON:
-        show_json(done)
-        return
-    text = said.format(done=done, **given) if isinstance(said, str) else said(done)
-    events = done.events if isinstance(done, Done) else ()
-    ended = sum(told.event.__struct_config__.tag == "lease.ended" for told in events)
-    typer.echo(f"{text}; {ended} leases ended" if ended else text)

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
 from rich.console import Console
 from rich.table import Table
 
+from laissez.cli.output import opt
 from laissez.market import (
     AdvanceTime,
     Alternative,
@@ -80,7 +80,7 @@ STORY: list[tuple[int, str, Command]] = [
 
 
 def main(
-    plain: Annotated[bool, typer.Option("--plain", help="Print without colours.")] = False,
+    plain: Annotated[bool, opt("Print without colours.", "--plain")] = False,
 ) -> None:
     """Play the paper's example of two tenants and one GPU, step by step, with owners, rates and
     bills."""

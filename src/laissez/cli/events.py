@@ -10,9 +10,9 @@ import typer
 
 from laissez.cli.arguments import MANY, TenantOption
 from laissez.cli.cluster import band_text
-from laissez.cli.commands import add, argument, changes, connected, lists, noun, shows
-from laissez.cli.output import Format, FormatOption
-from laissez.cli.secret import reveals
+from laissez.cli.commands import add, argument, noun
+from laissez.cli.kinds import changes, connected, lists, reveals, shows
+from laissez.cli.output import Format, FormatOption, arg, opt
 from laissez.cli.tables import Column, format_second, show_json, time_column
 from laissez.cli.trading import alternative_text
 from laissez.client import Client
@@ -24,13 +24,11 @@ TYPE_WIDTH = 18
 
 webhooks = noun("Send your events to a URL: signed, in order, and retried until delivered.")
 
-WebhookArgument: TypeAlias = Annotated[
-    str, typer.Argument(metavar="WEBHOOK", help="The webhook's id.")
-]
+WebhookArgument: TypeAlias = Annotated[str, arg("The webhook's id.", metavar="WEBHOOK")]
 WEBHOOK_ID = argument("id", WebhookArgument)
 AFTER = argument(
     "after",
-    Annotated[int, typer.Argument(min=0, metavar="N", help="An event; 0: all that are kept.")],
+    Annotated[int, arg("Those after event N; 0: all that the server keeps.", min=0, metavar="N")],
 )
 
 
@@ -38,13 +36,10 @@ AFTER = argument(
 def events(
     client: Client,
     follow: Annotated[
-        bool,
-        typer.Option("--follow", "-f", help="Print events and rates as they come, until Ctrl-C."),
+        bool, opt("Print events and rates as they come, until Ctrl-C.", "--follow", "-f")
     ] = False,
-    after: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="Only events after event N.")
-    ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, max=MANY, help="At most this many.")] = None,
+    after: Annotated[int | None, opt("Only events after event N.", min=0, metavar="N")] = None,
+    limit: Annotated[int | None, opt("At most this many.", min=1, max=MANY)] = None,
     tenant: TenantOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
@@ -134,16 +129,12 @@ add(webhooks, "show", "Show one webhook.", shows(WEBHOOKS), "webhook", WEBHOOK_I
 @reveals(WEBHOOKS)
 def create(
     client: Client,
-    address: Annotated[
-        str, typer.Argument(metavar="URL", help="Where to send events: https://host/path.")
-    ],
+    address: Annotated[str, arg("Where to send events: https://host/path.", metavar="URL")],
     types: Annotated[
-        list[str] | None,
-        typer.Option("--type", help="Only events of this type; may be repeated. Default: all."),
+        list[str] | None, opt("Only events of this type; may be repeated. Default: all.", "--type")
     ] = None,
     after: Annotated[
-        int | None,
-        typer.Option(min=0, metavar="N", help="Start after event N. Default: with the next event."),
+        int | None, opt("Start after event N. Default: with the next event.", min=0, metavar="N")
     ] = None,
     *,
     idempotency_key: str | None,
@@ -152,37 +143,18 @@ def create(
     return client.create_webhook(address, types=types, after=after, idempotency_key=idempotency_key)
 
 
-add(
-    webhooks,
-    "delete",
-    "Delete a webhook and its dead letters.",
-    changes("{id} is deleted"),
-    "delete_webhook",
-    WEBHOOK_ID,
-)
+DELETED = changes("{id} is deleted")
+SENT_AGAIN = changes("all events after {after} are sent to {id} again")
+LETTERS = lists(DEAD_LETTERS, "no dead letters")
+add(webhooks, "delete", "Delete a webhook.", DELETED, "delete_webhook", WEBHOOK_ID)
 add(
     webhooks,
     "rotate",
-    "Make a new secret, shown only once. The previous one also signs for a day, or until the next"
+    "Make a new secret, shown only once. The previous one signs for another day, or until the next"
     " rotation.",
     reveals(SECRETS),
     "rotate_webhook_secret",
     WEBHOOK_ID,
 )
-add(
-    webhooks,
-    "dead-letters",
-    "List the events that could not be delivered.",
-    lists(DEAD_LETTERS, "no dead letters"),
-    "dead_letters",
-    WEBHOOK_ID,
-)
-add(
-    webhooks,
-    "redeliver",
-    "Send all events after event N again.",
-    changes("all events after {after} are sent to {id} again"),
-    "redeliver",
-    WEBHOOK_ID,
-    AFTER,
-)
+add(webhooks, "dead-letters", "List undelivered events.", LETTERS, "dead_letters", WEBHOOK_ID)
+add(webhooks, "redeliver", "Send events again.", SENT_AGAIN, "redeliver", WEBHOOK_ID, AFTER)

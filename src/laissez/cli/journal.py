@@ -12,7 +12,7 @@ import msgspec
 import typer
 
 from laissez.cli.errors import EXIT_FAILED
-from laissez.cli.output import Format, FormatOption, group
+from laissez.cli.output import Format, FormatOption, arg, group, opt
 from laissez.cli.progress import counting
 from laissez.cli.tables import Column, show, show_json
 from laissez.exchange.codec import Codec
@@ -32,12 +32,10 @@ from laissez.wire.texts import code_of, command_name, explain
 
 app = group("Inspect, verify, export or back up a journal.")
 
-FolderArgument: TypeAlias = Annotated[Path, typer.Argument(help="The data folder.")]
-FirstOption: TypeAlias = Annotated[
-    int | None, typer.Option("--from", min=1, help="The first entry to show.")
-]
+FolderArgument: TypeAlias = Annotated[Path, arg("The data folder.")]
+FirstOption: TypeAlias = Annotated[int | None, opt("The first entry to show.", "--from", min=1)]
 LastOption: TypeAlias = Annotated[
-    int | None, typer.Option("--to", min=1, help="The last entry. Default: the latest.")
+    int | None, opt("The last entry. Default: the latest.", "--to", min=1)
 ]
 
 
@@ -192,7 +190,7 @@ def export(folder: FolderArgument, first: FirstOption = None, last: LastOption =
 @app.command()
 def backup(
     folder: FolderArgument,
-    target: Annotated[Path, typer.Argument(help="A new folder for the copy.")],
+    target: Annotated[Path, arg("A new folder for the copy.")],
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Copy a journal and its log of refusals, even those of a running server, to a folder from

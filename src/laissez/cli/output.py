@@ -7,13 +7,23 @@ import re
 from collections.abc import Sequence
 from enum import StrEnum
 from itertools import pairwise
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
 DAY_S = 86_400
 WATCH_SECONDS = "2"
 _NUMBER = re.compile(r"[0-9]*\.?[0-9]+")
+
+
+def opt(about: str, *names: str, **settings: Any) -> Any:
+    """An option of a command; its name follows from the parameter unless names are given."""
+    return typer.Option(*names, help=about, **settings)
+
+
+def arg(about: str, **settings: Any) -> Any:
+    """An argument of a command."""
+    return typer.Argument(help=about, **settings)
 
 
 class Format(StrEnum):
@@ -24,18 +34,17 @@ class Format(StrEnum):
 
 
 FormatOption: TypeAlias = Annotated[
-    Format,
-    typer.Option("--output", "-o", help="How to print the answer; --json is short for -o json."),
+    Format, opt("How to print the answer; --json is short for -o json.", "--output", "-o")
 ]
 WatchOption: TypeAlias = Annotated[
     float | None,
-    typer.Option(
+    opt(
+        f"Repeat every {WATCH_SECONDS} (or SECONDS) seconds until Ctrl-C.",
         "--watch",
         "-w",
         metavar="[SECONDS]",
         min=0.1,
         max=DAY_S,
-        help=f"Repeat every {WATCH_SECONDS} (or SECONDS) seconds until Ctrl-C.",
     ),
 ]
 

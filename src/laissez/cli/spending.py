@@ -15,16 +15,9 @@ from laissez.cli.arguments import (
     amount,
     amount_or_none,
 )
-from laissez.cli.commands import (
-    TENANT,
-    IdempotencyOption,
-    add,
-    changes,
-    connected,
-    noun,
-    shows,
-)
-from laissez.cli.output import Format, FormatOption
+from laissez.cli.commands import TENANT, IdempotencyOption, add, noun
+from laissez.cli.kinds import changes, connected, shows
+from laissez.cli.output import Format, FormatOption, arg, opt
 from laissez.cli.tables import (
     Column,
     format_second,
@@ -48,18 +41,18 @@ caps = noun("Your caps: the most that you may spend per hour.")
 
 CapRateOption: TypeAlias = Annotated[
     str | None,
-    typer.Option(
+    opt(
+        "The most per hour that leases are charged and open orders may win at.",
         parser=amount_or_none,
         metavar="DOLLARS|none",
-        help="The most per hour that leases are charged and open orders may win at.",
     ),
 ]
 CapWorstRateOption: TypeAlias = Annotated[
     str | None,
-    typer.Option(
+    opt(
+        "The most per hour that leases and open orders could cost at their limits.",
         parser=amount_or_none,
         metavar="DOLLARS|none",
-        help="The most per hour that leases and open orders could cost at their limits.",
     ),
 ]
 
@@ -129,8 +122,7 @@ def bill(
     since: SinceOption = None,
     until: UntilOption = None,
     form: Annotated[
-        BillFormat,
-        typer.Option("--format", help="csv or focus (FinOps): a file for other programs."),
+        BillFormat, opt("csv or focus (FinOps): a file for other programs.", "--format")
     ] = BillFormat.TABLE,
     tenant: TenantOption = None,
     output: FormatOption = Format.TABLE,
@@ -156,14 +148,7 @@ def bill(
     )
 
 
-add(
-    budgets,
-    "show",
-    "Show your budget, its spent part, and how long it lasts at your present rate.",
-    shows(BUDGET),
-    "budget",
-    TENANT,
-)
+add(budgets, "show", "Show your budget, and how long it lasts.", shows(BUDGET), "budget", TENANT)
 
 
 @budgets.command("set")
@@ -171,25 +156,19 @@ add(
 def set_budget(
     client: Client,
     dollars: Annotated[
-        str,
-        typer.Argument(parser=amount, metavar="DOLLARS", help="The budget, such as 250 or 99.50."),
+        str, arg("The budget, such as 250 or 99.50.", parser=amount, metavar="DOLLARS")
     ],
     action: Annotated[
         Action | None,
-        typer.Option(
-            help=(
-                "When it is spent. All but warn cancel your orders and refuse new ones;"
-                " limits_to_floor also lowers every limit to the floor; relinquish gives up every"
-                " lease. Default: warn, or with --keep the action set before."
-            )
+        opt(
+            "The action when it is spent. All but warn cancel your orders and refuse new ones;"
+            " limits_to_floor also lowers every limit to the floor; relinquish gives up every"
+            " lease. Default: warn, or with --keep the present action."
         ),
     ] = None,
     keep: Annotated[
         bool,
-        typer.Option(
-            "--keep",
-            help="Keep counting from the start of the present budget. A smaller amount acts at once.",
-        ),
+        opt("Keep the count of the present budget. A smaller amount acts at once.", "--keep"),
     ] = False,
     idempotency_key: IdempotencyOption = None,
     output: FormatOption = Format.TABLE,
@@ -220,14 +199,7 @@ def _budget_before(client: Client, is_needed: bool) -> Budget | None:
 
 
 add(budgets, "remove", "Remove your budget.", changes("the budget is removed"), "remove_budget")
-add(
-    caps,
-    "show",
-    "Show your present and your worst possible cost per hour, and the caps on both.",
-    shows(CAPS),
-    "own_caps",
-    TENANT,
-)
+add(caps, "show", "Show your caps, and your cost per hour.", shows(CAPS), "own_caps", TENANT)
 
 
 @caps.command("set")
@@ -239,8 +211,7 @@ def set_caps(
     idempotency_key: IdempotencyOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Set caps of your own. A cap refuses orders and higher limits that could exceed it; it ends no
-    lease. A cap that is not given stays."""
+    """Set caps on orders and higher limits; caps end no lease. A cap that is not given stays."""
     own = client.own_caps().own
     wanted = [
         before if given is None else None if given == "none" else given

@@ -111,7 +111,7 @@ def show_again(
             sleep(watch_s)
 
 
-def show_one(row: T, columns: Sequence[Column[T]], output: Format) -> None:
+def show_one(row: T, columns: Sequence[Column[T]], output: Format = Format.TABLE) -> None:
     """Print one thing, a line per field."""
     if output is Format.JSON:
         show_json(row)

@@ -11,7 +11,7 @@ import msgspec
 import typer
 
 from laissez.cli.commands import located, open_client
-from laissez.cli.output import Format, FormatOption, group
+from laissez.cli.output import Format, FormatOption, arg, group, opt
 from laissez.cli.profiles import Target
 from laissez.cli.progress import event_printer, stop_on_signals
 from laissez.exchange.commands import OPERATOR
@@ -31,12 +31,9 @@ class WrongKey(Exception):
 
 app = group("Run a task that trades for itself.")
 
-TaskArgument: TypeAlias = Annotated[
-    Path, typer.Argument(metavar="TASK", help="The task, a YAML file.")
-]
+TaskArgument: TypeAlias = Annotated[Path, arg("The task, a YAML file.", metavar="TASK")]
 StateOption: TypeAlias = Annotated[
-    Path | None,
-    typer.Option("--state", help="The file for the task's memory. Default: beside the task."),
+    Path | None, opt("The file for the task's memory. Default: beside the task.")
 ]
 
 
@@ -47,15 +44,11 @@ def run(
     task: TaskArgument,
     state: StateOption = None,
     adopt: Annotated[
-        bool,
-        typer.Option("--adopt", help="Take over leases and orders that the tenant already has."),
+        bool, opt("Take over leases and orders that the tenant already has.", "--adopt")
     ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only show what would be sent now.")
-    ] = False,
+    dry_run: Annotated[bool, opt("Only show what would be sent now.", "--dry-run")] = False,
     pace: Annotated[
-        float,
-        typer.Option("--pace", min=0.1, max=30, help="Seconds between decisions without events."),
+        float, opt("Seconds between decisions without events.", min=0.1, max=30)
     ] = PACE_S,
     output: FormatOption = Format.TABLE,
 ) -> None:

@@ -14,15 +14,12 @@ from laissez.cli.commands import (
     Command,
     add,
     argument,
-    changes,
     client_command,
-    lists,
     noun,
     option,
-    shows,
 )
-from laissez.cli.output import Format
-from laissez.cli.secret import reveals
+from laissez.cli.kinds import changes, lists, reveals, shows
+from laissez.cli.output import Format, arg, opt
 from laissez.cli.spending import CapRateOption, CapWorstRateOption, lasts_until
 from laissez.cli.tables import Column, number_column, price_column, show_one, time_column
 from laissez.client import Client
@@ -32,12 +29,12 @@ from laissez.wire.views import Key, Tenant
 
 app = noun("The tenants, their caps and their keys (operator).")
 
-NameArgument: TypeAlias = Annotated[str, typer.Argument(metavar="TENANT", help="Its name.")]
+NameArgument: TypeAlias = Annotated[str, arg("Its name.", metavar="TENANT")]
 HolderArgument: TypeAlias = Annotated[
-    str | None, typer.Argument(metavar="TENANT", help="The holder. Default: the operator.")
+    str | None, arg("The holder. Default: the operator.", metavar="TENANT")
 ]
 NAME, HOLDER = argument("name", NameArgument), option("tenant", HolderArgument)
-KEY_ID = argument("id", Annotated[str, typer.Argument(metavar="KEY", help="The key's id.")])
+KEY_ID = argument("id", Annotated[str, arg("The key's id.", metavar="KEY")])
 
 
 def cap(text: str) -> int:
@@ -56,9 +53,7 @@ COUNTS = (
 )
 CAP_OPTIONS = (
     *(
-        option(
-            name, Annotated[int | None, typer.Option(parser=cap, metavar="N|default", help=about)]
-        )
+        option(name, Annotated[int | None, opt(about, parser=cap, metavar="N|default")])
         for name, _, about in COUNTS
     ),
     option("rate", CapRateOption),
@@ -111,13 +106,7 @@ KEYS: list[Column[Key]] = [
 
 
 add(app, "list", "List all tenants.", lists(TENANTS, "no tenants"), "tenants")
-add(
-    app,
-    "spending",
-    "List every tenant's bill, present rate and budget.",
-    lists(SPENDING, "no tenants"),
-    "spending",
-)
+add(app, "spending", "List bills and budgets.", lists(SPENDING, "no tenants"), "spending")
 add(app, "show", "Show one tenant with its caps.", shows(WITH_CAPS), "tenant", NAME)
 
 
@@ -168,15 +157,10 @@ def issue_key(
     name: HolderArgument = None,
     scopes: Annotated[
         list[str] | None,
-        typer.Option(
-            "--scope", help="read, trade or operate; may be repeated. Default: all of the holder's."
-        ),
+        opt("read, trade or operate; may be repeated. Default: all of the holder's.", "--scope"),
     ] = None,
     key_name: Annotated[
-        str,
-        typer.Option(
-            "--name", help="The key's name. A key may share it with the one that it replaces."
-        ),
+        str, opt("The key's name. A key may share it with the one that it replaces.", "--name")
     ] = "default",
     *,
     idempotency_key: str | None,
@@ -185,11 +169,5 @@ def issue_key(
     return client.issue_key(name, scopes=scopes, name=key_name, idempotency_key=idempotency_key)
 
 
-add(
-    app,
-    "revoke-key",
-    "Revoke a key, at once and for good.",
-    changes("{done.id} of {done.holder} is revoked"),
-    "revoke_key",
-    KEY_ID,
-)
+REVOKED = changes("{done.id} of {done.holder} is revoked")
+add(app, "revoke-key", "Revoke a key, at once and for good.", REVOKED, "revoke_key", KEY_ID)

@@ -10,20 +10,10 @@ from typing import Annotated, TypeAlias
 import typer
 
 from laissez.cli.arguments import alternative, price, price_or_none, seconds
-from laissez.cli.commands import (
-    TENANT,
-    IdempotencyOption,
-    add,
-    argument,
-    changes,
-    connected,
-    lists,
-    noun,
-    operation,
-    shows,
-)
+from laissez.cli.commands import TENANT, IdempotencyOption, add, argument, noun, operation
 from laissez.cli.errors import EXIT_FAILED
-from laissez.cli.output import Format, FormatOption
+from laissez.cli.kinds import changes, connected, lists, shows
+from laissez.cli.output import Format, FormatOption, arg, opt
 from laissez.cli.tables import Column, money, price_column, show, show_json, time_column
 from laissez.client import Alternative, Client
 from laissez.wire.events import InForce
@@ -99,14 +89,14 @@ def order_text(done: OrderDone) -> str:
     return f"{done.id} {done.state}{colon}{alternatives}{clipped}"
 
 
-OrderArgument: TypeAlias = Annotated[str, typer.Argument(metavar="ORDER", help="The order's id.")]
-LeaseArgument: TypeAlias = Annotated[str, typer.Argument(metavar="LEASE", help="The lease's id.")]
+OrderArgument: TypeAlias = Annotated[str, arg("The order's id.", metavar="ORDER")]
+LeaseArgument: TypeAlias = Annotated[str, arg("The lease's id.", metavar="LEASE")]
 AlternativesArgument: TypeAlias = Annotated[
     list[Alternative],
-    typer.Argument(
+    arg(
+        "SCOPE@PRICE, or SCOPE@BID:LIMIT to bid less than you would pay at most.",
         parser=alternative,
         metavar="SCOPE@PRICE",
-        help="SCOPE@PRICE, or SCOPE@BID:LIMIT to bid less than you would pay at most.",
     ),
 ]
 ORDER_ID, LEASE_ID = argument("id", OrderArgument), argument("id", LeaseArgument)
@@ -150,8 +140,7 @@ add(orders, "cancel", "Cancel an order.", changes(order_text), "cancel", ORDER_I
 def quote(
     client: Client,
     scope: Annotated[
-        str | None,
-        typer.Argument(help="A part of the cluster, such as h100/rack1. Default: all you may see."),
+        str | None, arg("A part of the cluster, such as h100/rack1. Default: all you may see.")
     ] = None,
 ) -> Iterable[Quote]:
     """Show the lowest price at which you would get a GPU now."""
@@ -162,31 +151,22 @@ def quote(
 def run(
     client: Client,
     max_price: Annotated[
-        str,
-        typer.Option(
-            parser=price, metavar="PRICE", help="The most you will pay for each, in $ per hour."
-        ),
+        str, opt("The most you will pay for each, in $ per hour.", parser=price, metavar="PRICE")
     ],
-    type: Annotated[str | None, typer.Option(help="A type of GPU, such as h100.")] = None,
-    scope: Annotated[
-        str | None, typer.Option(help="A part of the cluster, such as h100/rack1.")
-    ] = None,
+    type: Annotated[str | None, opt("A type of GPU, such as h100.")] = None,
+    scope: Annotated[str | None, opt("A part of the cluster, such as h100/rack1.")] = None,
     near: Annotated[
-        str | None,
-        typer.Option(metavar="LEASE", help="A lease of yours: run in the same --level as it is."),
+        str | None, opt("A lease of yours: run in the same --level as it is.", metavar="LEASE")
     ] = None,
     level: Annotated[
-        str | None,
-        typer.Option(help="With --near: a level's name (rack), or steps up from the GPU."),
+        str | None, opt("With --near: a level's name (rack), or steps up from the GPU.")
     ] = None,
-    count: Annotated[int, typer.Option(min=1, help="The number of instances.")] = 1,
+    count: Annotated[int, opt("The number of instances.", min=1)] = 1,
     wait: Annotated[
-        bool,
-        typer.Option("--wait", help="Wait until all run; exit status 1 if one never will."),
+        bool, opt("Wait until all run; exit status 1 if one never will.", "--wait")
     ] = False,
     timeout: Annotated[
-        float | None,
-        typer.Option(parser=seconds, metavar="DURATION", help="With --wait: at most this long."),
+        float | None, opt("With --wait: at most this long.", parser=seconds, metavar="DURATION")
     ] = None,
     idempotency_key: IdempotencyOption = None,
     output: FormatOption = Format.TABLE,
@@ -244,10 +224,10 @@ def limit(
     lease: LeaseArgument,
     price: Annotated[
         str,
-        typer.Argument(
+        arg(
+            "Dollars per hour; none keeps the lease at any price.",
             parser=price_or_none,
             metavar="PRICE|none",
-            help="Dollars per hour; none keeps the lease at any price.",
         ),
     ],
     idempotency_key: str | None,
@@ -260,7 +240,7 @@ def limit(
 @changes("{done.id} {done.state}")
 def release(
     client: Client,
-    target: Annotated[str, typer.Argument(metavar="LEASE|INSTANCE", help="Its id.")],
+    target: Annotated[str, arg("Its id.", metavar="LEASE|INSTANCE")],
     idempotency_key: str | None,
 ) -> LeaseDone | Instance:
     """Give up a lease, or stop an instance."""
