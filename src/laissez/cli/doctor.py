@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from email.utils import parsedate_to_datetime
 from pathlib import Path
+from typing import Any
 
 import httpx
 import msgspec
@@ -45,8 +46,7 @@ def doctor(
     insecure: InsecureOption = False,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Check Python, the market, your configuration, the server and your key. Exit status 1 if
-    anything is wrong."""
+    """Check your setup, the server and your key. Exit status 1 if anything is wrong."""
     checks = []
     for check in run_checks(url, profile, key_file, insecure):
         checks.append(check)
@@ -70,14 +70,8 @@ def run_checks(
     try:
         target = find_target(url, profile, key_file, insecure)
         yield check_key(target)
-        client = Client(
-            target.url,
-            target.key,
-            timeout=TIMEOUT_S,
-            retries=0,
-            insecure=target.insecure,
-            transport=transport,
-        )
+        settings: dict[str, Any] = {"timeout": TIMEOUT_S, "retries": 0, "transport": transport}
+        client = Client(target.url, target.key, insecure=target.insecure, **settings)
     except (ConfigError, UsageError) as error:
         yield Check("connection", False, str(error), "Correct it, then run the doctor again")
         return
@@ -138,10 +132,7 @@ def check_key(target: Target) -> Check:
     if target.withheld is not None:
         return Check("key", False, f"none: {target.withheld}", "Or leave out --url and LAISSEZ_URL")
     if target.key is None:
-        remedy = (
-            "Set LAISSEZ_KEY_FILE, or key_file in a profile; the operator issues keys: laissez"
-            " tenants issue-key"
-        )
+        remedy = "Set LAISSEZ_KEY_FILE, or key_file in a profile; the operator issues keys"
         return Check("key", False, "none", remedy)
     path = target.key_file
     if path is None:

@@ -17,14 +17,7 @@ from laissez.cli.kinds import answers
 from laissez.cli.output import Format, FormatOption, arg, group, opt
 from laissez.cli.profiles import Target
 from laissez.cli.progress import event_printer, stop_on_signals
-from laissez.cli.tables import (
-    Column,
-    format_second,
-    money,
-    price_column,
-    show,
-    time_column,
-)
+from laissez.cli.tables import Column, format_second, money, price_column, show, time_column
 from laissez.client import AsyncClient, LaissezError
 from laissez.live.memory import MemoryFile
 from laissez.live.operator_runner import PACE_S, OperatorRunner, is_passing

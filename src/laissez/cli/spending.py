@@ -8,13 +8,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from laissez.cli.arguments import (
-    SinceOption,
-    TenantOption,
-    UntilOption,
-    amount,
-    amount_or_none,
-)
+from laissez.cli.arguments import SinceOption, TenantOption, UntilOption, amount, or_none
 from laissez.cli.commands import TENANT, IdempotencyOption, add, noun
 from laissez.cli.kinds import changes, connected, shows
 from laissez.cli.output import Format, FormatOption, arg, opt
@@ -43,7 +37,7 @@ CapRateOption: TypeAlias = Annotated[
     str | None,
     opt(
         "The most per hour that leases are charged and open orders may win at.",
-        parser=amount_or_none,
+        parser=or_none(amount),
         metavar="DOLLARS|none",
     ),
 ]
@@ -51,7 +45,7 @@ CapWorstRateOption: TypeAlias = Annotated[
     str | None,
     opt(
         "The most per hour that leases and open orders could cost at their limits.",
-        parser=amount_or_none,
+        parser=or_none(amount),
         metavar="DOLLARS|none",
     ),
 ]

@@ -9,7 +9,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from laissez.cli.arguments import alternative, price, price_or_none, seconds
+from laissez.cli.arguments import alternative, or_none, price, seconds
 from laissez.cli.commands import TENANT, IdempotencyOption, add, argument, noun, operation
 from laissez.cli.errors import EXIT_FAILED
 from laissez.cli.kinds import changes, connected, lists, shows
@@ -226,7 +226,7 @@ def limit(
         str,
         arg(
             "Dollars per hour; none keeps the lease at any price.",
-            parser=price_or_none,
+            parser=or_none(price),
             metavar="PRICE|none",
         ),
     ],

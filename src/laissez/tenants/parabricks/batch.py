@@ -17,13 +17,7 @@ from msgspec import Meta
 from laissez.tenants.cache import Cache
 from laissez.tenants.hooks import Leaves, Wish
 from laissez.tenants.inputs import Count, Positive, checked
-from laissez.tenants.parabricks.runtime import (
-    RUN_TIMES,
-    ParabricksError,
-    RunTime,
-    machines,
-    slots,
-)
+from laissez.tenants.parabricks.runtime import RUN_TIMES, ParabricksError, RunTime, machines, slots
 from laissez.tenants.paths import tree_of, without
 from laissez.units import HOUR_US, SECOND_US
 
