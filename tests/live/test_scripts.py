@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from laissez.live import scripts as module
-from laissez.live.memory import MemoryFault, MemoryFile
+from laissez.live.memory import MemoryFault, MemoryFile, TaskMemory
 from laissez.live.scripts import ScriptFailed, Scripts
-from laissez.live.task_memory import TaskMemory
 
 pytestmark = pytest.mark.once
 

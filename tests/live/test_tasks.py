@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from laissez.live.attending import Where
-from laissez.live.memory import MemoryFault, MemoryFile
+from laissez.live.memory import MemoryFault, MemoryFile, TaskMemory
 from laissez.live.scripts import Scripts
-from laissez.live.task_memory import TaskMemory
 from laissez.live.task_runner import NoSuchPlace, NotAlone, TaskRunner
 from laissez.server.rates import notify_rates
 from laissez.tenants.templates.task import read_task

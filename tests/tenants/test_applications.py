@@ -7,8 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from laissez.live.sample.batch import BatchWorld
-from laissez.live.sample.training import TrainingWorld
+from laissez.live.sample.worlds import BatchWorld, TrainingWorld
 from laissez.market import SetFloor
 from laissez.tenants import AdapterSettings, Application, Deadline, EconAdapter
 from laissez.tenants.dynamo import Dynamo, Observation, Serving, Sla, built_in

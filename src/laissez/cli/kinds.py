@@ -211,7 +211,8 @@ def reveals(columns: Sequence[Column[Made]]) -> Kind:
 
     def run(call: Call, client: Client, save: Path | None, output: Format, **given: Any) -> None:
         def make() -> Made:
-            return _with_secret(call(client, **given))
+            made: Made = call(client, **given)
+            return _with_secret(made)
 
         show_one(make() if save is None else _save(make, save), columns, output)
 

@@ -16,9 +16,8 @@ from laissez.cli.profiles import Target
 from laissez.cli.progress import event_printer, stop_on_signals
 from laissez.exchange.commands import OPERATOR
 from laissez.live.attending import Where
-from laissez.live.memory import MemoryFile
+from laissez.live.memory import MemoryFile, TaskMemory
 from laissez.live.scripts import Scripts
-from laissez.live.task_memory import TaskMemory
 from laissez.live.task_runner import PACE_S, TaskRunner
 from laissez.live.trader import wall_clock
 from laissez.tenants.templates.task import Task, read_task
