@@ -6,38 +6,26 @@ are (`workloads`, `scenario`) and what came of it (`results`). What a tenant wan
 `laissez.tenants`, unchanged; what the market does is in `laissez.market`.
 """
 
-from laissez.sim.comparison import compare
-from laissez.sim.results import PricePoint, RunResult, TenantResult
+from laissez.sim.results import RunResult
 from laissez.sim.scenario import (
-    BatchTable,
     ClusterTable,
     InferenceTable,
-    PricesTable,
     Scenario,
     ScenarioError,
     TenantsTable,
-    TrainingTable,
 )
 from laissez.sim.scenario_file import read_scenario, write_scenario
 from laissez.sim.setting import Setting, run
-from laissez.sim.summary import summarise
 
 __all__ = [
-    "BatchTable",
     "ClusterTable",
     "InferenceTable",
-    "PricePoint",
-    "PricesTable",
     "RunResult",
     "Scenario",
     "ScenarioError",
     "Setting",
-    "TenantResult",
     "TenantsTable",
-    "TrainingTable",
-    "compare",
     "read_scenario",
     "run",
-    "summarise",
     "write_scenario",
 ]

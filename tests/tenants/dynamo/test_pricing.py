@@ -126,7 +126,7 @@ def test_a_type_that_misses_the_objective_is_not_wished_for_where_it_would_not_d
     assert {("h100",)} == set(neither.wishes((), 0))
     assert 0.0 == grow_price(neither, "a100", (), 0)
     assert neither.utility_gap(leaves(0, 50), 0) == 1.0
-    assert () == neither.serving.roles(leaves(0, 3)).decode
+    assert ({}, {}) == neither.serving.at_work(leaves(0, 3))
 
 
 def test_the_bid_rises_with_load() -> None:
@@ -179,19 +179,19 @@ def test_revenue_follows_the_load_if_a_nominal_load_is_given() -> None:
 def test_types_are_put_where_they_are_comparatively_good() -> None:
     app = service(60)
     need = app.serving.plan.replicas("h100")[0]
-    roles = app.serving.roles(leaves(need, 30))
+    prefill, decode = app.serving.at_work(leaves(need, 30))
     # 2.8x in prefill, 2x in decode
-    assert all(engine[0].startswith("h100") for engine in roles.prefill[:need])
-    assert {engine[0][:4] for engine in roles.decode} == {"a100"}
-    assert need + 30 == len(roles.prefill) + len(roles.decode)
+    assert need == prefill["h100"]
+    assert {"a100"} == set(decode)
+    assert need + 30 == sum(prefill.values()) + sum(decode.values())
 
 
 def test_with_too_few_nodes_both_pools_are_served_alike() -> None:
     app = service(200)
-    roles = app.serving.roles(leaves(6))
+    prefills, decodes = (sum(pool.values()) for pool in app.serving.at_work(leaves(6)))
     prefill, decode = app.serving.plan.replicas("h100")
-    assert 1 <= len(roles.prefill) <= 5
-    assert len(roles.prefill) / prefill == pytest.approx(len(roles.decode) / decode, abs=0.2)
+    assert 1 <= prefills <= 5 and 6 == prefills + decodes
+    assert prefills / prefill == pytest.approx(decodes / decode, abs=0.2)
 
 
 def test_the_corrections_of_what_is_observed_change_the_plan() -> None:

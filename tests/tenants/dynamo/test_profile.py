@@ -52,12 +52,12 @@ def test_itl_between_contexts_is_what_the_cost_of_a_step_says(
 
 def test_a_batch_never_uses_more_of_the_cache_than_was_profiled() -> None:
     profile = example()
-    assert 160 == profile.batch_max(500)
+    assert 160 == profile.step(500).batch_max
     assert profile.itl_ms(160, 500) == profile.itl_ms(10_000, 500)
     assert 160 / profile.itl_ms(160, 500) * 1000 == pytest.approx(
         profile.decode_tokens_per_s(500, 1e9)
     )
-    assert 1 == profile.batch_max(1e9)
+    assert 1 == profile.step(1e9).batch_max
 
 
 def test_a_short_context_is_served_like_the_shortest_profiled() -> None:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from laissez.tenants.parabricks import RUN_TIMES, Batch, ParabricksError
+from laissez.tenants.parabricks import RUN_TIMES, Batch
 from laissez.tenants.parabricks.batch import CACHED_MAX
-from laissez.tenants.parabricks.runtime import machines, slots
+from laissez.tenants.parabricks.runtime import ParabricksError, machines, slots
 
 pytestmark = pytest.mark.once
 

@@ -10,13 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from laissez.tenants.parabricks import RUN_TIMES, ParabricksError, RunTime, fit, load_published
+from laissez.tenants.parabricks import RUN_TIMES
 from laissez.tenants.parabricks.runtime import (
     A100_DNA,
     A100_DNA_S,
     H100_DNA,
     H100_SPEEDUP,
     H100_SPEEDUP_RANGE,
+    ParabricksError,
+    RunTime,
+    fit,
+    load_published,
 )
 from support.paths import PUBLIC_DATA
 

@@ -19,7 +19,6 @@ from laissez.tenants.sailor.iteration import (
     Group,
     Plan,
     Stage,
-    fits,
     iteration_time,
     ring_time,
     send_times,
@@ -28,6 +27,7 @@ from laissez.tenants.sailor.iteration import (
 from laissez.tenants.sailor.loading import load_gpu, load_profile, load_sizes, load_times
 from laissez.tenants.sailor.model import Curve, LayerTime, Profile, SailorError
 from support.paths import PUBLIC_DATA
+from support.tenant_world import fits
 
 pytestmark = pytest.mark.once
 

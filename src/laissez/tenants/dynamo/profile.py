@@ -161,10 +161,6 @@ class EngineProfile:
         _check("concurrency", concurrency)
         return self._steps[context].itl_ms(concurrency)
 
-    def batch_max(self, context: float) -> int:
-        """The most requests at once that fit the cache and were profiled."""
-        return self._steps[context].batch_max
-
     def step(self, context: float) -> DecodeStep:
         """A step of decoding, for many questions about one context."""
         return self._steps[context]

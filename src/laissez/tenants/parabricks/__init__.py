@@ -8,24 +8,12 @@ The adapter is the two short files beside them: `profiling` says what a node doe
 
 from laissez.tenants.parabricks.batch import Batch
 from laissez.tenants.parabricks.pricing import Parabricks
-from laissez.tenants.parabricks.profiling import ParabricksProfile
 from laissez.tenants.parabricks.runtime import (
     RUN_TIMES,
-    ParabricksError,
-    Published,
-    RunTime,
-    fit,
-    load_published,
 )
 
 __all__ = [
     "RUN_TIMES",
     "Batch",
     "Parabricks",
-    "ParabricksError",
-    "ParabricksProfile",
-    "Published",
-    "RunTime",
-    "fit",
-    "load_published",
 ]

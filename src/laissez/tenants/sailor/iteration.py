@@ -141,17 +141,6 @@ def memory_bytes(
     return state + activations + RUNTIME_BYTES.get(tp, RUNTIME_BYTES_SHARED)
 
 
-def fits(profile: Profile, plan: Plan) -> bool:
-    """Whether every GPU has the memory for its part."""
-    count = len(plan.stages)
-    return all(
-        memory_bytes(profile, group.tp, plan.microbatch, count, at, layers)
-        <= profile.gpus[group.gpu].memory_bytes
-        for at, (stage, layers) in enumerate(zip(plan.stages, plan.slices, strict=True))
-        for group in stage.replicas
-    )
-
-
 def check_plan(profile: Profile, plan: Plan) -> None:
     """Refuse a plan that its profile cannot time."""
     layers = [stage.layers for stage in plan.stages]
