@@ -61,7 +61,7 @@ COMMANDS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("up", "serve:up", "Start a small market to try things out."),
         ("serve", "serve:serve", "Run the service."),
         ("journal", "journal:app", "Inspect, verify, export or back up a journal."),
-        ("audit", "audit:app", "Show what was done and refused, and verify the record and bills."),
+        ("audit", "audit:app", "Show requests and refusals, and verify the record and bills."),
         ("doctor", "doctor:doctor", "Check your setup, and say what to do."),
     ),
     "The market itself": (

@@ -1,5 +1,5 @@
-"""`laissez audit`: show what was done and refused, and verify the record and the bills. It works
-beside a running server."""
+"""`laissez audit`: show requests and refusals, and verify the record and the bills. It works beside
+a running server."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from laissez.server.beside import FILE, reading
 from laissez.server.settings import read_settings
 from laissez.units import parse_time
 
-app = group("Show what was done and refused, and verify the record and the bills.")
+app = group("Show requests and refusals, and verify the record and the bills.")
 
 DataOption: TypeAlias = Annotated[
     Path | None, opt("The data folder. Default: from the settings.", metavar="FOLDER")
@@ -32,7 +32,7 @@ DataOption: TypeAlias = Annotated[
 
 
 class CannotAudit(Exception):
-    """The data cannot be audited. The message says what was expected and what was found."""
+    """The data cannot be audited. The message has the expectation and the value."""
 
 
 def folder_of(data: Path | None) -> Path:
@@ -57,8 +57,8 @@ def verify(
     ] = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Verify the journal and its snapshots by replaying every entry, then the log of refusals and
-    the digests. Exit status 1 if anything is wrong."""
+    """Verify the journal by replaying it, the log of refusals and the digests. Exit status 1 if
+    anything is wrong."""
     with counting("entries") as on_progress:
         now = time_ns() // 1_000
         verdict = verify_folder(folder_of(data), digests, keep_days, now, on_progress)
@@ -110,8 +110,8 @@ def digest(
     data: DataOption = None,
     all_days: Annotated[bool, opt("Print the digest of every day.", "--all")] = False,
 ) -> None:
-    """Print the stored digest of the last complete day. Keep it where nobody who can write to this
-    machine can change it."""
+    """Print the stored digest of the last complete day. Keep it on another machine, safe from the
+    administrators of this one."""
     folder = folder_of(data)
     with Reader.of(folder) as reader, reading(folder / FILE, reader.identity) as beside:
         stored = [line or b"" for _, line in rows(beside, "digests")]

@@ -1,5 +1,4 @@
-"""`laissez doctor`: check everything that must be in place, one line each, and say what to do where
-something is not."""
+"""`laissez doctor`: check the setup, one line for each part, with a remedy for each fault."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ PYTHONS = ((3, 11), (3, 13))
 
 
 class Check(msgspec.Struct, frozen=True):
-    """One thing looked at; `do` is the remedy if it is not `ok`."""
+    """One checked part; `do` is the remedy if it is not `ok`."""
 
     name: str
     ok: bool

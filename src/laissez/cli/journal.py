@@ -102,8 +102,7 @@ def _decoded(codec: Codec, entry: Entry) -> dict[str, Any]:
 
 @app.command()
 def verify(folder: FolderArgument, output: FormatOption = Format.TABLE) -> None:
-    """Verify the chain, the order of entries, every outcome by replaying it, and every snapshot.
-    Exit status 1 if anything is wrong."""
+    """Replay a journal and verify every entry and snapshot. Exit status 1 if anything is wrong."""
     with counting("entries") as on_progress:
         report = verify_folder(folder, begin=Replaying.begin, on_progress=on_progress)
     facts = {
@@ -193,8 +192,8 @@ def backup(
     target: Annotated[Path, arg("A new folder for the copy.")],
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Copy a journal and its log of refusals, even those of a running server, to a folder from
-    which the service can start."""
+    """Copy a journal and its log of refusals, even of a running server. The service can start from
+    the copy."""
     entries = copy_journal(folder, target, copy_audit)
     if output is Format.JSON:
         show_json({"folder": str(target), "entries": entries})

@@ -85,7 +85,7 @@ def connected(function: Command) -> Command:
 
 
 def lists(columns: Sequence[Column[T]], empty: str = "") -> Kind:
-    """The function returns rows. If there are none, standard error says so: `empty`."""
+    """The function returns rows. Without rows, `empty` goes to standard error."""
 
     def run(call: Call, client: Client, output: Format, watch: float | None, **given: Any) -> None:
         show_again(lambda: call(client, **given), columns, output, watch, empty)

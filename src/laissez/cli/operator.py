@@ -127,7 +127,7 @@ async def keep_pricing(
 
 
 def explain(decision: Decision, print_event: Callable[..., None]) -> None:
-    """How each floor comes about, what would be sent, and what is wrong."""
+    """Print the terms of each floor, the commands and the alarms of a decision."""
     for one in decision.priced:
         print_event(
             "floor",

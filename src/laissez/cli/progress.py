@@ -44,7 +44,7 @@ def progress(*columns: ProgressColumn) -> Progress:
 
 @contextmanager
 def counting(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar for work that says how much is done, and of how much."""
+    """A bar for work that reports the done part and the total."""
     with progress() as bar:
         task = bar.add_task(what, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
@@ -52,8 +52,7 @@ def counting(what: str) -> Iterator[Callable[[int, int], None]]:
 
 @contextmanager
 def steps(what: str, total: int) -> Iterator[Callable[[str], None]]:
-    """A bar for a known number of steps. Call what it yields with a description when a step
-    begins."""
+    """A bar for a known number of steps. Call the yielded function when a step begins."""
     with progress() as bar:
         task = bar.add_task(what, total=total)
         done = iter(range(total))

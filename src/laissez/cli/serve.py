@@ -33,8 +33,8 @@ def serve(
     host: Annotated[str | None, opt("The address to listen on.")] = None,
     port: PortOption = None,
 ) -> None:
-    """Run the service until Ctrl-C or SIGTERM. A new data folder gets a market over the topology,
-    and a first key for the operator."""
+    """Run the service until Ctrl-C or SIGTERM. A new data folder gets a market and an operator's
+    key."""
     flags: dict[str, dict[str, object]] = {
         "server": {"host": host, "port": port},
         "data": {"folder": data and str(data), "topology": topology and str(topology)},
@@ -62,11 +62,8 @@ def up(
         bool, opt("No automatic trading: no sample tenants, no maps.", "--still")
     ] = False,
 ) -> None:
-    """Start a sample market on this machine: 96 H100s and 64 A100s, tenants that trade by
-    themselves, and racks whose power draw raises prices.
-
-    It stays up until Ctrl-C.
-    """
+    """Start a sample market until Ctrl-C: 96 H100s and 64 A100s, tenants that trade by themselves,
+    and racks whose power draw raises prices."""
     settings = read_settings(
         flags={
             "server": {

@@ -1,5 +1,5 @@
 """`laissez sim from-journal`: write a scenario that starts from the market of a real server. It
-works beside a running server, and changes nothing of it."""
+works beside a running server, and changes nothing there."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ count = 0  # that arrive in addition to those
 
 
 class WhatIfError(Exception):
-    """There is no such market; the message says what was expected and what was found."""
+    """There is no such market. The message has the expectation and the value."""
 
 
 def from_journal(
@@ -64,7 +64,7 @@ def from_journal(
         ),
     ] = None,
 ) -> None:
-    """Write a scenario that starts from a real server's market, to see what would happen if."""
+    """Write a scenario that starts from a real server's market, for what-if questions."""
     if out.suffix != ".toml":
         raise WhatIfError(f"--out: expected the name of a .toml file, found {out}")
     if reason := why_not_writable(out):

@@ -1,5 +1,4 @@
-"""`laissez bill`, `budget` and `caps`: what a tenant owes, plans to spend, and may spend per
-hour."""
+"""`laissez bill`, `budget` and `caps`: a tenant's debt, its budget, and its limits per hour."""
 
 from __future__ import annotations
 

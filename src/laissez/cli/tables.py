@@ -75,7 +75,7 @@ def format_second(time: str | None) -> str:
 def show(
     rows: Iterable[T], columns: Sequence[Column[T]], output: Format = Format.TABLE, empty: str = ""
 ) -> None:
-    """Print rows. For an empty table, standard error says so in the words `empty`."""
+    """Print rows. Without rows, `empty` goes to standard error."""
     rows = tuple(rows)
     if output is Format.JSON:
         show_json(rows)

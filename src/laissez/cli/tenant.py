@@ -73,8 +73,7 @@ def stop(
     state: StateOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Give up everything that the task's tenant has, call the hooks for it, and forget the
-    task."""
+    """Give up everything that the task's tenant has, run the hooks, and forget the task."""
     with_runner(target, task, state, output, PACE_S, lambda runner: runner.release())
 
 

@@ -86,7 +86,7 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def retention(self) -> float:
-        """The mean over the measured tenants; 1 if there are none."""
+        """The mean over the measured tenants; 1 without any."""
         retained = [one.retention for one in self.measured]
         return sum(retained) / len(retained) if retained else 1.0
 

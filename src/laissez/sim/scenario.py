@@ -49,8 +49,7 @@ COLD_STARTS: Final = 2  # that a job has time for: the first, and one after a ch
 
 
 class ScenarioError(ValueError):
-    """The scenario cannot be run. The message names the field, what was expected and what was
-    found."""
+    """The scenario cannot be run. The message has the field, the expectation and the value."""
 
 
 def check_seed(seed: object) -> None:

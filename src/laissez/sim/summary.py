@@ -40,7 +40,7 @@ class CloudSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 class Against(msgspec.Struct, frozen=True):
     """The market compared with this cloud: the difference of mean retention, and the reduction of
-    mean degradation, None if there is none to reduce."""
+    mean degradation, None without degradation."""
 
     cloud: str
     difference: Estimate

@@ -1,5 +1,5 @@
-"""The price of a node, from the hooks: what it is worth to get one (`grow_price`) and to keep one
-(`keep_price`), in dollars per hour.
+"""The prices of a node from the hooks, in dollars per hour: to get one (`grow_price`) and to keep
+one (`keep_price`).
 
 Both start from the money that the node's utility is worth. Only utility within the gap counts:
 beyond its objective an application needs nothing. Progress is different, because it can be stored:
@@ -84,7 +84,7 @@ class Moment:
 
 
 class Valuation:
-    """What nodes are worth to an application that holds `held`, in dollars per hour."""
+    """The worth of nodes to an application that holds `held`, in dollars per hour."""
 
     __slots__ = ("app", "gap", "held", "moment", "now", "value")
 
@@ -157,8 +157,8 @@ class Valuation:
         return self.value * (max(0.0, self.gap + taken) - max(0.0, self.gap))
 
     def _stake(self, node: str) -> float:
-        """What the rest of the application does not earn per hour while `node` comes or goes:
-        nothing, unless it restarts."""
+        """The hourly loss of the rest of the application while `node` comes or goes: zero, unless
+        it restarts."""
         stake = self.app.at_stake(node, self.held, self.now)
         return 0.0 if stake is None or finite("at_stake", stake) <= 0 else self.value * stake
 

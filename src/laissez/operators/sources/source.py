@@ -17,7 +17,8 @@ from laissez.operators.view import Missing, Reading
 
 
 class Source(ABC):
-    """A source has a reading or says why not. It never raises because of the outside world."""
+    """A source has a reading, or a reason for none. It never raises because of the outside
+    world."""
 
     is_remote: ClassVar[bool] = False  # whether a read may wait for a server
 

@@ -1,5 +1,5 @@
-"""Perfect foresight: the work that each tenant has left, the load that it will get, and what
-hardware does for it.
+"""Perfect foresight: the remaining work of each tenant, its future load, and the speed of hardware
+for it.
 
 The performance of every tenant counts the same, from 0 to 1: the share of a job's work that is done
 at its deadline, and the share of a service's requests that are served in time.

@@ -1,5 +1,5 @@
 """The upper bound: a cloud that knows everything, plans for all tenants at once, and gives GPUs to
-those for whom they do most.
+the tenants that profit most.
 
 It ignores orders and limits and looks into its tenants instead. A relinquished lease stays until
 the plan ends it, since its tenant may need it sooner than it believes. But it pays the same costs
@@ -128,8 +128,8 @@ class Ideal(Fcfs):
     # -- carrying out
 
     def _carry_out(self, tree: str, changes: Mapping[str, int]) -> None:
-        """Change the numbers of GPUs of one type: end relinquished leases, take what is still
-        missing, and give it out."""
+        """Change the numbers of GPUs of one type: end relinquished leases, take GPUs that are still
+        missing, and grant them."""
         losing = {name: -change for name, change in changes.items() if change < 0}
         getting = {name: change for name, change in changes.items() if change > 0}
         for name, count in losing.items():

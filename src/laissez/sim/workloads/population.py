@@ -39,7 +39,7 @@ def draw(
     redraws: Mapping[int, int] | None = None,
     before: Population | None = None,
 ) -> Population:
-    """Draw all tenants. `redraws` is how often a tenant (from 0) was drawn again; the cluster and
+    """Draw all tenants. `redraws` counts the repeated draws of tenants (from 0); the cluster and
     the value are then those of `before`."""
     if scenario.start is not None:
         return _on_top(
@@ -104,8 +104,8 @@ def _needs(context: DrawContext, specs: tuple[Spec, ...]) -> list[Need]:
 
 
 def typical_gpus(needs: Sequence[Need]) -> float:
-    """How many GPUs all tenants need together when one of them needs one: the mean over needed
-    GPU-hours and not over time, so that hours with few tenants count little."""
+    """The mean number of GPUs that all tenants need together, over needed GPU-hours and not over
+    time, so that hours with few tenants count little."""
     changes: list[tuple[int, float]] = []
     for need in needs:
         before = 0.0

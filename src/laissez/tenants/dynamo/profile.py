@@ -1,5 +1,5 @@
-"""How fast one engine is: the time to first token (TTFT) by input length, and the time between
-tokens (ITL) by how much it has to do at once.
+"""The speed of one engine: the time to first token (TTFT) by input length, and the time between
+tokens (ITL) by load.
 
 A decode step reads the weights, does a little for each request and reads every token in the cache:
 ITL is about `a + b * n + c * n * context`. Profiles give it along curves of equal context, by the
@@ -29,7 +29,7 @@ Line: TypeAlias = tuple[float, float, float, float]
 
 
 class DynamoError(ValueError):
-    """A profile or setting that no plan can be made from. The message says what was expected."""
+    """A profile or setting from which no plan can be made. The message has the expectation."""
 
 
 class Curve(msgspec.Struct, frozen=True):

@@ -141,11 +141,12 @@ class Serving:
         self._shortages = Cache(CACHED_MAX, self._short)
 
     def service_level(self, held: Leaves) -> ServiceLevel:
-        """How `held` serve the plan."""
+        """The service level of `held` under the plan."""
         return self._levels[self._counts[held]]
 
     def change(self, node: str, held: Leaves) -> Change:
-        """What `node` does beside `held` or, if it is one of them, beside the others."""
+        """The change that `node` makes beside `held` or, if it is one of them, beside the
+        others."""
         return self._changes[self._beside[node, held]]
 
     def _useful(self, held: Leaves) -> Counts:
@@ -172,8 +173,8 @@ class Serving:
         return tuple(scopes)
 
     def shortages(self, held: Leaves, trees: Sequence[str]) -> tuple[Shortage, ...]:
-        """What each pool misses and which of `trees` would do, first for the pool where an engine
-        is worth more."""
+        """The shortage of each pool, with the usable ones of `trees`; first for the pool where an
+        engine is worth more."""
         return self._shortages[self._counts[held], tuple(trees)]
 
     def _short(self, asked: tuple[Counts, tuple[str, ...]]) -> tuple[Shortage, ...]:

@@ -92,7 +92,7 @@ class Batch:
         return self.speed(held) / self.total
 
     def pace_of(self, node: str, held: Leaves) -> float:
-        """What `node` adds to the pace of `held` or, if it is one of them, contributes to it."""
+        """The pace that `node` adds to `held` or, if it is one of them, contributes."""
         if node in held:
             return self.pace(held) - self.pace(without(held, node))
         return self.pace((*held, node)) - self.pace(held)
@@ -163,7 +163,7 @@ class Batch:
         return self._unsaved.pop(node, 0.0) / total if total > 0 else 0.0
 
     def finished(self, sample: int, now: int) -> None:
-        """Told that a sample is done, whatever the model predicts."""
+        """Told that a sample is done, even if the model predicts otherwise."""
         if not 0 <= sample < len(self._left):
             raise ParabricksError(
                 f"expected a sample from 0 to {len(self._left) - 1}, found {sample}"

@@ -1,4 +1,5 @@
-"""What the progress of a batch is worth, and how many nodes it could use."""
+"""The pricing hooks of a batch: the worth of progress, and the number of nodes that it could
+use."""
 
 from __future__ import annotations
 

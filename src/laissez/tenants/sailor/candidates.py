@@ -1,5 +1,5 @@
-"""The candidates that the planner searches, made once per profile: they do not depend on how many
-GPUs there are.
+"""The candidates that the planner searches, made once per profile: they do not depend on the number
+of GPUs.
 
 A candidate is a microbatch and one GPU type with its tp, or two. Its segmentations are the ways to
 cut the layers into segments, each with the mixes of the two types over them.
@@ -49,7 +49,7 @@ class Candidate:
 
     @cached_property
     def segmentations(self) -> Sequence[Segmentation]:
-        """Those that fit into memory."""
+        """The segmentations that fit into memory."""
         layers = self._tables.profile.layers
         return [one for stages in STAGES if stages <= layers for one in self._segmented(stages)]
 

@@ -1,4 +1,4 @@
-"""What the stages of a plan cost, computed once per profile.
+"""The costs of the stages of a plan, computed once per profile.
 
 All of it follows from `iteration`; nothing here is a second model. A search asks for the same few
 hundred numbers millions of times, and none of them depends on how many GPUs there are.

@@ -1,5 +1,5 @@
-"""How long one iteration of training takes under a plan, and whether the plan fits into memory:
-Sailor's model (`runtime_simulator.py`).
+"""The time of one training iteration under a plan, and the memory that the plan needs: Sailor's
+model (`runtime_simulator.py`).
 
 A plan cuts the layers into P consecutive stages and runs D replicas of each. A replica is a group
 of tp GPUs of one host that share every layer. A global batch is N = ceil(batch / (microbatch x D))

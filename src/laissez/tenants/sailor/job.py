@@ -1,4 +1,4 @@
-"""How far a training job is: the work done, the part of it that is saved, and the deadline.
+"""The progress of a training job: the work done, the part of it that is saved, and the deadline.
 
 A lost node throws the job back to its last checkpoint. A job that has done nothing since (it waits,
 or has just restarted) has nothing to lose, however old that checkpoint is. So the time counts since

@@ -1,4 +1,4 @@
-"""From the shape that the planner chose to a plan: which leaf does what.
+"""From the shape that the planner chose to a plan: the role of every leaf.
 
 The largest hosts are used first, so that the leaves which a plan does not need are left over in the
 small ones. Along the pipeline the largest come last: the last stages have the extra layers, and

@@ -1,5 +1,5 @@
-"""The best plan for a set of GPUs: how many stages and replicas, which microbatch and tp, and what
-sits in which host.
+"""The best plan for a set of GPUs: the numbers of stages and replicas, the microbatch and tp, and
+the host of each part.
 
 Search space. A plan uses one GPU type or two, each with one tp; tp stays inside a host. The layers
 are split evenly into 1 to 8 stages. The stages form segments of equal length, and each replica of a
