@@ -102,7 +102,7 @@ def embedded(page: str) -> Any:
     return json.loads(found[1], object_hook=lambda fields: SimpleNamespace(**fields))
 
 
-def test_the_page_holds_every_lease_of_the_run() -> None:
+def test_the_page_has_every_lease_of_the_run() -> None:
     rising = ((0, 2 * DOLLAR), (60 * SECOND, 4 * DOLLAR))
     leases = (
         lease(f"{HOST}/gpu1", "bert", 0, 600, "outbid", rising),
@@ -121,7 +121,7 @@ def test_the_page_holds_every_lease_of_the_run() -> None:
     ] == shown
 
 
-def test_the_page_holds_how_every_tenant_fared_and_the_whole() -> None:
+def test_the_page_has_the_results_of_every_tenant_and_the_totals() -> None:
     run = a_run(lease(f"{HOST}/gpu1", "anna", 0, 600))
     page = embedded(render(run))
     assert [
@@ -144,7 +144,7 @@ def test_the_page_holds_how_every_tenant_fared_and_the_whole() -> None:
     assert ("two tenants", "market", 3, 16, 7200.0, 0.625, 0.5, 12.35) == whole
 
 
-def test_prices_are_a_series_for_each_type_with_gaps_where_nothing_is_for_sale() -> None:
+def test_prices_are_a_series_per_type_with_gaps_while_nothing_is_for_sale() -> None:
     h100, a100 = timeline(a_run())["series"]
     assert {
         "tree": "h100",
@@ -156,7 +156,7 @@ def test_prices_are_a_series_for_each_type_with_gaps_where_nothing_is_for_sale()
     assert "a100" == a100["tree"]
 
 
-def test_rows_go_by_type_and_then_as_a_person_counts() -> None:
+def test_rows_are_sorted_by_type_and_natural_order() -> None:
     leaves = ("a100/host1/gpu0", "h100/host10/gpu0", "h100/host2/gpu10", "h100/host2/gpu9")
     shown = timeline(a_run(*(lease(leaf, "anna", 0, 60) for leaf in leaves)))["leaves"]
     assert ("h100/host2/gpu9", "h100/host2/gpu10", "h100/host10/gpu0", "a100/host1/gpu0") == shown
@@ -184,7 +184,7 @@ def test_no_name_can_break_out_of_the_data() -> None:
     assert "<!-- &" not in page
 
 
-def test_the_page_needs_nothing_from_elsewhere() -> None:
+def test_the_page_is_self_contained() -> None:
     page = render(a_run(lease("h100/gpu0", "anna", 0, 60)))
     assert [] == re.findall(
         r"https?://|\bimport\b\s*[({\"']|@import|<link rel=.stylesheet|\bsrc=|\bfetch\(", page
@@ -215,7 +215,7 @@ BROWSER = next(
 @pytest.mark.skipif(
     BROWSER is None, reason="no chromium on the PATH: the page is not run in a browser"
 )
-def test_a_browser_draws_every_lease_and_complains_about_nothing(tmp_path: Path) -> None:
+def test_a_browser_draws_every_lease_without_errors(tmp_path: Path) -> None:
     leases = [
         lease(f"{HOST}/gpu{gpu}", name, at, at + 600, "outbid")
         for gpu in range(4)

@@ -44,9 +44,7 @@ def test_ttft_is_linear_between_points_and_flat_beyond_them() -> None:
 
 
 @pytest.mark.parametrize(("requests", "context"), [(20, 500), (40, 750), (25, 1600), (10, 3999)])
-def test_itl_between_contexts_is_what_the_cost_of_a_step_says(
-    requests: float, context: float
-) -> None:
+def test_itl_between_contexts_follows_the_cost_of_a_step(requests: float, context: float) -> None:
     assert modelled_ms(requests, context) == pytest.approx(example().itl_ms(requests, context))
 
 
@@ -82,7 +80,7 @@ def test_a_point_that_is_slower_than_a_harder_one_is_lowered() -> None:
 
 
 @pytest.mark.parametrize("number", [math.nan, math.inf, -1.0])
-def test_no_latency_is_given_for_what_is_no_number(number: float) -> None:
+def test_invalid_numbers_have_no_latency(number: float) -> None:
     for asked in (
         example().ttft_ms,
         lambda isl: example().itl_ms(isl, 500),
@@ -113,7 +111,7 @@ def test_a_profile_of_bad_points_is_refused(
         EngineProfile("h100", 1, KV, prefill, decode)
 
 
-def test_what_is_remembered_is_bounded_and_a_profile_travels_to_other_processes() -> None:
+def test_caches_are_bounded_and_profiles_can_be_pickled() -> None:
     profile = example()
     for context in range(CACHED_MAX + 10):
         profile.decode_tokens_per_s(500 + context / 10, 5.0)

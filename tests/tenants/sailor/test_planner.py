@@ -129,13 +129,13 @@ def test_tensor_parallel_groups_stay_in_a_host() -> None:
             assert all(leaf.startswith(group.host + "/") for leaf in group.leaves)
 
 
-def test_the_same_gpus_give_the_same_plan_whoever_asks_and_in_whatever_order() -> None:
+def test_the_same_gpus_give_the_same_plan_in_any_order() -> None:
     hosts = hosts_of((("a100", (3, 2, 2)), ("h100", (2, 1))))
     backwards = {key: tuple(reversed(leaves)) for key, leaves in reversed(list(hosts.items()))}
     assert PLANNER.plan(hosts) == Planner(SMALL).plan(backwards)
 
 
-def test_a_planner_forgets_what_it_cannot_keep() -> None:
+def test_a_planner_bounds_its_cache() -> None:
     planner = Planner(SMALL, cached_max=2)
     speeds = [planner.speed((("a100", (count,)),)) for count in (1, 2, 3, 1)]
     assert speeds[0] == speeds[3]
