@@ -53,8 +53,7 @@ def amount(text: str) -> str:
 
 
 def or_none(parse: Callable[[str], str]) -> Callable[[str], str]:
-    """The same, or the word "none". Typer takes a parsed None for an argument that was left out, so
-    the word stays text."""
+    """The same, or "none" as text, since Typer takes a parsed None for a missing argument."""
     return lambda text: text if text == "none" else parse(text)
 
 

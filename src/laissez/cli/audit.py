@@ -1,5 +1,4 @@
-"""`laissez audit`: show requests and refusals, and verify the record and the bills. It works beside
-a running server."""
+"""`laissez audit`: show requests and refusals; verify the record, even of a running server."""
 
 from __future__ import annotations
 
@@ -57,8 +56,7 @@ def verify(
     ] = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Verify the journal by replaying it, the log of refusals and the digests. Exit status 1 if
-    anything is wrong."""
+    """Verify journal, refusals and digests. Exit status 1 if anything is wrong."""
     with counting("entries") as on_progress:
         now = time_ns() // 1_000
         verdict = verify_folder(folder_of(data), digests, keep_days, now, on_progress)

@@ -156,8 +156,7 @@ def check_server(client: Client, url: str) -> Check:
 
 
 def check_clock(transport: RecordingTransport) -> Check:
-    """Compare the clocks. The server told its whole second, at any moment between question and
-    answer."""
+    """Compare the clocks. The server's whole second lies between question and answer."""
     if transport.date is None:
         return Check("clock", True, "the server does not tell its time")
     second = parsedate_to_datetime(transport.date).timestamp()

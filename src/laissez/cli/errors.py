@@ -30,8 +30,7 @@ _VARIABLES = "LAISSEZ_"  # the prefix of our environment variables
 
 
 class NotText(Exception):
-    """An argument or a variable of ours is not UTF-8. The message does not repeat it, because it
-    may hold a key."""
+    """An argument or variable is not UTF-8. It may hold a key, so it is not shown."""
 
 
 def is_ours(error: Exception) -> bool:

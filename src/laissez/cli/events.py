@@ -43,8 +43,7 @@ def events(
     tenant: TenantOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Show the events that the server keeps; with -f, those from now on, or after event N. In JSON,
-    one object per line."""
+    """Show past events; with -f, those from now on. In JSON, one object per line."""
     if follow and tenant is not None:
         raise typer.BadParameter("expected either --follow or --tenant, found both")
     found = client.follow(after) if follow else client.events(after, limit, tenant=tenant)

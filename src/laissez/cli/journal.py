@@ -122,8 +122,7 @@ def verify(folder: FolderArgument, output: FormatOption = Format.TABLE) -> None:
 def show_report(
     facts: dict[str, Any], problems: list[str], more: dict[str, Any], output: Format
 ) -> None:
-    """Print the result of a verification, and end with 1 if there are problems. JSON has `more`
-    fields."""
+    """Print the result of a verification. Problems exit with 1. JSON has `more` fields."""
     if output is Format.JSON:
         show_json({**facts, "problems": problems, **more})
     else:
@@ -192,8 +191,7 @@ def backup(
     target: Annotated[Path, arg("A new folder for the copy.")],
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Copy a journal and its log of refusals, even of a running server. The service can start from
-    the copy."""
+    """Copy a journal, even of a running server, to a folder that a service can start from."""
     entries = copy_journal(folder, target, copy_audit)
     if output is Format.JSON:
         show_json({"folder": str(target), "entries": entries})

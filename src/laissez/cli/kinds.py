@@ -74,8 +74,7 @@ ENDED: list[Column[PreviewEnded]] = [
 
 
 def kind(run: Command, *options: inspect.Parameter) -> Kind:
-    """A decorator for functions that take a client. `run` gets the function, the client and all
-    arguments."""
+    """A decorator. `run` gets the decorated function, the client and all arguments."""
     return lambda function: client_command(function, partial(run, function), *options)
 
 
@@ -220,8 +219,7 @@ def reveals(columns: Sequence[Column[Made]]) -> Kind:
 
 
 def _save(make: Callable[[], Made], path: Path) -> Made:
-    """The answer without its secret, which is in the file. The file is made first: a secret that
-    cannot be kept is lost."""
+    """Make the file first, since a lost secret is lost. Returns the rest of the answer."""
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except OSError as error:
@@ -239,8 +237,7 @@ def _save(make: Callable[[], Made], path: Path) -> Made:
 
 
 def _with_secret(made: Made) -> Made:
-    """A repeated request, whether the user or the client repeated it, is answered without the
-    secret."""
+    """A repeated request, by the user or by the client, is answered without the secret."""
     if made.secret is None:
         remedy = (
             f"laissez tenants revoke-key {made.id}, and issue another"

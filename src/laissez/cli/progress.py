@@ -1,5 +1,4 @@
-"""The progress of long commands: a bar on standard error, shown only in a terminal, or a line per
-event."""
+"""The progress of long commands: a bar on the terminal, or a line per event."""
 
 from __future__ import annotations
 

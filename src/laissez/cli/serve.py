@@ -1,5 +1,4 @@
-"""`laissez serve` runs the service; `laissez up` runs it with a small sample market, for a first
-look."""
+"""`laissez serve` runs the service, `laissez up` a small sample market for a first look."""
 
 from __future__ import annotations
 
@@ -33,8 +32,7 @@ def serve(
     host: Annotated[str | None, opt("The address to listen on.")] = None,
     port: PortOption = None,
 ) -> None:
-    """Run the service until Ctrl-C or SIGTERM. A new data folder gets a market and an operator's
-    key."""
+    """Run the service until Ctrl-C or SIGTERM. A new data folder gets an operator's key."""
     flags: dict[str, dict[str, object]] = {
         "server": {"host": host, "port": port},
         "data": {"folder": data and str(data), "topology": topology and str(topology)},

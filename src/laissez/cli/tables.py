@@ -25,8 +25,7 @@ WIDTH_LEAST = 80  # where the output is no terminal
 
 @dataclass(frozen=True, slots=True)
 class Column(Generic[T]):
-    """A title and the cell of a row. An `optional` column is left out if all its cells are
-    empty."""
+    """A title and the cell of a row. An `optional` column without any text is left out."""
 
     title: str
     cell: Callable[[T], object]

@@ -51,8 +51,7 @@ def run(
     ] = PACE_S,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Run a task until it is done. Ctrl-C leaves its leases and orders as they are; the same
-    command continues with them."""
+    """Run a task until it is done. Ctrl-C keeps its leases; running it again continues."""
 
     async def work(runner: TaskRunner) -> None:
         if dry_run:

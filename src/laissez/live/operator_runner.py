@@ -1,5 +1,4 @@
-"""Runs an operator's maps against a server, in a loop: read the sources and the settings in force,
-decide, send, report."""
+"""Runs an operator's maps against a server in a loop: read, decide, send, report."""
 
 from __future__ import annotations
 
@@ -95,8 +94,7 @@ class OperatorRunner:
         )
 
     async def _send(self, decided: tuple[OperatorCommand, ...]) -> None:
-        """Send in batches. A refused command is reported; the next decision repeats it if it is
-        still wanted."""
+        """Send in batches, and report refusals. The next decision repeats what is wanted."""
         for first in range(0, len(decided), BATCH_COMMANDS_MAX):
             some = decided[first : first + BATCH_COMMANDS_MAX]
             done = await self._client.batch([_request(command) for command in some])

@@ -1,5 +1,4 @@
-"""The events that a task reports: commands sent and refused, a spent budget, and the leases that it
-leaves behind."""
+"""The events that a task reports: commands, refusals, a spent budget, leases left."""
 
 from __future__ import annotations
 
@@ -35,8 +34,7 @@ class Report:
         self._last.pop(about, None)
 
     def outcomes(self, view: TenantView, outcomes: list[Outcome]) -> None:
-        """Report the commands sent after this view and their outcomes. Raises if the server was
-        away."""
+        """Report the commands sent after this view. Raises if the server was away."""
         leaves = {held.lease: held.leaf for held in view.leases}
         for command, outcome in outcomes:
             asked = described(command, leaves)

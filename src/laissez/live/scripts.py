@@ -26,8 +26,7 @@ class ScriptFailed(Exception):
 
 
 class Scripts:
-    """Runs command lines. Those of one lease run one after the other, in the order of its
-    events."""
+    """Runs command lines, those of one lease one after the other in the order of events."""
 
     def __init__(self, folder: Path, timeout_s: float) -> None:
         self._folder = folder

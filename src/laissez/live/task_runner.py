@@ -87,8 +87,7 @@ class TaskRunner:
         return remembered or fresh
 
     def stop(self) -> None:
-        """End and keep leases and orders. Running hooks finish first, unless this is called
-        again."""
+        """End, and keep leases and orders. A second call ends running hooks too."""
         if self._stopped.is_set():
             self._hurried.set()
         self._stopped.set()
@@ -250,8 +249,7 @@ class TaskRunner:
             await asyncio.sleep(AGAIN_S)  # a command may have been refused
 
     async def _first_probed(self, app: Template) -> None:
-        """Run the probes once before the first decision. After a lost connection the earlier
-        numbers suffice."""
+        """Run the probes once before the first decision, but not after a lost connection."""
         if self._probing is None:
             self._probing = asyncio.create_task(self._probe(app))
             await asyncio.wait([self._probing])
@@ -266,8 +264,7 @@ class TaskRunner:
                     self._report.once(f"probe {name}", "probe_failed", why=str(error))
 
     def _saved(self) -> None:
-        """The hook for an approaching limit succeeded: the work is saved, so the node is worth
-        less."""
+        """The hook for an approaching limit has saved the work: the node is worth less."""
         if self._app is not None:
             self._app.checkpointed(self._clock())
             self._news.set()

@@ -1,5 +1,4 @@
-"""One turn of a tenant: look at its leases and orders, let its adapter decide, send the
-commands."""
+"""One turn of a tenant: look at its leases and orders, decide with its adapter, send."""
 
 from __future__ import annotations
 

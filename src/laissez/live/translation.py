@@ -1,5 +1,4 @@
-"""Translates between the API and the policies: prices are text or numbers, orders and leases have
-ids or numbers."""
+"""Translates between the API's texts and ids and the policies' numbers."""
 
 from __future__ import annotations
 

@@ -84,8 +84,7 @@ def set_controls(node: str, table: tables.MarketTable) -> SetControls:
 
 
 class Maps:
-    """The operator's maps. They decide every `pace_us`, and their sources are read at the virtual
-    time."""
+    """The operator's maps decide every `pace_us`. Sources are read at the virtual time."""
 
     def __init__(
         self, operator: Operator, pace_us: int, kernel: Kernel, cloud: MarketCloud, outages: Outages

@@ -1,5 +1,4 @@
-"""The results of a run: one row per tenant, one for the run, and the history of prices and
-leases."""
+"""The results of a run: its tenants, its totals, and the history of prices and leases."""
 
 from __future__ import annotations
 
@@ -19,8 +18,8 @@ MOVE_US: Final = 120 * SECOND_US
 
 
 class TenantResult(msgspec.Struct, frozen=True, kw_only=True):
-    """`retention` is performance over `alone`, the performance with the cluster to itself. Hours
-    are GPU-hours."""
+    """`retention` is `performance` over `alone`, the performance with all GPUs. Hours are
+    GPU-hours."""
 
     tenant: str
     kind: str  # `inference`, `training`, `batch`, or `incumbent`, whose performance is unknown

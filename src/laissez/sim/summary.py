@@ -1,5 +1,4 @@
-"""The figures of a comparison: each cloud over all seeds, and the market against each of the
-others."""
+"""The figures of a comparison: each cloud over all seeds, and the market against the others."""
 
 from __future__ import annotations
 

@@ -78,8 +78,7 @@ class Deadline(Checked, frozen=True, gc=False):
         return math.ceil((1.0 - done) / (pace * useful_h))
 
     def value_of_progress(self, done: float, now: int, reserve_s: float = 0.0) -> float:
-        """Dollars for the whole work at the present urgency. This is dollars per hour for one unit
-        of progress per hour."""
+        """Dollars per hour for doing the whole work in an hour, at the present urgency."""
         return self.value * self.urgency(done, now, reserve_s)
 
     def left_s(self, now: int) -> float:
@@ -87,6 +86,5 @@ class Deadline(Checked, frozen=True, gc=False):
         return max(LEFT_US_MIN, self.due - now) / SECOND_US
 
     def expected_hold_s(self, hold_times: HoldTimes, cold_s: float, now: int) -> float:
-        """The expected time for which a node is kept, up to the deadline. Late work is still worth
-        a restart."""
+        """The expected time for which a node is kept. Late work is worth a restart too."""
         return min(hold_times.expected_s(cold_s), max(self.left_s(now), 2 * cold_s))

@@ -150,15 +150,13 @@ class Valuation:
         )
 
     def _kept_worth(self, taken: float) -> float:
-        """The worth of a node whose loss takes `taken` utility, before the costs of a
-        reconfiguration."""
+        """The worth of a node whose loss takes `taken` utility, before any cost of a change."""
         if self.moment.is_storable:
             return self.value * (taken if self.gap + taken > 0 else AHEAD * taken)
         return self.value * (max(0.0, self.gap + taken) - max(0.0, self.gap))
 
     def _stake(self, node: str) -> float:
-        """The hourly loss of the rest of the application while `node` comes or goes: zero, unless
-        it restarts."""
+        """The hourly loss of the other nodes while `node` comes or goes: 0 without a restart."""
         stake = self.app.at_stake(node, self.held, self.now)
         return 0.0 if stake is None or finite("at_stake", stake) <= 0 else self.value * stake
 

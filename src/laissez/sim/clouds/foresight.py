@@ -108,8 +108,7 @@ def outlook(world: World, now: int) -> Outlook | None:
 
 
 def _training(app: Sailor, now: int) -> Job:
-    """Every gain or loss restarts all nodes: on average, this costs each node twice its own
-    share."""
+    """Every gain or loss restarts all nodes, which costs each twice its share on average."""
     job, speed, host = app.job, app.what_if.planner.speed, app.what_if.layout.gpus_per_host
     trees = [tree_of(scope) for scope in app.what_if.scopes]
     at_risk_s = min(job.since_checkpoint_s(now), job.until_checkpoint_s(now))

@@ -66,8 +66,7 @@ def _tenant(one: TenantResult) -> dict[str, Any]:
 def _lease(
     lease: Lease, leaves: dict[str, int], tenants: dict[str, int], reasons: dict[str, int]
 ) -> list[Any]:
-    """Leaf, tenant, start, end, reason, cost, and prices: each with the time from which it
-    holds."""
+    """Leaf, tenant, start, end, reason, cost, and prices, each with its start."""
     start_s, end_s, cost = _seconds(lease.start), _seconds(lease.end), dollars(lease.charge)
     at, tenant, reason = leaves[lease.leaf], tenants[lease.tenant], reasons[lease.reason]
     return [at, tenant, start_s, end_s, reason, round(cost, 4), list(_visible_changes(lease))]

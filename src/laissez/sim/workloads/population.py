@@ -195,8 +195,7 @@ def _shares(parts: Mapping[str, float]) -> dict[str, float]:
 
 
 def _counts(gpus: int, shares: Mapping[str, float]) -> dict[str, int]:
-    """Whole GPUs of each type, at least one; what rounding leaves goes to the types that it cut
-    most."""
+    """Whole GPUs of each type, at least one. The rest goes to the types that rounding cut most."""
     counts = {tree: max(1, int(gpus * share)) for tree, share in shares.items()}
     most_cut = sorted(shares, key=lambda tree: counts[tree] - gpus * shares[tree])
     for tree in most_cut[: max(0, gpus - sum(counts.values()))]:

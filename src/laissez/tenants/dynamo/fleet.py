@@ -48,8 +48,7 @@ def unfinished(held: Sequence[str], profile: EngineProfile) -> tuple[str, int] |
 
 
 def useful(held: Sequence[str], profiles: Mapping[str, EngineProfile]) -> tuple[int, ...]:
-    """For each type, in order, the number of leaves in engines and in the one under
-    construction."""
+    """The numbers of leaves in engines, whole or under construction, by type in order."""
     counts = dict.fromkeys(profiles, 0)
     for leaf in held:
         tree = tree_of(leaf)

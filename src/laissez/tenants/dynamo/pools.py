@@ -34,8 +34,7 @@ class Coverage(msgspec.Struct, frozen=True, gc=False):
 
 
 class ServiceLevel(msgspec.Struct, frozen=True, gc=False):
-    """The shares of the needs that are late, the share of revenue that this loses, and the share of
-    capacity beyond need."""
+    """The late shares of the needs, the share of revenue lost, and that of spare capacity."""
 
     prefill_late: float
     decode_late: float
@@ -90,8 +89,7 @@ def coverage(plan: Plan, tree: str, gpus: int) -> Coverage:
 
 
 class Pools:
-    """The two pools of a plan, and the coverage of one node of each type. A pool that is not
-    `wanted` counts as served."""
+    """The two pools of a plan. A pool that is not `wanted` counts as served."""
 
     def __init__(
         self, nodes: Sequence[Coverage], wanted: tuple[bool, bool], credits: Credits
@@ -141,8 +139,7 @@ class Pools:
 
 
 def _covered(need: float, capacity: float, min_endpoint: int) -> float:
-    """The share of a pool that one engine covers: of its need, but never more than of its fewest
-    engines."""
+    """The covered share of a pool's need, at most that of its fewest engines."""
     if capacity <= 0 or (need <= 0 and not min_endpoint):
         return 0.0
     return min(

@@ -180,8 +180,7 @@ class EngineProfile:
         return meets
 
     def decode_tokens_per_s(self, context: float, itl_slo_ms: float) -> float:
-        """Output tokens that the whole engine writes per second at its largest batch; 0 if it
-        cannot meet the objective."""
+        """Output tokens per second at the largest batch; 0 if the objective cannot be met."""
         return self._throughputs[context, itl_slo_ms]
 
     def _throughput(self, asked: tuple[float, float]) -> float:
@@ -197,8 +196,7 @@ class EngineProfile:
         return DecodeStep(band, share, tokens, self.max_kv_tokens, used_max, batch_max)
 
     def _beside(self, context: float) -> tuple[Band, float]:
-        """The band around `context`, and how far the context is from its low curve to its high
-        one."""
+        """The band around `context`, and the place of the context between its two curves."""
         _check("context", context)
         after = bisect_left(self.contexts, context)
         if after in (0, len(self.contexts)):

@@ -145,8 +145,7 @@ class Serving:
         return self._levels[self._counts[held]]
 
     def change(self, node: str, held: Leaves) -> Change:
-        """The change that `node` makes beside `held` or, if it is one of them, beside the
-        others."""
+        """The change that `node` makes beside the rest of `held`."""
         return self._changes[self._beside[node, held]]
 
     def _useful(self, held: Leaves) -> Counts:
@@ -173,8 +172,7 @@ class Serving:
         return tuple(scopes)
 
     def shortages(self, held: Leaves, trees: Sequence[str]) -> tuple[Shortage, ...]:
-        """The shortage of each pool, with the usable ones of `trees`; first for the pool where an
-        engine is worth more."""
+        """The shortage of each pool, first of the one where an engine is worth more."""
         return self._shortages[self._counts[held], tuple(trees)]
 
     def _short(self, asked: tuple[Counts, tuple[str, ...]]) -> tuple[Shortage, ...]:

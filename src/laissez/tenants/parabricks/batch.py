@@ -107,8 +107,7 @@ class Batch:
         return max(0, self._saved_at + self._interval_us - now) / SECOND_US
 
     def advance(self, held: Leaves, now: int) -> None:
-        """Told that `held`, without those still starting, worked from the last call until
-        `now`."""
+        """Told that `held`, without those still starting, worked since the last call."""
         if now < self._at:
             raise ParabricksError(f"expected a time from {self._at} on, found {now}")
         self._working = bool(held)
@@ -147,8 +146,7 @@ class Batch:
         return min(1.0, open_work / total) if total > 0 else 0.0
 
     def released(self, node: str, held: Leaves, now: int) -> None:
-        """Told that `node`, one of the `held` that worked until `now`, was given up after its work
-        was saved."""
+        """Told that `node`, one of the working `held`, was given up with its work saved."""
         self.advance(held, now)
         part = self._part_of(node)
         self._saved = [
@@ -174,8 +172,7 @@ class Batch:
             self.checkpointed(now)
 
     def _run(self, held: Leaves, duration_us: int) -> None:
-        """Let the longest samples run in the fastest slots. Whenever one ends, share the GPUs
-        anew."""
+        """Run the longest samples in the fastest slots. Share GPUs again when one ends."""
         hours = duration_us / HOUR_US
         while hours > 0 and self._unfinished:
             rates = slots(machines(held, self.scopes), self._width, self.run_times)

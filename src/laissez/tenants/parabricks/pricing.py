@@ -1,5 +1,4 @@
-"""The pricing hooks of a batch: the worth of progress, and the number of nodes that it could
-use."""
+"""The pricing hooks of a batch: the worth of progress, and the nodes that it could use."""
 
 from __future__ import annotations
 

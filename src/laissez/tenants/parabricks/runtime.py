@@ -75,8 +75,7 @@ RUN_TIMES: Final[Mapping[str, RunTime]] = MappingProxyType({"a100": A100_DNA, "h
 
 
 class Published(msgspec.Struct, frozen=True, rename={"gpus": "num_gpus"}):
-    """One published run. Sources differ in input and version, so only runs of one source can be
-    compared."""
+    """One published run. Only runs of one source can be compared: inputs differ."""
 
     total_s: Positive
     gpu: str = ""

@@ -93,8 +93,7 @@ def pairs(tables: Tables) -> list[Candidate]:
 
 
 def _counts(segments: int) -> Iterator[Counts]:
-    """Slow, mixed and fast segments: all mixed, or slow before fast with at most one mixed between
-    them."""
+    """All mixes of slow, mixed and fast segments, with at most one mixed unless all are."""
     yield 0, segments, 0
     for mixed in range(min(2, segments)):
         for slow in range(segments - mixed + 1):

@@ -51,8 +51,7 @@ class Group(msgspec.Struct, frozen=True):
 
 
 class Stage(msgspec.Struct, frozen=True):
-    """Consecutive layers and the groups that each run all of them. Replica r hands on to replica r
-    of the next stage."""
+    """Consecutive layers and their groups. Replica r hands on to replica r of the next stage."""
 
     layers: int
     replicas: tuple[Group, ...]

@@ -14,8 +14,7 @@ from laissez.units import HOUR_S, SECOND_US
 
 
 class Job:
-    """`epochs` over `samples_per_epoch` samples by a deadline, saved every `checkpoint_s` seconds
-    of work."""
+    """`epochs` of `samples_per_epoch` samples by a deadline, saved every `checkpoint_s`."""
 
     def __init__(
         self, deadline: Deadline, *, epochs: float, samples_per_epoch: float, checkpoint_s: float

@@ -20,8 +20,7 @@ FLOAT_BYTES: Final = 4
 
 
 class SailorError(ValueError):
-    """Input of the Sailor application cannot be used. The message has the place and the
-    expectation."""
+    """Input that Sailor cannot use. The message has the place and the expectation."""
 
 
 class SailorInput(Checked, frozen=True):
@@ -74,8 +73,7 @@ class Gpu(SailorInput, frozen=True, gc=False):
             )
 
     def inter_for(self, tp: int) -> Curve:
-        """The link between hosts when `tp` GPUs share it; if that was not measured, when fewer
-        do."""
+        """The link between hosts for `tp` GPUs, or for fewer if that was not measured."""
         return self.inter[max(count for count in self.inter if count <= tp)]
 
 

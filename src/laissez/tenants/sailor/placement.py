@@ -65,8 +65,7 @@ def place(profile: Profile, shape: Shape, hosts: Hosts) -> Plan:
 
 
 def _left_over(hosts: Hosts, queue: list[Slot]) -> tuple[str, ...]:
-    """The leaves that are in no group. Scopes that stand for leaves may occur more than once, so
-    they are counted."""
+    """The leaves in no group, counted, since scopes that stand for leaves may repeat."""
     left = Counter(leaf for leaves in hosts.values() for leaf in leaves)
     left.subtract(leaf for slot in queue for group in slot for leaf in group.leaves)
     return tuple(sorted(left.elements()))

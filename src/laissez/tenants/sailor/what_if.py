@@ -189,8 +189,7 @@ class WhatIf:
         return (*allowed[: ALTERNATIVES_MAX - len(self.scopes)], *self.scopes)
 
     def _speed(self, sizes: HostSizes) -> float:
-        """The speed over hosts of these sizes, or over full hosts if the job is not
-        topology-aware."""
+        """The speed over these hosts, or over full ones if the job ignores the topology."""
         if not self.topology_aware:
             sizes = tuple((tree, self._full_hosts(sum(each))) for tree, each in sizes)
         return self.planner.speed(sizes)

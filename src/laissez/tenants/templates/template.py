@@ -56,8 +56,7 @@ class Template(Application):
         return written
 
     def restore(self, state: Mapping[str, object]) -> None:
-        """Continue from a `state`. Raises `TemplateError`, and changes nothing, if it is not a
-        state of this template."""
+        """Continue from a `state`. Another template's state is refused and changes nothing."""
         try:
             learned = msgspec.convert(dict(state), type(self.learned))
         except (msgspec.ValidationError, TypeError) as error:
@@ -69,8 +68,7 @@ class Template(Application):
         self.learned = learned
 
     def probed(self, probe: str, number: float, now: int) -> None:
-        """Told the number that a probe of the task printed. Raises `TemplateError` if it makes no
-        sense."""
+        """Told the number of a probe. Raises `TemplateError` if it makes no sense."""
         if probe != self.probe:
             known = f"the probe {self.probe}" if self.probe else "no probe"
             raise TemplateError(f"expected {known}, found {probe}")
