@@ -428,4 +428,5 @@ def test_retention_is_a_dash_without_measured_tenants(capsys: pytest.CaptureFixt
     assert ["market", "-", "-"] in lines
     assert (None, None) == (run_row(runs[0])["retention"], run_row(runs[0])["degradation"])
     assert () == summarise(runs).market_against
-    assert (None, None) == (timeline(runs[0]).retention, timeline(runs[0]).tenants[0].retention)
+    shown = timeline(runs[0])
+    assert (None, None) == (shown["retention"], shown["tenants"][0]["retention"])
