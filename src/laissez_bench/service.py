@@ -1,5 +1,5 @@
-"""The speed of the service: a real server, and beside it the ceiling, a server with the same sockets
-and journal and an empty exchange.
+"""Measure the service: a real server, and beside it the ceiling, which has the same sockets and
+journal and an empty exchange.
 
 Both run at the same time and are loaded by turns, so that other work on the machine touches both
 alike. The generator is a process of its own on the same machine. All the while, an operator follows

@@ -29,7 +29,7 @@ def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_this_process_runs_the_form_it_was_asked_for() -> None:
+def test_the_process_runs_the_requested_form_of_the_market() -> None:
     asked = os.environ.get("LAISSEZ_MARKET") or "auto"
     assert asked in ("auto", laissez.market_form())
 
@@ -138,7 +138,7 @@ def test_errors_of_ours_and_of_files_are_reported_and_all_others_are_bugs() -> N
     assert None is error_message(OSError(errno.EIO, "Input/output error"))
 
 
-def test_what_is_not_utf_8_is_refused_and_a_key_in_it_not_shown() -> None:
+def test_arguments_that_are_not_utf_8_are_refused_and_not_shown() -> None:
     def ended(*arguments: bytes, **variables: bytes) -> tuple[int, bytes]:
         environment = {**os.environb, **{name.encode(): value for name, value in variables.items()}}
         program = [sys.executable, "-c", "from laissez.cli import main; main()"]
@@ -159,7 +159,7 @@ def test_what_is_not_utf_8_is_refused_and_a_key_in_it_not_shown() -> None:
     ) == ended(b"quote", LAISSEZ_KEY=b"lz_abc\xff")
 
 
-def test_an_error_that_is_not_about_a_server_is_about_usage() -> None:
+def test_errors_outside_the_client_count_as_usage() -> None:
     assert 2 == exit_code(laissez.FormError("no"))
 
 

@@ -14,8 +14,8 @@ from typer.testing import CliRunner, Result
 
 from laissez.cli import commands, tables
 from laissez.cli.app import app, main
+from laissez.cli.kinds import SecretMissing
 from laissez.cli.profiles import Target
-from laissez.cli.secret import SecretMissing
 from laissez.client import Client
 from laissez.client.errors import Forbidden
 from laissez.wire import books, events, figures, inframaps, views
@@ -90,7 +90,7 @@ OLD_KEY = msgspec.structs.replace(KEY, secret=None)
 
 
 class Server:
-    """Answers with what was put there, and remembers what it was asked."""
+    """A server with prepared answers that records its requests."""
 
     def __init__(self) -> None:
         self.requests: list[httpx.Request] = []
@@ -127,7 +127,7 @@ class Server:
 
 @pytest.fixture(autouse=True)
 def nobody(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No configuration of whoever runs the tests."""
+    """Hide the configuration of the user who runs the tests."""
     for variable in ("LAISSEZ_URL", "LAISSEZ_KEY", "LAISSEZ_KEY_FILE", "LAISSEZ_PROFILE"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
@@ -405,9 +405,7 @@ def test_one_thing_is_shown_as_a_block(
         ("resources online h100/gpu0", {"type": "bring_online", "leaf": "h100/gpu0"}),
     ],
 )
-def test_a_preview_is_asked_for_and_shown_and_nothing_else_is_sent(
-    server: Server, arguments: str, asked: object
-) -> None:
+def test_a_preview_sends_nothing_else(server: Server, arguments: str, asked: object) -> None:
     server.answers["POST", "/v1/preview"] = PREVIEW
     shown = run(*arguments.split(), "--preview")
     assert (0, "2 leases would end and 1 start; 1 GPUs would change hands") == (
@@ -427,7 +425,7 @@ def test_a_preview_is_asked_for_and_shown_and_nothing_else_is_sent(
     assert {"commands": [asked]} == server.sent[2]
 
 
-def test_a_preview_of_what_would_be_refused_ends_with_1(server: Server) -> None:
+def test_a_preview_of_a_refused_command_exits_with_1(server: Server) -> None:
     refused = figures.PreviewRefused(0, "scope_unknown", "there is no node 'moon'")
     server.answers["POST", "/v1/preview"] = msgspec.structs.replace(PREVIEW, refused=(refused,))
     done = run("floor", "set", "moon", "2", "--preview")
@@ -467,7 +465,7 @@ MAPS = inframaps.InfraMaps(
 )
 
 
-def test_the_status_of_the_maps_is_what_they_read_how_each_floor_comes_about_and_what_is_wrong(
+def test_the_status_of_the_maps_has_readings_floors_and_alarms(
     server: Server,
 ) -> None:
     server.answers["GET", "/v1/inframaps"] = MAPS
@@ -489,7 +487,7 @@ def test_the_status_of_the_maps_is_what_they_read_how_each_floor_comes_about_and
     )
 
 
-def test_maps_that_never_reported_are_said_to_be_none(server: Server) -> None:
+def test_the_status_without_reports_says_so(server: Server) -> None:
     server.answers["GET", "/v1/inframaps"] = inframaps.InfraMaps(AT, ())
     done = run("operator", "status")
     assert (0, "", True) == (
@@ -500,19 +498,19 @@ def test_maps_that_never_reported_are_said_to_be_none(server: Server) -> None:
     assert [] == json.loads(run("operator", "status", "-o", "json").stdout)["runners"]
 
 
-def test_a_runners_name_that_the_server_would_not_take_is_refused_at_once(tmp_path: Path) -> None:
+def test_invalid_names_of_runners_are_refused_at_once(tmp_path: Path) -> None:
     for name in ("", "a/b", "x" * 65, ".."):
         assert 2 == run("operator", "run", str(tmp_path / "maps.toml"), "--name", name).exit_code
 
 
-def test_an_empty_list_says_so_beside_the_output(server: Server) -> None:
+def test_an_empty_list_says_so_on_standard_error(server: Server) -> None:
     server.answers["GET", "/v1/orders"] = []
     done = run("orders")
     assert (0, "", "no open orders\n") == (done.exit_code, done.stdout, done.stderr)
     assert [] == json.loads(run("orders", "-o", "json").stdout)
 
 
-def test_what_became_of_an_order_is_told_in_a_line(server: Server) -> None:
+def test_the_outcome_of_an_order_is_one_line(server: Server) -> None:
     server.answers["POST", "/v1/orders"] = FILLED
     assert (
         "ord_aaaaaaaa1 filled: h100/rack1/host1/gpu0 is yours as lse_aaaaaaaa1, at 2.50 $/h\n"
@@ -531,9 +529,8 @@ def test_caps_change_only_where_they_are_given(server: Server) -> None:
     assert ("PATCH", "/v1/tenants/ann", {"caps": {"sessions": 3}}) == server.sent
 
 
-def test_a_budget_that_is_kept_keeps_what_it_does(server: Server) -> None:
-    """Also where nobody says a word about its action: one that gives everything up must not become
-    one that only warns."""
+def test_a_kept_budget_keeps_its_action(server: Server) -> None:
+    """Without --action, a budget that gives everything up must not become one that only warns."""
     server.answers["PUT", "/v1/budget"] = BUDGET
     server.answers["GET", "/v1/budget"] = BUDGET
     assert 0 == run("budget", "set", "300", "--keep").exit_code
@@ -552,7 +549,7 @@ def test_a_budget_that_is_kept_keeps_what_it_does(server: Server) -> None:
         run("budget", "set", "300", "--keep")
 
 
-def test_a_budget_that_is_not_kept_counts_from_now_and_says_what_was_spent_of_the_one_before(
+def test_a_new_budget_counts_from_now_and_reports_the_spending_before(
     server: Server,
 ) -> None:
     server.answers["GET", "/v1/budget"] = msgspec.structs.replace(
@@ -579,7 +576,7 @@ def test_a_budget_that_is_not_kept_counts_from_now_and_says_what_was_spent_of_th
         (None, "open", "1", "far off"),
     ],
 )
-def test_until_when_a_budget_lasts_or_did(
+def test_the_end_of_a_budget_is_shown(
     server: Server, ends: str | None, state: str, left: str, shown: str
 ) -> None:
     server.answers["GET", "/v1/budget"] = msgspec.structs.replace(
@@ -596,7 +593,7 @@ def test_until_when_a_budget_lasts_or_did(
         ProblemError(Code.FORBIDDEN, "may not read"),
     ],
 )
-def test_a_budget_that_was_set_before_or_has_none_before_it_or_none_that_may_be_seen_says_nothing(
+def test_a_budget_without_a_visible_one_before_it_reports_no_spending(
     server: Server, before: object
 ) -> None:
     server.answers["GET", "/v1/budget"], server.answers["PUT", "/v1/budget"] = before, BUDGET
@@ -611,7 +608,7 @@ def test_a_budget_that_was_set_before_or_has_none_before_it_or_none_that_may_be_
         ("--rate 7.5", ("7.5", None)),
     ],
 )
-def test_caps_of_ones_own_change_only_where_they_are_given(
+def test_own_caps_change_only_where_they_are_given(
     server: Server, given: str, sent: tuple[str | None, str | None]
 ) -> None:
     server.answers["GET", "/v1/caps"] = server.answers["PUT", "/v1/caps"] = OWN_CAPS
@@ -619,7 +616,7 @@ def test_caps_of_ones_own_change_only_where_they_are_given(
     assert ("PUT", "/v1/caps", {"rate": sent[0], "worst_rate": sent[1]}) == server.sent
 
 
-def test_a_saved_key_is_for_its_owner_alone_and_not_shown(server: Server, tmp_path: Path) -> None:
+def test_a_saved_key_is_private_and_not_shown(server: Server, tmp_path: Path) -> None:
     server.answers["POST", "/v1/tenants/ann/keys"] = KEY
     file = tmp_path / "ann.key"
     assert "secret" not in run("tenants", "issue-key", "ann", "--save", str(file)).output
@@ -660,7 +657,7 @@ def test_a_saved_secret_of_a_webhook_is_not_shown(server: Server, tmp_path: Path
         ),
     ],
 )
-def test_an_answer_without_the_secret_is_an_error_that_says_what_to_do(
+def test_an_answer_without_the_secret_is_an_error_with_a_remedy(
     server: Server,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -681,7 +678,7 @@ def test_an_answer_without_the_secret_is_an_error_that_says_what_to_do(
     assert 2 == code_of(monkeypatch, *command.split())
 
 
-def test_a_file_for_a_key_that_was_not_issued_does_not_stay(
+def test_the_file_of_a_key_that_was_not_issued_is_removed(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server.answers["POST", "/v1/tenants/ann/keys"] = ProblemError("too_many_keys", "two are live")
@@ -712,7 +709,7 @@ def test_run_waits_until_nothing_is_pending(
     )
 
 
-def test_instances_that_were_refused_end_it_with_1(server: Server) -> None:
+def test_refused_instances_exit_with_1(server: Server) -> None:
     server.answers["POST", "/v1/instances"] = views.InstancesDone((RUNNING,), ("too_many_orders",))
     done = run("run", "--type", "h100", "--max-price", "3", "--count", "2")
     assert (1, "refused: too_many_orders\n") == (done.exit_code, done.stderr)
@@ -732,7 +729,7 @@ def test_a_bill_is_a_table_with_its_total_or_a_file(server: Server) -> None:
     )
 
 
-def test_the_operator_sees_what_each_tenant_owes(server: Server) -> None:
+def test_the_operator_sees_the_debt_of_each_tenant(server: Server) -> None:
     server.answers["GET", "/v1/bills"] = [BILL]
     server.answers["GET", "/v1/me"] = views.Me("operator", "key_1", ("read", "operate"), Caps())
     assert ["ann", "2026-11-15T08:30:00Z", "2026-11-15T08:30:00Z", "1.000000", "2.75"] == run(
@@ -800,7 +797,7 @@ def test_events_are_lines(server: Server) -> None:
         "leases list --key lz_1_secret",
     ],
 )
-def test_wrong_usage_ends_with_2_before_anything_is_sent(server: Server, arguments: str) -> None:
+def test_wrong_usage_exits_with_2_before_anything_is_sent(server: Server, arguments: str) -> None:
     assert 2 == run(*arguments.split()).exit_code
     assert [] == server.requests
 
@@ -821,7 +818,7 @@ def test_wrong_usage_ends_with_2_before_anything_is_sent(server: Server, argumen
         ("internal", 5),
     ],
 )
-def test_a_problem_ends_with_its_code_and_one_line(
+def test_a_problem_exits_with_its_code_and_one_line(
     server: Server,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -833,7 +830,7 @@ def test_a_problem_ends_with_its_code_and_one_line(
     assert f"laissez: so it is ({problem})\n" == capsys.readouterr().err
 
 
-def test_nobody_there_ends_with_5(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_server_exits_with_5(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(request: httpx.Request) -> httpx.Response:
         raise httpx.ConnectError("refused", request=request)
 
@@ -841,7 +838,7 @@ def test_nobody_there_ends_with_5(server: Server, monkeypatch: pytest.MonkeyPatc
     assert 5 == code_of(monkeypatch, "orders", "list")
 
 
-def test_an_unknown_outcome_ends_with_6_and_names_the_key(
+def test_an_unknown_outcome_exits_with_6_and_names_the_key(
     server: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def lose(request: httpx.Request) -> httpx.Response:
@@ -852,7 +849,7 @@ def test_an_unknown_outcome_ends_with_6_and_names_the_key(
     assert "again-1" in capsys.readouterr().err
 
 
-def test_watch_shows_a_list_again(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_watch_repeats_a_list(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     pauses: list[float] = []
 
     def sleep(seconds: float) -> None:

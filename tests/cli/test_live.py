@@ -208,7 +208,7 @@ def test_bills_come_as_files_and_by_the_day(live: Live) -> None:
     assert 2 == live.run("batch", "bill", "--format", "csv", "-o", "json").code
 
 
-def test_watch_shows_a_list_again_until_ctrl_c(live: Live) -> None:
+def test_watch_repeats_a_list_until_ctrl_c(live: Live) -> None:
     with live.running("batch", "leases --watch 0.1 -o json") as watching:
         assert watching.stdout is not None
         assert [12, 12] == [len(json.loads(watching.stdout.readline())) for _ in range(2)]
@@ -216,7 +216,7 @@ def test_watch_shows_a_list_again_until_ctrl_c(live: Live) -> None:
         assert (130, "") == (watching.wait(WITHIN_S), watching.communicate()[1])
 
 
-def test_following_events_sees_what_happens_next(live: Live) -> None:
+def test_following_events_shows_later_events(live: Live) -> None:
     after = json.loads(live.ok("operator", "events -o json").splitlines()[-1])["n"]
     with live.running("operator", f"events -f --after {after}") as following:
         live.ok("operator", "floor set a100/zone-a/rack4 1.11")
@@ -233,7 +233,7 @@ def test_following_events_sees_what_happens_next(live: Live) -> None:
 # -- trading
 
 
-def test_an_order_from_placing_to_giving_up_what_it_won(live: Live) -> None:
+def test_an_order_is_placed_filled_and_its_lease_given_up(live: Live) -> None:
     order = live.json("batch", "orders place h100@1.50 a100@0.50:0.90")
     assert ("open", 2) == (order["state"], len(order["alternatives"]))
     id = order["id"]
@@ -329,7 +329,7 @@ def test_a_budget_is_set_shown_and_removed(live: Live) -> None:
     assert "the budget is removed\n" == live.ok("batch", "budget remove")
 
 
-def test_a_tenant_its_caps_and_its_keys_from_the_first_to_the_last(live: Live) -> None:
+def test_a_tenant_gets_caps_and_keys_and_loses_them(live: Live) -> None:
     assert "ORDERS MAX   7" in live.ok("operator", "tenants create acme --open-orders 7")
     assert 1 == live.run("operator", "tenants", "create", "acme").code
     assert {"open_orders": 7, "sessions": 2} == live.json(
@@ -380,7 +380,7 @@ def test_a_tenant_its_caps_and_its_keys_from_the_first_to_the_last(live: Live) -
         (5, "batch", "leases --url http://127.0.0.1:9", "no answer from 127.0.0.1:9"),
     ],
 )
-def test_a_command_that_fails_says_why_in_its_code_and_a_line(
+def test_a_failed_command_has_an_exit_code_and_one_line(
     live: Live, code: int, who: str, line: str, told: str
 ) -> None:
     done = live.run(who, *line.split())
@@ -388,7 +388,7 @@ def test_a_command_that_fails_says_why_in_its_code_and_a_line(
     assert told in done.err.replace("\n", " ")
 
 
-def test_a_wrong_key_ends_with_3_and_is_not_repeated(live: Live) -> None:
+def test_a_wrong_key_exits_with_3_and_is_not_shown(live: Live) -> None:
     wrong = live.home / "wrong.key"
     wrong.write_text("lz_0123456789abcdef_" + "x" * 43)
     wrong.chmod(0o600)
@@ -401,12 +401,12 @@ def test_a_wrong_key_ends_with_3_and_is_not_repeated(live: Live) -> None:
     )
 
 
-def test_the_doctor_says_that_nobody_answers(live: Live) -> None:
+def test_the_doctor_reports_a_missing_server(live: Live) -> None:
     done = live.run("batch", "doctor", "--url", "http://127.0.0.1:9")
     assert (1, "FAIL  server") == (done.code, done.out.splitlines()[-1][:12])
 
 
-def test_a_profile_is_enough_and_its_key_goes_nowhere_else(live: Live) -> None:
+def test_a_profile_suffices_and_its_key_goes_to_no_other_server(live: Live) -> None:
     config = live.home / "profiles" / "laissez"
     config.mkdir(parents=True)
     (config / "config.toml").write_text(
@@ -426,7 +426,7 @@ def test_a_profile_is_enough_and_its_key_goes_nowhere_else(live: Live) -> None:
 # -- the data folder
 
 
-def test_the_journal_of_a_running_server_can_be_looked_into_checked_and_copied(live: Live) -> None:
+def test_the_journal_of_a_running_server_can_be_inspected_verified_and_copied(live: Live) -> None:
     copy = live.home / "copy"
     for folder in (live.data, copy):
         if folder is copy:
@@ -446,7 +446,9 @@ def test_the_journal_of_a_running_server_can_be_looked_into_checked_and_copied(l
     assert (2, True) == (none.code, str(live.home) in none.err)
 
 
-def test_a_second_server_on_the_same_folder_is_refused_and_told_by_whom(live: Live) -> None:
+def test_a_second_server_on_the_same_folder_is_refused_with_the_first_ones_process(
+    live: Live,
+) -> None:
     for command in ("serve", "up"):
         second = subprocess.run(
             [*PROGRAM, command, "--data", str(live.data), "--port", "0"],
@@ -463,7 +465,7 @@ def another(tmp_path: Path) -> Iterator[Live]:
         yield live
 
 
-def test_a_restart_goes_on_where_it_was_after_ctrl_c_and_after_a_crash(another: Live) -> None:
+def test_a_restart_continues_after_ctrl_c_and_after_a_crash(another: Live) -> None:
     live = another
     assert live.said.startswith("A new sample market is up at ")
     shown = re.search(r"(\S+)/ +the console: sign in with the key in (\S+) or (\S+)\n", live.said)

@@ -37,7 +37,7 @@ MOONCAKE = '{"timestamp": 0, "input_length": 5, "output_length": 3}\n'
 
 
 class Half(Cell, frozen=True, kw_only=True):
-    """Of a number. `fault` is what happens in place of it."""
+    """Half of a number, or a fault instead."""
 
     result: ClassVar[Any] = float
 
@@ -106,7 +106,7 @@ def laissez(*arguments: str) -> Any:
     return CliRunner().invoke(app, ["paper", "--workers", "1", *arguments])
 
 
-def test_it_ends_well_whatever_holds_and_says_where_the_report_is() -> None:
+def test_it_succeeds_even_if_claims_fail_and_names_the_report() -> None:
     ran = laissez("--seeds", "3")
     assert 0 == ran.exit_code, ran.output
     lines = [
@@ -135,7 +135,7 @@ def test_for_programs_it_prints_the_claims() -> None:
     assert [1.5, "they do"] == [claim["measured"] for claim in json.loads(ran.stdout)]
 
 
-def test_what_was_done_before_is_not_done_again() -> None:
+def test_finished_work_is_not_repeated() -> None:
     assert 0 == laissez("halves", "--seeds", "3").exit_code
     again = laissez("halves", "--seeds", "4")
     assert "3 of 4 cells are there from an earlier run" == again.stderr.splitlines()[0]
@@ -217,7 +217,7 @@ def test_wrong_usage_is_refused_before_anything_runs(
 
 
 @pytest.mark.parametrize("tool", ["matplotlib", "scipy"])
-def test_what_is_not_installed_is_told_before_anything_runs(
+def test_missing_packages_are_reported_before_anything_runs(
     tool: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delattr(cli, "Reproduction")
@@ -228,7 +228,7 @@ def test_what_is_not_installed_is_told_before_anything_runs(
     assert not Path("laissez-paper").exists()
 
 
-def test_ctrl_c_keeps_what_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_keeps_finished_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Halves, "fault", "interrupt")
     ran = laissez("halves", "--seeds", "3")
     assert 130 == ran.exit_code

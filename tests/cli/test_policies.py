@@ -138,7 +138,7 @@ def test_a_task_survives_a_crash_of_the_server_and_of_its_own_runner(site: Site)
     assert 0 == site.run("operator", "floor", "set", "a100", "4.50").returncode
     site.until(lambda: site.told() == ["start", "end"])
     end(runner, signal.SIGKILL)
-    # the order that waits wins, and nobody is there to be told
+    # the waiting order wins while no runner is there
     assert 0 == site.run("operator", "floor", "set", "a100", "1.00").returncode
     runner = site.start("dynamo", "tenant", "run", "job.yaml", "--pace", "0.2")
     site.until(lambda: site.told() == ["start", "end", "start"])
@@ -173,7 +173,7 @@ def test_maps_price_a_real_market_once_or_only_show_what_they_would_do(site: Sit
     assert 3 == refused.returncode and "expected a key of the operator" in refused.stderr
 
 
-def test_the_sample_lives_prices_move_and_it_ends_with_its_server(site: Site) -> None:
+def test_the_sample_moves_prices_and_ends_with_its_server(site: Site) -> None:
     server = site.serve()
     site.until(
         lambda: all(
@@ -223,7 +223,7 @@ def is_running(process: int) -> bool:
         (("operator", "run", "none.toml"), "none.toml"),
     ],
 )
-def test_what_cannot_be_read_is_said_with_its_place(
+def test_unreadable_files_are_reported_with_their_place(
     site: Site, arguments: tuple[str, ...], said: str
 ) -> None:
     (site.home / "bad.yaml").write_text(

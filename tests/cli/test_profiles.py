@@ -59,7 +59,7 @@ def home(tmp_path: Path) -> Home:
     return Home(tmp_path)
 
 
-def test_nothing_given_is_the_server_on_this_machine_without_a_key(tmp_path: Path) -> None:
+def test_the_default_is_the_local_server_without_a_key(tmp_path: Path) -> None:
     where = find_target(environment={"XDG_CONFIG_HOME": str(tmp_path)})
     assert ("http://127.0.0.1:8340", None) == (where.url, where.key)
 
@@ -95,7 +95,7 @@ def test_the_key_of_a_profile_goes_to_its_own_address_alone(home: Home) -> None:
     )
 
 
-def test_a_key_that_is_withheld_is_told_and_so_is_the_trust_in_its_network(home: Home) -> None:
+def test_a_withheld_key_and_an_insecure_setting_are_reported(home: Home) -> None:
     home.config.write_text(home.config.read_text() + "insecure = true\n")
     where = find_target("http://other", "prod", environment=home.environment)
     assert (
@@ -130,7 +130,7 @@ def test_a_mistake_in_the_configuration_names_the_file(home: Home, text: str, to
     assert told in str(refused.value)
 
 
-def test_an_unknown_profile_is_refused_with_those_there_are(home: Home) -> None:
+def test_an_unknown_profile_is_refused_with_the_known_ones(home: Home) -> None:
     with pytest.raises(ConfigError, match=r"--profile: .*\(lab, prod\), found 'labb'"):
         home.found(profile="labb")
 
@@ -138,14 +138,14 @@ def test_an_unknown_profile_is_refused_with_those_there_are(home: Home) -> None:
 @pytest.mark.parametrize(
     "content", [b"", b"secret", b"lz_secret lz_secret", b"lz_secret\nlz_secret", b"lz_secret\xff"]
 )
-def test_a_file_that_holds_no_key_is_refused_without_showing_it(home: Home, content: bytes) -> None:
+def test_a_file_without_a_key_is_refused_and_not_shown(home: Home, content: bytes) -> None:
     (home.folder / "lab").write_bytes(content)
     with pytest.raises(ConfigError, match="expected one key, starting with lz_") as refused:
         home.found()
     assert "secret" not in str(refused.value)
 
 
-def test_a_missing_key_file_is_named_with_who_named_it(home: Home) -> None:
+def test_a_missing_key_file_is_reported_with_the_setting_that_names_it(home: Home) -> None:
     with pytest.raises(
         ConfigError, match=r"key file .*gone, named by --key-file, cannot be read: No such file"
     ):
@@ -156,7 +156,7 @@ def test_a_target_never_shows_its_key(home: Home) -> None:
     assert "lz_" not in repr(find_target(environment=home.environment))
 
 
-def test_the_configuration_is_in_the_home_folder_unless_xdg_says_otherwise() -> None:
+def test_the_configuration_is_in_the_home_folder_or_that_of_xdg() -> None:
     assert Path.home() / ".config" / "laissez" / "config.toml" == config_path({})
     assert Path("/x/laissez/config.toml") == config_path({"XDG_CONFIG_HOME": "/x"})
 
@@ -171,7 +171,9 @@ def test_the_configuration_is_in_the_home_folder_unless_xdg_says_otherwise() -> 
         (["--watch=3"], ["--watch=3"]),
     ],
 )
-def test_watch_without_a_number_is_every_two_seconds(given: list[str], filled: list[str]) -> None:
+def test_watch_without_a_number_repeats_every_two_seconds(
+    given: list[str], filled: list[str]
+) -> None:
     assert filled == spell_out(given)
 
 
@@ -190,7 +192,7 @@ def drawn(width: int, rows: list[tuple[str, str, str]] = ROWS, terminal: bool = 
     return [line.rstrip() for line in console.file.getvalue().splitlines()]
 
 
-def test_money_stands_to_the_right_and_a_column_with_nothing_to_say_is_left_out() -> None:
+def test_money_is_right_aligned_and_empty_columns_are_left_out() -> None:
     assert [
         "ID                      RATE $/h",
         "lse_aaaaaaaaaaaaaaaa1       3.00",
@@ -208,7 +210,7 @@ def test_a_narrow_terminal_gets_blocks_and_whole_ids() -> None:
     ] == drawn(31)
 
 
-def test_what_looks_like_markup_is_shown_as_it_is() -> None:
+def test_text_that_looks_like_markup_is_shown_unchanged() -> None:
     assert "[bold]x[/bold]" in drawn(80, [("a", "1", "[bold]x[/bold]")])[1]
 
 
@@ -219,7 +221,7 @@ def test_money_has_at_least_two_decimals(price: str | None, shown: str) -> None:
     assert shown == money(price)
 
 
-def test_a_moment_is_told_to_the_second() -> None:
+def test_times_are_shown_to_the_second() -> None:
     assert ("2026-11-15T08:30:00Z", "2026-11-15T08:30:00Z", "") == (
         format_second("2026-11-15T08:30:00.123456Z"),
         format_second("2026-11-15T08:30:00Z"),
@@ -247,7 +249,7 @@ def test_version_loads_nothing_heavy_and_help_nothing_of_ours() -> None:
 def examined(
     home: Home, monkeypatch: pytest.MonkeyPatch, *arguments: str, ready: int = 200, me: int = 200
 ) -> dict[str, dict[str, object]]:
-    """What the doctor says about a server that answers so."""
+    """The checks of the doctor for a server with these answers."""
     holder = {"holder": "ann", "key": "key_1", "scopes": ["read"], "caps": {}}
     problem = {"code": "unauthenticated", "detail": "no such key", "status": me}
     answers = {
@@ -279,9 +281,7 @@ def failed(checks: dict[str, dict[str, object]]) -> list[str]:
     return [name for name, check in checks.items() if not check["ok"]]
 
 
-def test_the_doctor_finds_nothing_where_all_is_well(
-    home: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_doctor_passes_a_sound_setup(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     checks = examined(home, monkeypatch)
     assert ["python", "market", "config", "key", "server", "clock", "ready", "permission"] == list(
         checks
@@ -321,12 +321,12 @@ def test_the_doctor_finds_a_server_that_is_not_ready_and_a_key_that_is_not_valid
     assert ["ready", "permission"] == failed(examined(home, monkeypatch, ready=503, me=401))
 
 
-def test_the_doctor_finds_that_there_is_no_key(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_doctor_finds_a_missing_key(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     home.config.unlink()
     assert ["key"] == failed(examined(home, monkeypatch))
 
 
-def test_the_doctor_finds_that_the_key_is_for_another_server(
+def test_the_doctor_finds_a_key_for_another_server(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     checks = examined(home, monkeypatch, "--url", "http://127.0.0.1:2")
@@ -334,11 +334,13 @@ def test_the_doctor_finds_that_the_key_is_for_another_server(
     assert "is for http://127.0.0.1:1 alone" in str(checks["key"]["found"])
 
 
-def test_the_doctor_goes_as_far_as_it_can(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_doctor_stops_at_checks_that_rest_on_a_failed_one(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert ["connection"] == failed(examined(home, monkeypatch, "--profile", "gone"))
 
 
-def test_the_doctor_says_one_line_per_check(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_doctor_prints_one_line_per_check(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", home.environment["XDG_CONFIG_HOME"])
     monkeypatch.setattr(doctor, "TIMEOUT_S", 1.0)
 

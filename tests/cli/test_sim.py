@@ -73,7 +73,7 @@ def test_a_run_is_shown_by_kind_and_as_a_whole(tiny: str, tmp_path: Path) -> Non
     assert "" == ran.stderr, "no progress where nobody looks"
 
 
-def test_a_run_tells_how_far_it_is(tiny: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_shows_its_progress(tiny: str, monkeypatch: pytest.MonkeyPatch) -> None:
     bar = Progress(console=Console(file=io.StringIO(), force_terminal=True))
     monkeypatch.setattr(sim, "progress", lambda: bar)
     assert 0 == laissez("run", tiny, "--seed", "3", "--cloud", "fcfs").exit_code
@@ -178,7 +178,7 @@ def test_wrong_usage_is_refused_before_anything_runs(
     assert why in ran.output
 
 
-def test_ctrl_c_says_how_far_it_got(tiny: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_reports_the_progress(tiny: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def stopped(*arguments: Any) -> None:
         arguments[-1](None)
         raise KeyboardInterrupt

@@ -40,7 +40,7 @@ MINUTE = 60_000_000
 
 
 class Site:
-    """A cluster whose power can be set, and what was said about it."""
+    """A cluster whose power can be set, and the events of its runner."""
 
     def __init__(self, live: Live, client: AsyncClient, **more: object) -> None:
         self.power: object = 0.5
@@ -74,14 +74,14 @@ class Site:
         self.said.append((what, facts))
 
     async def turn(self, minutes: int = 1) -> list[tuple[str, dict[str, str]]]:
-        """What was said in the next turn."""
+        """The events of the next turn."""
         self.passing.pass_us(minutes * MINUTE)
         self.said.clear()
         await self.runner.turn()
         return list(self.said)
 
     async def shown(self) -> RunnerShown:
-        """What the server shows of it."""
+        """The report that the server shows."""
         (runner,) = (await self.client.inframaps()).runners
         return runner
 
@@ -117,7 +117,7 @@ def test_floors_rise_at_once_with_power_and_fall_slowly(tmp_path: Path) -> None:
     with_site(tmp_path, tale)
 
 
-def test_a_power_jump_moves_who_can_move_and_charges_who_stays(tmp_path: Path) -> None:
+def test_a_power_jump_moves_movable_tenants_and_charges_the_others(tmp_path: Path) -> None:
     async def tale(live: Live, site: Site) -> None:
         await site.turn()
         flexible = await live.world.place("ann", "h100/east", "3")
@@ -133,7 +133,7 @@ def test_a_power_jump_moves_who_can_move_and_charges_who_stays(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("absurd", [float("nan"), 1e308, -5.0, "abc", None])
-def test_telemetry_that_makes_no_sense_holds_the_safe_price_and_is_told_once(
+def test_absurd_telemetry_holds_the_safe_price_and_is_reported_once(
     tmp_path: Path, absurd: object
 ) -> None:
     async def tale(live: Live, site: Site) -> None:
@@ -149,7 +149,9 @@ def test_telemetry_that_makes_no_sense_holds_the_safe_price_and_is_told_once(
     with_site(tmp_path, tale)
 
 
-def test_maintenance_presses_then_takes_offline_then_brings_back(tmp_path: Path) -> None:
+def test_maintenance_raises_prices_then_takes_leaves_offline_then_brings_them_back(
+    tmp_path: Path,
+) -> None:
     def window(live: Live) -> dict[str, object]:
         start = live.world.gateway.clock.now() + 60 * MINUTE
         return {
@@ -179,7 +181,7 @@ def test_maintenance_presses_then_takes_offline_then_brings_back(tmp_path: Path)
     with_site(tmp_path, tale, window)
 
 
-def test_controls_are_set_once_and_again_when_somebody_changed_them(tmp_path: Path) -> None:
+def test_controls_are_set_once_and_again_after_a_manual_change(tmp_path: Path) -> None:
     def bands(live: Live) -> dict[str, object]:
         return {
             "controls": [Controls(node="h100", rise=Move(fraction=0.5, every_s=60.0), hold_s=30.0)]
@@ -199,7 +201,7 @@ def test_controls_are_set_once_and_again_when_somebody_changed_them(tmp_path: Pa
     with_site(tmp_path, tale, bands)
 
 
-def test_an_alarm_is_told_again_when_the_safe_price_takes_over(tmp_path: Path) -> None:
+def test_an_alarm_is_reported_again_when_the_safe_price_takes_over(tmp_path: Path) -> None:
     async def tale(live: Live, site: Site) -> None:
         await site.turn()
         site.power = "abc"
@@ -212,7 +214,7 @@ def test_an_alarm_is_told_again_when_the_safe_price_takes_over(tmp_path: Path) -
     with_site(tmp_path, tale)
 
 
-def test_the_floor_of_a_map_that_is_gone_is_removed(tmp_path: Path) -> None:
+def test_the_floor_of_a_removed_map_is_removed(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         async with AsyncClient(
             f"http://127.0.0.1:{live.port}", live.world.secrets["operator"]
@@ -236,7 +238,7 @@ def test_the_floor_of_a_map_that_is_gone_is_removed(tmp_path: Path) -> None:
 # -- reports
 
 
-def test_a_turn_is_reported_with_what_was_read_and_how_each_floor_came_about(
+def test_a_turn_is_reported_with_its_readings_and_the_terms_of_each_floor(
     tmp_path: Path,
 ) -> None:
     async def tale(live: Live, site: Site) -> None:
@@ -267,7 +269,7 @@ def test_a_turn_is_reported_with_what_was_read_and_how_each_floor_came_about(
     with_site(tmp_path, tale)
 
 
-def test_a_reading_that_cannot_be_used_is_reported_with_its_reason_beside_the_one_that_holds(
+def test_an_unusable_reading_is_reported_beside_the_one_in_force(
     tmp_path: Path,
 ) -> None:
     async def tale(live: Live, site: Site) -> None:
@@ -320,9 +322,7 @@ def test_a_maintenance_window_is_reported_with_its_times(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("name", ["x" * 65, "nothing/there"])
-def test_a_report_that_is_not_taken_is_told_once_and_stops_no_price(
-    tmp_path: Path, name: str
-) -> None:
+def test_a_failed_report_is_reported_once_and_stops_no_price(tmp_path: Path, name: str) -> None:
     async def tale(live: Live, site: Site) -> None:
         site.runner = site.named(name)
         said = await site.turn()
@@ -336,7 +336,7 @@ def test_a_report_that_is_not_taken_is_told_once_and_stops_no_price(
     with_site(tmp_path, tale)
 
 
-def test_prices_do_not_wait_for_a_report_and_the_next_failure_is_told_again(
+def test_prices_do_not_wait_for_reports_and_later_failures_are_reported_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def tale(live: Live, site: Site) -> None:
@@ -349,7 +349,7 @@ def test_prices_do_not_wait_for_a_report_and_the_next_failure_is_told_again(
     with_site(tmp_path, tale)
 
 
-def test_a_reading_of_a_time_that_is_none_is_reported_all_the_same(tmp_path: Path) -> None:
+def test_a_reading_with_an_impossible_time_is_reported(tmp_path: Path) -> None:
     async def tale(live: Live, site: Site) -> None:
         for at in (float("nan"), float("-inf"), -1, 1.5, 10**30):
             site.power = Reading(0.7, at)  # type: ignore[arg-type]  # an operator's own code may give anything
@@ -359,7 +359,7 @@ def test_a_reading_of_a_time_that_is_none_is_reported_all_the_same(tmp_path: Pat
     with_site(tmp_path, tale)
 
 
-def test_texts_that_are_too_long_or_no_text_are_cut(tmp_path: Path) -> None:
+def test_texts_that_are_too_long_or_not_encodable_are_truncated(tmp_path: Path) -> None:
     async def tale(live: Live, site: Site) -> None:
         site.power = Missing("\ud800" + "x" * 10_000)
         assert "report_failed" not in [what for what, _ in await site.turn()]
@@ -369,7 +369,7 @@ def test_texts_that_are_too_long_or_no_text_are_cut(tmp_path: Path) -> None:
     with_site(tmp_path, tale)
 
 
-def test_what_would_be_sent_is_not_reported(tmp_path: Path) -> None:
+def test_a_plan_is_not_reported(tmp_path: Path) -> None:
     async def tale(live: Live, site: Site) -> None:
         await site.runner.plan()
         assert () == (await site.client.inframaps()).runners

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from laissez.live import scripts as module
-from laissez.live.memory import MemoryFault, MemoryFile
+from laissez.live.memory import MemoryFault, MemoryFile, TaskMemory
 from laissez.live.scripts import ScriptFailed, Scripts
-from laissez.live.task_memory import TaskMemory
 
 pytestmark = pytest.mark.once
 
@@ -27,7 +26,7 @@ def run(
     asyncio.run(told())
 
 
-def test_hooks_of_one_lease_run_in_order_with_what_happened_in_their_environment(
+def test_hooks_of_one_lease_run_in_order_with_the_facts_in_their_environment(
     tmp_path: Path,
 ) -> None:
     outcomes: list[ScriptFailed | None] = []
@@ -60,7 +59,7 @@ def test_hooks_of_one_lease_run_in_order_with_what_happened_in_their_environment
         ("sleep 60", "after 0.2 s"),
     ],
 )
-def test_a_hook_that_fails_is_told_and_nothing_else_stops(
+def test_a_failed_hook_is_reported_and_stops_nothing_else(
     tmp_path: Path, line: str, said: str
 ) -> None:
     outcomes: list[ScriptFailed | None] = []
@@ -75,7 +74,7 @@ def test_a_hook_that_fails_is_told_and_nothing_else_stops(
     assert said in str(failed) and well is None
 
 
-def test_what_a_script_leaves_running_in_the_background_goes_on_if_it_ends_in_time(
+def test_background_processes_of_a_script_continue_if_it_ends_in_time(
     tmp_path: Path,
 ) -> None:
     async def story(scripts: Scripts) -> None:
@@ -88,7 +87,7 @@ def test_what_a_script_leaves_running_in_the_background_goes_on_if_it_ends_in_ti
     os.kill(child, signal.SIGKILL)  # raises if it was gone
 
 
-def test_a_child_that_ignores_the_request_to_stop_is_ended_though_its_shell_is_gone(
+def test_a_child_that_ignores_sigterm_is_killed_after_its_shell_has_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "GRACE_S", 0.1)
@@ -106,7 +105,7 @@ def test_a_child_that_ignores_the_request_to_stop_is_ended_though_its_shell_is_g
     assert not state.exists() or state.read_text().rpartition(")")[2].split()[0] in "ZX"
 
 
-def test_a_script_that_takes_too_long_is_ended_with_all_it_started(
+def test_a_script_past_its_timeout_is_killed_with_its_children(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "GRACE_S", 0.1)
@@ -149,7 +148,7 @@ def test_a_probe_without_a_number_is_refused(tmp_path: Path, line: str) -> None:
     run(tmp_path, story)
 
 
-def test_what_is_remembered_comes_back_and_nobody_else_may_read_it(tmp_path: Path) -> None:
+def test_a_memory_is_read_back_and_private(tmp_path: Path) -> None:
     path = tmp_path / "task.state.json"
     file = MemoryFile(path, TaskMemory)
     assert file.read() is None
@@ -189,6 +188,6 @@ def test_a_damaged_memory_is_refused_by_name(tmp_path: Path, content: bytes) -> 
     file.close()
 
 
-def test_a_memory_that_cannot_be_kept_is_refused_by_name(tmp_path: Path) -> None:
+def test_a_memory_that_cannot_be_written_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(MemoryFault, match="--state"):
         MemoryFile(tmp_path / "nowhere" / "state", TaskMemory)

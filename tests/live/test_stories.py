@@ -42,7 +42,7 @@ class Tenant:
         self.trader = Trader(session, self.adapter, clock=live.world.gateway.clock.now)
 
     async def turn(self) -> tuple[str, ...]:
-        """Look, decide, send; what is held, as it was seen."""
+        """Look, decide, send. Returns the leaves held, as seen."""
         view = await self.trader.look()
         await self.trader.send(self.adapter.decide(view), view.now)
         return tuple(sorted(lease.leaf for lease in view.leases))
@@ -161,7 +161,7 @@ def test_a_batch_trades_down_when_prices_rise_pauses_when_ahead_and_resumes_when
     with_live(tmp_path, tale)
 
 
-def test_a_power_jump_in_one_row_moves_load_to_the_other_and_who_stays_pays_more(
+def test_a_power_jump_moves_load_to_the_other_row_and_costs_the_tenants_that_stay(
     tmp_path: Path,
 ) -> None:
     """Section 5.4: two rows of four nodes; the floor of each follows its power."""
@@ -202,7 +202,7 @@ def test_a_power_jump_in_one_row_moves_load_to_the_other_and_who_stays_pays_more
             )
 
             async def minutes(count: int) -> tuple[list[int], int]:
-                """How many each has in row 1 and in row 2, and what row 1 costs."""
+                """The tenants' leaves in rows 1 and 2, and the price of row 1."""
                 for _ in range(count):
                     await runner.turn()
                     held = [*await flexible.turn(), *await urgent.turn()]

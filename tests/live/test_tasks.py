@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from laissez.live.attending import Where
-from laissez.live.memory import MemoryFault, MemoryFile
+from laissez.live.memory import MemoryFault, MemoryFile, TaskMemory
 from laissez.live.scripts import Scripts
-from laissez.live.task_memory import TaskMemory
 from laissez.live.task_runner import NoSuchPlace, NotAlone, TaskRunner
 from laissez.server.rates import notify_rates
 from laissez.tenants.templates.task import read_task
@@ -61,7 +60,7 @@ class Run:
         )
 
     def told(self) -> list[str]:
-        """What the hooks were told, with the tail of each leaf."""
+        """The calls of the hooks, with the tail of each leaf."""
         path = self.folder / "told"
         return path.read_text().splitlines() if path.exists() else []
 
@@ -104,7 +103,7 @@ async def leases(live: Live) -> list[str]:
     ]
 
 
-def test_a_task_gets_its_nodes_and_its_hooks_are_told_of_start_near_limit_and_end(
+def test_a_task_gets_its_nodes_and_runs_its_hooks(
     tmp_path: Path,
 ) -> None:
     async def tale(live: Live) -> None:
@@ -119,7 +118,7 @@ def test_a_task_gets_its_nodes_and_its_hooks_are_told_of_start_near_limit_and_en
     with_live(tmp_path / "market", tale)
 
 
-def test_a_runner_that_comes_back_tells_only_what_is_new(tmp_path: Path) -> None:
+def test_a_restarted_runner_runs_hooks_only_for_new_events(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         async with running(tmp_path, live, ONE_NODE) as run:
             await run.until(lambda: len(run.told()) == 1)
@@ -132,7 +131,7 @@ def test_a_runner_that_comes_back_tells_only_what_is_new(tmp_path: Path) -> None
     with_live(tmp_path / "market", tale)
 
 
-def test_a_runner_that_was_killed_before_its_hook_was_through_tells_it_again(
+def test_a_runner_killed_during_a_hook_runs_it_again(
     tmp_path: Path,
 ) -> None:
     async def tale(live: Live) -> None:
@@ -149,7 +148,7 @@ def test_a_runner_that_was_killed_before_its_hook_was_through_tells_it_again(
 
 
 @pytest.mark.parametrize("turns", range(4))
-def test_a_runner_that_is_cancelled_together_with_news_ends(tmp_path: Path, turns: int) -> None:
+def test_a_runner_cancelled_together_with_an_event_ends(tmp_path: Path, turns: int) -> None:
     async def tale(live: Live) -> None:
         run = Run(tmp_path, live, ONE_NODE)
         work = asyncio.create_task(run.runner.run())
@@ -165,7 +164,7 @@ def test_a_runner_that_is_cancelled_together_with_news_ends(tmp_path: Path, turn
     with_live(tmp_path / "market", tale)
 
 
-def test_a_hook_that_fails_is_said_and_the_task_goes_on(tmp_path: Path) -> None:
+def test_a_failed_hook_is_reported_and_the_task_continues(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         async with running(tmp_path, live, ONE_NODE.replace("echo start", "exit 7; echo")) as run:
             await run.until(lambda: run.count("hook_failed") == 1)
@@ -174,7 +173,7 @@ def test_a_hook_that_fails_is_said_and_the_task_goes_on(tmp_path: Path) -> None:
     with_live(tmp_path / "market", tale)
 
 
-def test_a_task_does_not_touch_what_it_did_not_make_unless_it_is_told_to_adopt_it(
+def test_a_task_leaves_other_leases_alone_unless_it_adopts_them(
     tmp_path: Path,
 ) -> None:
     async def tale(live: Live) -> None:
@@ -195,7 +194,7 @@ def test_a_task_does_not_touch_what_it_did_not_make_unless_it_is_told_to_adopt_i
     with_live(tmp_path / "market", tale)
 
 
-def test_stopping_a_task_gives_up_all_it_has_and_forgets_it(tmp_path: Path) -> None:
+def test_stopping_a_task_gives_up_everything_and_forgets_it(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         async with running(tmp_path, live, TWO_NODES) as run:
             await run.until(lambda: len(run.told()) == 2)
@@ -209,7 +208,7 @@ def test_stopping_a_task_gives_up_all_it_has_and_forgets_it(tmp_path: Path) -> N
     with_live(tmp_path / "market", tale)
 
 
-def test_a_task_that_is_done_gives_up_its_nodes_and_ends(tmp_path: Path) -> None:
+def test_a_finished_task_gives_up_its_nodes_and_ends(tmp_path: Path) -> None:
     text = (
         "resources: {accelerators: H100}\nnum_nodes: 2\nprobes: {progress: cat progress}\n"
         "market: {template: deadline, work_hours: 2, deadline: 2h, value: '20', cold_start: 1s}\n"
@@ -229,7 +228,7 @@ def test_a_task_that_is_done_gives_up_its_nodes_and_ends(tmp_path: Path) -> None
     with_live(tmp_path / "market", tale)
 
 
-def test_a_probe_that_fails_is_said_and_the_last_number_holds(tmp_path: Path) -> None:
+def test_a_failed_probe_is_reported_and_the_last_number_holds(tmp_path: Path) -> None:
     text = (
         "resources: {accelerators: H100}\nnum_nodes: 2\nprobes: {needed: cat needed}\n"
         "market: {template: slo, penalty_per_hour: '9', replicas_max: 4, cold_start: 1s}\n"
@@ -248,7 +247,7 @@ def test_a_probe_that_fails_is_said_and_the_last_number_holds(tmp_path: Path) ->
     with_live(tmp_path / "market", tale)
 
 
-def test_a_budget_that_is_spent_ends_the_leases(tmp_path: Path) -> None:
+def test_a_spent_budget_ends_the_leases(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         await set_floor(live, "a100", "3.6")
         async with running(
@@ -314,7 +313,7 @@ def test_a_memory_of_another_tenant_is_refused(tmp_path: Path) -> None:
     with_live(tmp_path / "market", tale)
 
 
-def test_a_place_that_is_not_there_is_refused_at_once(tmp_path: Path) -> None:
+def test_an_unknown_scope_is_refused_at_once(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         run = Run(tmp_path, live, TWO_NODES.replace("H100", "B200"))
         with pytest.raises(NoSuchPlace, match=r"names b200/east, .* there are a100, h100"):
@@ -324,7 +323,7 @@ def test_a_place_that_is_not_there_is_refused_at_once(tmp_path: Path) -> None:
     with_live(tmp_path / "market", tale)
 
 
-def test_whoever_stops_a_task_is_told_what_goes_on_costing(tmp_path: Path) -> None:
+def test_stopping_a_runner_reports_the_leases_that_go_on_costing(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         await set_floor(live, "h100", "1.5")
         async with running(tmp_path, live, TWO_NODES) as run:
@@ -340,7 +339,7 @@ def test_whoever_stops_a_task_is_told_what_goes_on_costing(tmp_path: Path) -> No
     with_live(tmp_path / "market", tale)
 
 
-def test_a_task_can_be_given_up_after_its_template_was_changed(tmp_path: Path) -> None:
+def test_a_task_can_be_released_after_its_template_was_changed(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         async with running(tmp_path, live, TWO_NODES) as run:
             await run.until(lambda: len(run.told()) == 2)
@@ -352,7 +351,7 @@ def test_a_task_can_be_given_up_after_its_template_was_changed(tmp_path: Path) -
     with_live(tmp_path / "market", tale)
 
 
-def test_what_would_be_sent_can_be_seen_without_sending_it(tmp_path: Path) -> None:
+def test_a_dry_run_shows_the_commands_without_sending_them(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         run = Run(tmp_path, live, TWO_NODES)
         assert ["PlaceOrder", "PlaceOrder"] == [

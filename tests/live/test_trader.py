@@ -26,7 +26,7 @@ def trader(
     return Trader(opened, EconAdapter("ann", app, settings), clock=live.world.gateway.clock.now)
 
 
-def test_it_gets_what_is_wanted_sets_limits_and_is_then_still(tmp_path: Path) -> None:
+def test_a_trader_gets_its_nodes_sets_limits_and_comes_to_rest(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         async with session(live, "ann") as opened:
             trading = trader(
@@ -42,7 +42,7 @@ def test_it_gets_what_is_wanted_sets_limits_and_is_then_still(tmp_path: Path) ->
     with_live(tmp_path, tale)
 
 
-def test_orders_that_rest_are_amended_and_cancelled_by_their_own_ids(tmp_path: Path) -> None:
+def test_resting_orders_are_amended_and_cancelled_by_id(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         await live.world.ask("operator", "PUT", "/v1/floors/a100", {"price": "9"})
         app = Plain(want=2, value=3.0, scopes=("a100",))
@@ -60,7 +60,7 @@ def test_orders_that_rest_are_amended_and_cancelled_by_their_own_ids(tmp_path: P
     with_live(tmp_path, tale)
 
 
-def test_prices_are_seen_only_where_they_may_be_and_a_cheaper_place_is_taken(
+def test_only_visible_prices_are_quoted_and_a_cheaper_place_is_taken(
     tmp_path: Path,
 ) -> None:
     async def tale(live: Live) -> None:
@@ -82,7 +82,7 @@ def test_prices_are_seen_only_where_they_may_be_and_a_cheaper_place_is_taken(
     with_live(tmp_path, tale)
 
 
-def test_a_trader_that_starts_anew_takes_over_what_there_is(tmp_path: Path) -> None:
+def test_a_new_trader_takes_over_leases_and_orders(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         app = Plain(want=2, value=3.0, scopes=("h100/east",))
         async with session(live, "ann") as first:
@@ -95,7 +95,7 @@ def test_a_trader_that_starts_anew_takes_over_what_there_is(tmp_path: Path) -> N
     with_live(tmp_path, tale)
 
 
-def test_after_a_restart_of_the_server_it_goes_on_as_before(tmp_path: Path) -> None:
+def test_a_trader_continues_after_a_restart_of_the_server(tmp_path: Path) -> None:
     secrets: dict[str, str] = {}
     app = Plain(want=2, value=3.0, scopes=("h100/east",))
 

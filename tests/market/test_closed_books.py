@@ -1,5 +1,5 @@
-"""What a question or a command costs does not depend on how much there was before it that day. In
-processor time, few against many."""
+"""The cost of a question or a command does not depend on the number of leases, orders and fees
+before it. Processor time after a few of them is compared with the time after many."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ORDERS_MAX = 1_000
 
 
 def after_leases(count: int) -> Thrifty:
-    """Ann holds one leaf, and had another one so many times."""
+    """Ann holds one leaf, and has leased another one `count` times."""
     world = Thrifty("a/1", "b/1")
     world.place("ann", "b", DOLLAR)
     for _ in range(count):
@@ -39,7 +39,7 @@ def after_leases(count: int) -> Thrifty:
 
 
 def after_fees(count: int) -> Thrifty:
-    """Ann has withdrawn so many bids too soon, and all of that is over."""
+    """Ann has withdrawn `count` bids too soon, and all fees have run out."""
     world = Thrifty("a/1")
     world.say(OPERATOR, to_market.SetControls("a", flash_us=10))
     world.place("bob", "a", 9 * DOLLAR)
@@ -66,7 +66,7 @@ def withdraw(world: Thrifty, bids: int) -> None:
 
 
 def cost(act: Callable[[], object]) -> int:
-    """Of the cheapest of some times: now and then something else is done in between."""
+    """The least of several measurements, because other processes disturb some of them."""
     act()
     costs = []
     for _ in range(5):
@@ -77,7 +77,7 @@ def cost(act: Callable[[], object]) -> int:
 
 
 def fifty(world: Thrifty, ask: Callable[[Exchange, Account, int], object]) -> Callable[[], object]:
-    """The tenant's oldest, fifty times."""
+    """Ask about the tenant's oldest lease or order fifty times."""
     account = world.exchange.accounts["ann"]
     assert ask(world.exchange, account, 1) is not None
     return lambda: [ask(world.exchange, account, 1) for _ in range(50)]
@@ -94,17 +94,19 @@ def one_order(exchange: Exchange, account: Account, number: int) -> Order | None
 
 
 @pytest.mark.parametrize("ask", [one_lease, instance_view, lease_of_order])
-def test_a_lease_by_its_number_after_many_leases(ask: Callable[..., object]) -> None:
+def test_a_lease_is_found_by_number_as_fast_after_many_leases(ask: Callable[..., object]) -> None:
     assert cost(fifty(after_leases(MANY), ask)) < 4 * cost(fifty(after_leases(FEW), ask))
 
 
 @pytest.mark.parametrize("ask", [one_order, instance_view])
-def test_an_order_by_its_number_among_many_orders(ask: Callable[..., object]) -> None:
+def test_an_order_is_found_by_number_as_fast_among_many_orders(ask: Callable[..., object]) -> None:
     assert cost(fifty(with_orders(ORDERS_MAX), ask)) < 4 * cost(fifty(with_orders(FEW), ask))
 
 
 @pytest.mark.parametrize("after", [after_leases, after_fees])
-def test_what_is_owed_in_all(after: Callable[[int], Thrifty]) -> None:
+def test_the_amount_owed_is_computed_as_fast_after_many_leases_and_fees(
+    after: Callable[[int], Thrifty],
+) -> None:
     def asked(world: Thrifty) -> Callable[[], object]:
         account = world.exchange.accounts["ann"]
         return lambda: [owed_in_all(world.exchange, account, world.at) for _ in range(50)]
@@ -112,7 +114,7 @@ def test_what_is_owed_in_all(after: Callable[[int], Thrifty]) -> None:
     assert cost(asked(after(MANY))) < 4 * cost(asked(after(FEW)))
 
 
-def test_the_rates_that_followers_are_told_after_many_leases() -> None:
+def test_rate_notices_are_computed_as_fast_after_many_leases() -> None:
     def sampled(world: Thrifty) -> Callable[[], object]:
         market, watch = world.exchange.market, RateWatch(0)
         return lambda: [watch.notices(world.at, market.leases("ann")) for _ in range(50)]
@@ -120,7 +122,7 @@ def test_the_rates_that_followers_are_told_after_many_leases() -> None:
     assert cost(sampled(after_leases(MANY))) < 4 * cost(sampled(after_leases(FEW)))
 
 
-def test_what_is_capped_after_many_fees() -> None:
+def test_spending_caps_are_checked_as_fast_after_many_fees() -> None:
     def asked(world: Thrifty) -> Callable[[], object]:
         account = world.exchange.accounts["ann"]
         return lambda: [spending(world.exchange.market, account, world.at) for _ in range(50)]
@@ -128,7 +130,7 @@ def test_what_is_capped_after_many_fees() -> None:
     assert cost(asked(after_fees(MANY))) < 4 * cost(asked(after_fees(FEW)))
 
 
-def test_an_order_of_a_tenant_with_a_cap_after_many_fees() -> None:
+def test_an_order_under_a_cap_is_placed_as_fast_after_many_fees() -> None:
     def ordering(world: Thrifty) -> Callable[[], object]:
         world.say("ann", SetOwnCaps(None, 1_000 * DOLLAR))
         return lambda: withdraw(world, 50)
@@ -137,8 +139,10 @@ def test_an_order_of_a_tenant_with_a_cap_after_many_fees() -> None:
 
 
 @pytest.mark.parametrize("after", [after_leases, after_fees])
-def test_an_order_of_a_tenant_with_a_budget(after: Callable[[int], Thrifty]) -> None:
-    """That could cost a fee, so what is left of the budget is looked at."""
+def test_an_order_under_a_budget_is_placed_as_fast_after_many_leases_and_fees(
+    after: Callable[[int], Thrifty],
+) -> None:
+    """An order may cost a fee, so every order checks the rest of the budget."""
 
     def ordering(world: Thrifty) -> Callable[[], object]:
         world.place("bob", "a", 9 * DOLLAR)

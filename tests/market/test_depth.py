@@ -1,5 +1,5 @@
-"""What the operator may ask about books, leaves and standing rates; compared with the market's
-other answers and with the oracle."""
+"""The operator's questions about books, leaves and standing rates, compared with the market's other
+answers and with the oracle."""
 
 from __future__ import annotations
 
@@ -10,22 +10,24 @@ import pytest
 
 from laissez.market import (
     AdvanceTime,
-    AsksView,
     Band,
-    BidGroup,
-    BookView,
     CloseBooks,
-    ControlsView,
-    LevelsView,
     Market,
-    RateSegment,
     SetControls,
     SetFloor,
     SetLimit,
     TakeOffline,
     Topology,
-    UnknownNode,
 )
+from laissez.market.answers import (
+    AsksView,
+    BidGroup,
+    BookView,
+    ControlsView,
+    LevelsView,
+    RateSegment,
+)
+from laissez.market.errors import UnknownNode
 from laissez_check.histories import draw_history
 from laissez_check.oracle import Oracle
 from support.stories import Story, amend, place
@@ -67,23 +69,23 @@ def test_bids_are_grouped_by_limit_over_the_whole_path() -> None:
     assert (5, 5, 0) == (found.best_bid, found.standing_rate, found.bids_more)
 
 
-def test_a_leaf_that_nobody_names_has_the_bids_above_it() -> None:
+def test_a_leaf_named_by_no_order_has_the_bids_above_it() -> None:
     found = crowded().market.book("h/r/b", MANY)
     assert (BidGroup(9, 3, 0), BidGroup(5, 1, 0)) == found.bids
     assert (0, 4, 0, None) == (found.here, found.above, found.below, found.best_bid)
 
 
-def test_orders_at_market_are_no_best_bid() -> None:
+def test_orders_at_market_do_not_count_as_best_bid() -> None:
     found = crowded().market.book("h/r/a", MANY)
     assert (None, 5, BidGroup(3, 1, 1)) == (found.best_bid, found.standing_rate, found.bids[-1])
 
 
-def test_only_the_highest_groups_are_counted_out() -> None:
+def test_only_the_highest_groups_are_listed() -> None:
     found = crowded().market.book("h/r/a", 1)
     assert ((BidGroup(9, 3, 0),), 2) == (found.bids, found.bids_more)
 
 
-def test_a_node_without_orders_says_what_is_set_there() -> None:
+def test_the_book_of_a_node_without_orders_shows_its_settings() -> None:
     story = Story("h/a", "h/b")
     story.goes((0, SetFloor("h", 3), "- -"), (0, SetFloor("h/a", 2), "- -"))
     nothing = ControlsView("h/a", None, None, None, None)
@@ -92,7 +94,7 @@ def test_a_node_without_orders_says_what_is_set_there() -> None:
     )
 
 
-def test_the_controls_in_force_are_of_the_nearest_node_that_sets_each() -> None:
+def test_each_control_in_force_comes_from_the_nearest_node_that_sets_it() -> None:
     story = Story("h/r/a", "h/s")
     band = Band(100_000, 60)
     story.at(0, SetControls("h", rise=band, fall=Band(5, 7), hold_us=9))
@@ -112,7 +114,7 @@ def test_the_controls_in_force_are_of_the_nearest_node_that_sets_each() -> None:
     )
 
 
-def test_there_is_no_book_and_no_rate_of_a_node_that_does_not_exist() -> None:
+def test_an_unknown_node_has_no_book_and_no_rate() -> None:
     market = Story("h").market
     for ask in (
         lambda: market.book("h/z", 1),
@@ -126,7 +128,7 @@ def test_there_is_no_book_and_no_rate_of_a_node_that_does_not_exist() -> None:
 # -- leaves
 
 
-def test_the_ask_of_a_leaf_is_its_floor_or_its_limit_or_there_is_none() -> None:
+def test_the_ask_of_a_leaf_is_its_floor_or_its_limit_or_missing() -> None:
     story = Story("h/a", "h/b", "h/c", "h/d", "h/e", "h/f")
     story.goes((0, SetFloor("h", 2), "- - - - - -"), (0, SetFloor("h/b", 4), "- - - - - -"))
     story.at(0, place("ann", "h/c 4"))
@@ -148,7 +150,7 @@ def test_the_ask_of_a_leaf_is_its_floor_or_its_limit_or_there_is_none() -> None:
     assert LevelsView([2], [None], [0], [2]) == story.market.levels(3, 4)
 
 
-def test_a_held_lease_is_counted_at_what_it_is_charged() -> None:
+def test_a_held_lease_counts_with_its_capped_charge() -> None:
     story = Story("h")
     story.goes(
         (0, SetControls("h", hold_us=10), "-"),
@@ -161,7 +163,7 @@ def test_a_held_lease_is_counted_at_what_it_is_charged() -> None:
 # -- standing rates
 
 
-def test_a_standing_rate_is_the_highest_of_the_path_piece_by_piece() -> None:
+def test_a_standing_rate_is_at_any_time_the_highest_price_on_the_path() -> None:
     story = Story("h/a", "h/b")
     story.at(5, SetFloor("h/a", 3))
     story.at(10, SetFloor("h", 2))
@@ -192,7 +194,7 @@ def test_a_standing_rate_is_the_highest_of_the_path_piece_by_piece() -> None:
     )
 
 
-def test_a_change_of_who_presses_is_no_change_of_the_rate() -> None:
+def test_a_change_of_bidder_at_the_same_price_does_not_change_the_rate() -> None:
     story = Story("h")
     story.goes(
         (0, place("own", "h 9"), "own"),
@@ -204,7 +206,7 @@ def test_a_change_of_who_presses_is_no_change_of_the_rate() -> None:
     assert (RateSegment(0, 1, 0), RateSegment(1, 4, 5)) == story.market.standing_rates("h", 0, MANY)
 
 
-def test_closed_books_know_no_standing_rates() -> None:
+def test_standing_rates_before_the_closing_of_the_books_are_gone() -> None:
     story = Story("h")
     story.at(5, SetFloor("h", 3))
     story.at(9, SetFloor("h", 4))
@@ -214,7 +216,7 @@ def test_closed_books_know_no_standing_rates() -> None:
     )
 
 
-def test_very_many_changes_that_do_not_show_end_the_answer_early() -> None:
+def test_very_many_hidden_changes_shorten_the_answer() -> None:
     market = Story("h/a").market
     market.apply(SetFloor("h/a", 5), 0)
     for at in range(1, 30_011):
@@ -227,7 +229,7 @@ def test_very_many_changes_that_do_not_show_end_the_answer_early() -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_all_of_it_agrees_with_what_else_the_market_and_the_oracle_say(seed: int) -> None:
+def test_every_answer_agrees_with_the_other_answers_and_the_oracle(seed: int) -> None:
     history = draw_history(seed, 60)
     market = Market(Topology.of(history.world.leaves), history.world.orders_per_tenant_max)
     oracle = Oracle(history.world.leaves, history.world.orders_per_tenant_max)
@@ -310,11 +312,9 @@ def check_book(market: Market, node: str) -> None:
 def check_controls(market: Market, node: str, found: BookView) -> None:
     by_node = {controls.node: controls for controls in market.controls()}
     assert by_node.get(node) == found.controls
-    nearest = [
-        by_node[above]
-        for above in (node, *reversed(market.topology.ancestors(node)))
-        if above in by_node
-    ]
+    names = node.split("/")
+    on_path = ["/".join(names[:depth]) for depth in range(len(names), 0, -1)]
+    nearest = [by_node[above] for above in on_path if above in by_node]
     for kind in ("rise", "fall", "hold_us", "flash_us"):
         settings = [
             getattr(controls, kind) for controls in nearest if getattr(controls, kind) is not None

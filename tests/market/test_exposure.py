@@ -1,5 +1,5 @@
-"""What a tenant has let itself in for: what it is charged, what that can become, and what its bids
-may yet cost."""
+"""A tenant's exposure: its present charge, the highest possible charge, and the fees that its bids
+may still cost."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def traded() -> Market:
     return market
 
 
-def test_charged_and_possible_add_up_and_a_held_lease_counts_with_its_first_limit() -> None:
+def test_present_and_worst_charges_add_up_and_a_held_lease_counts_with_its_first_limit() -> None:
     assert (3 + 0 + 0, 9 + 7 + to_market.PRICE_MAX) == leased(traded(), "ann")
     assert [9, 7, to_market.PRICE_MAX] == [most_of(traded(), "ann", lease) for lease in (1, 2, 3)]
 
 
-def test_a_tenant_that_never_placed_an_order_is_in_for_nothing() -> None:
+def test_a_tenant_that_never_placed_an_order_has_no_exposure() -> None:
     market = traded()
     assert ((0, 0), 0, [], ()) == (
         leased(market, "eve"),
@@ -68,7 +68,7 @@ def test_a_lease_that_ended_is_settled_once() -> None:
     assert owed == market.bill("ann").total == committed(market, "ann")
 
 
-def test_a_bid_is_liable_until_its_time_is_over_and_cancelling_it_costs_just_that() -> None:
+def test_a_bid_is_liable_for_a_while_and_cancelling_it_costs_exactly_the_liability() -> None:
     market = Market(Topology.of(("a/1",)))
     wanted = (Alternative("a", 5, 5), Alternative("x", 9, 9))
     assert 0 == at_risk(market, "ann", wanted)  # nobody has set a control
@@ -105,7 +105,7 @@ def test_only_bids_that_are_new_or_raised_may_bring_new_fees() -> None:
 
 
 @pytest.mark.parametrize("seed", [0, 1, *with_fees(6)])
-def test_what_is_committed_is_the_bill_and_what_of_fees_is_yet_to_come(seed: int) -> None:
+def test_committed_charges_are_the_bill_and_the_rest_of_all_fees(seed: int) -> None:
     drawn = draw(seed)
     machine = Replaying.begin(drawn.genesis)
     for index, step in enumerate(drawn.steps):

@@ -1,5 +1,4 @@
-"""The market leaves nothing to the garbage collector, so whoever runs it may switch the collector
-off."""
+"""The market leaves no cyclic garbage, so its process may switch the garbage collector off."""
 
 from __future__ import annotations
 

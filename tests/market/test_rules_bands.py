@@ -58,7 +58,7 @@ def test_m15_the_anchor_is_renewed_exactly_when_the_interval_ends() -> None:
     assert 33 == bid(story, 210, "h 99")
 
 
-def test_m15_what_happens_at_the_start_of_an_interval_does_not_move_its_anchor() -> None:
+def test_m15_changes_at_the_start_of_an_interval_do_not_move_its_anchor() -> None:
     story = owned("h")
     story.goes(
         (0, SetFloor("h", 10), "own"),
@@ -82,7 +82,7 @@ def test_m15_the_first_anchor_is_the_value_right_after_the_controls_were_set() -
     assert 60 == bid(story, 105, "h 99")
 
 
-def test_m15_intervals_without_a_bid_pass_all_the_same() -> None:
+def test_m15_intervals_without_a_bid_count_too() -> None:
     story = owned("h")
     story.goes(
         (0, SetFloor("h", 10), "own"),
@@ -130,7 +130,7 @@ def test_m15_the_anchor_is_the_standing_rate_of_the_scope_itself() -> None:
     assert [15, 30, 21] == [bid(story, 1, f"{scope} 99") for scope in ("h", "h/a", "h/b")]
 
 
-def test_m15_the_anchor_counts_the_bids_of_anyone_also_the_own() -> None:
+def test_m15_the_anchor_counts_the_bids_of_every_tenant() -> None:
     story = owned("h")
     story.goes(
         (0, place("ann", "h 20"), "own", "20"), (0, SetControls("h", rise=Band(HALF, 100)), "own")
@@ -224,7 +224,7 @@ def test_m15_intervals_count_from_the_control_that_governs() -> None:
     assert 45 == bid(story, 130, "h/a 99")  # from the 30 at the root
 
 
-def test_m15_a_control_removed_clips_nothing_and_touches_nothing_that_rests() -> None:
+def test_m15_removing_a_control_stops_clipping_and_leaves_resting_bids_alone() -> None:
     story = owned("h")
     story.goes(
         (0, SetFloor("h", 10), "own"),
@@ -236,7 +236,7 @@ def test_m15_a_control_removed_clips_nothing_and_touches_nothing_that_rests() ->
     assert 99 == bid(story, 3, "h 99")
 
 
-def test_m15_a_control_set_later_clips_nothing_that_already_rests() -> None:
+def test_m15_a_control_set_later_does_not_clip_resting_bids() -> None:
     story = owned("h")
     story.goes(
         (0, SetFloor("h", 10), "own"),
@@ -302,7 +302,7 @@ def test_m16_the_anchor_is_renewed_exactly_when_the_interval_ends() -> None:
     assert [FloorSet(210, "h", 6, True)] == story.at(210, SetFloor("h", 1))
 
 
-def test_m16_a_floor_may_fall_from_its_anchor_and_not_from_where_it_rose_to() -> None:
+def test_m16_a_fall_is_measured_from_the_anchor_and_not_from_a_later_rise() -> None:
     story = falling()
     story.goes((20, SetFloor("h", 50), "-"))
     assert [FloorSet(30, "h", 8, True)] == story.at(30, SetFloor("h", 1))
@@ -332,7 +332,7 @@ def test_m16_the_nearest_control_governs() -> None:
 
 
 @pytest.mark.parametrize("fraction_ppm", [1_000_000, 1_000_001, 1_000_000_000])
-def test_m16_a_band_of_the_whole_or_more_lets_a_floor_fall_to_nothing(fraction_ppm: int) -> None:
+def test_m16_a_band_of_100_percent_or_more_lets_a_floor_fall_to_zero(fraction_ppm: int) -> None:
     story = Story("h")
     story.goes(
         (0, SetFloor("h", 10), "-"), (0, SetControls("h", fall=Band(fraction_ppm, 100)), "-")
@@ -346,7 +346,7 @@ def test_m16_a_band_removed_lets_a_floor_fall_freely() -> None:
     assert [FloorSet(12, "h", 1, False)] == story.at(12, SetFloor("h", 1))
 
 
-def test_m16_a_floor_held_up_fills_no_order_that_does_not_reach_it() -> None:
+def test_m16_a_floor_held_up_by_a_band_fills_no_order_below_it() -> None:
     story = falling()
     story.goes(
         (11, place("ann", "h 7"), "-"),

@@ -7,23 +7,18 @@ import pytest
 
 from laissez.market import (
     AdvanceTime,
-    Bill,
-    BooksAreClosed,
     BooksClosed,
     CancelOrder,
     CloseBooks,
-    EmptyPeriod,
-    LeaseLine,
     Market,
-    PriceSegment,
     Relinquish,
     SetControls,
     SetFloor,
     SetLimit,
     TakeOffline,
-    TimeNotReached,
-    UnknownLease,
 )
+from laissez.market.answers import Bill, LeaseLine, PriceSegment
+from laissez.market.errors import BooksAreClosed, EmptyPeriod, TimeNotReached, UnknownLease
 from laissez.units import CHARGE_PER_MICRO_DOLLAR, dollars
 from support.stories import Story, amend, owned_by_all, place
 
@@ -55,7 +50,7 @@ def test_m14_a_charge_is_the_sum_of_rate_times_duration() -> None:
     assert 100 == story.market.revenue()
 
 
-def test_m14_a_price_history_lists_what_was_charged_piece_by_piece() -> None:
+def test_m14_a_price_history_lists_every_charged_rate_with_its_period() -> None:
     assert (
         PriceSegment(10, 20, 0, 0),
         PriceSegment(20, 30, 3, 30),
@@ -65,7 +60,7 @@ def test_m14_a_price_history_lists_what_was_charged_piece_by_piece() -> None:
     ) == fifty_microseconds().market.price_history("own", 1)
 
 
-def test_m14_of_a_price_history_the_newest_pieces_are_told_and_all_before_them_as_one() -> None:
+def test_m14_a_price_history_has_the_newest_pieces_and_one_for_all_before() -> None:
     market = fifty_microseconds().market
     assert (
         PriceSegment(10, 40, None, 80),
@@ -79,7 +74,7 @@ def test_m14_of_a_price_history_the_newest_pieces_are_told_and_all_before_them_a
     assert market.price_history("own", 1) == market.price_history("own", 1, 5)
 
 
-def test_m14_what_closed_books_hold_and_what_is_not_told_is_one_piece() -> None:
+def test_m14_charges_of_closed_books_and_pieces_not_listed_are_one_piece() -> None:
     story = fifty_microseconds()
     story.at(70, CloseBooks(25))
     assert (
@@ -88,7 +83,7 @@ def test_m14_what_closed_books_hold_and_what_is_not_told_is_one_piece() -> None:
     ) == story.market.price_history("own", 1, 1)
 
 
-def test_m14_changes_that_do_not_show_are_looked_at_no_further_than_a_few_for_each_piece() -> None:
+def test_m14_a_price_history_reads_only_a_few_hidden_changes_for_each_piece() -> None:
     story = Story("h/a")
     story.goes(
         (0, place("own", "h/a ..9"), "own"),
@@ -104,7 +99,7 @@ def test_m14_changes_that_do_not_show_are_looked_at_no_further_than_a_few_for_ea
     ) == story.market.price_history("own", 1, 1)
 
 
-def test_m14_neighbours_of_equal_rate_are_joined_whoever_makes_the_price() -> None:
+def test_m14_adjacent_pieces_of_equal_rate_are_joined_even_if_the_bidder_changes() -> None:
     story = Story("h")
     story.goes(
         (0, place("own", "h ..9"), "own", "0"),
@@ -119,7 +114,7 @@ def test_m14_neighbours_of_equal_rate_are_joined_whoever_makes_the_price() -> No
     )
 
 
-def test_m14_of_several_prices_at_one_instant_the_last_is_charged() -> None:
+def test_m14_the_last_of_several_prices_at_one_instant_is_charged() -> None:
     story = Story("h")
     story.goes(
         (0, place("own", "h ..9"), "own", "0"),
@@ -142,13 +137,13 @@ def test_m14_a_price_history_ends_now_while_the_lease_lasts_and_has_no_empty_pie
     assert (PriceSegment(5, 7, 0, 0),) == story.market.price_history("own", 1)
 
 
-def test_m14_there_is_no_history_of_a_lease_that_never_was() -> None:
+def test_m14_a_lease_that_never_existed_has_no_history() -> None:
     with pytest.raises(UnknownLease, match="no lease 2 of 'own' in the open books") as error:
         fifty_microseconds().market.price_history("own", 2)
     assert ("own", 2) == (error.value.tenant, error.value.id)
 
 
-def test_m14_how_many_lines_a_bill_has_is_known_without_it() -> None:
+def test_m14_the_number_of_lines_is_known_without_the_bill() -> None:
     story = Story("h")
     story.goes(
         (0, SetControls("h", flash_us=50), "-"),
@@ -166,7 +161,7 @@ def test_m14_how_many_lines_a_bill_has_is_known_without_it() -> None:
     )
 
 
-def test_m14_one_lease_is_charged_what_its_line_of_the_bill_says() -> None:
+def test_m14_the_charge_of_a_lease_is_that_of_its_line_on_the_bill() -> None:
     story = fifty_microseconds()
     story.goes((70, place("own", "h ..9"), "own"), (75, AdvanceTime(), "own"))
     assert (
@@ -251,7 +246,7 @@ def test_m14_a_lease_that_moves_is_charged_to_each_owner_for_its_own_time() -> N
         (45, 46, 0),
     ],
 )
-def test_m14_a_bill_of_a_period_holds_what_was_charged_within_it(
+def test_m14_a_bill_of_a_period_has_the_charges_within_it(
     since: int, until: int, charge: int
 ) -> None:
     assert Bill(
@@ -276,7 +271,7 @@ def test_m14_a_period_begins_at_zero_or_later_and_does_not_end_before_it_begins(
         fifty_microseconds().market.bill("own", since, until)
 
 
-def test_m14_the_sum_of_periods_is_the_whole() -> None:
+def test_m14_bills_of_adjacent_periods_sum_to_the_whole_bill() -> None:
     market = fifty_microseconds().market
     for step in (1, 3, 7, 70):
         assert 100 == sum(
@@ -291,7 +286,7 @@ def test_m14_a_bill_without_a_beginning_or_an_end_runs_from_zero_or_until_now() 
     assert (55, 45) == (market.bill("own", until=35).total, market.bill("own", since=35).total)
 
 
-def test_m14_earlier_and_later_questions_may_come_in_any_order() -> None:
+def test_m14_bills_do_not_depend_on_the_order_of_questions() -> None:
     market = fifty_microseconds().market
     assert [100, 30, 80, 0, 100, 55] == [
         market.bill("own", until=until).total for until in (70, 30, 40, 20, 60, 35)
@@ -360,14 +355,14 @@ def test_m14_a_bill_cannot_end_in_the_future() -> None:
 @pytest.mark.parametrize(
     ("since", "until"), [(0.5, None), (None, 3.0), (True, 3), ("0", None), (0, 2**62)]
 )
-def test_m14_a_period_is_of_whole_microseconds(since: Any, until: Any) -> None:
+def test_m14_periods_must_be_whole_microseconds(since: Any, until: Any) -> None:
     with pytest.raises(
         TypeError, match="expected whole microseconds for the period of a bill, found "
     ):
         fifty_microseconds().market.bill("own", since, until)
 
 
-def test_m14_a_stranger_owes_nothing() -> None:
+def test_m14_an_unknown_tenant_owes_nothing() -> None:
     assert Bill("stranger", 3, 7, (), (), 0, 0) == fifty_microseconds().market.bill(
         "stranger", 3, 7
     )
@@ -417,7 +412,7 @@ def test_m14_charges_beyond_64_bits_are_exact() -> None:
     assert charge == Market.restore(story.market.snapshot()).revenue()
 
 
-def test_m14_what_is_too_small_to_print_is_kept_and_not_rounded_away() -> None:
+def test_m14_amounts_too_small_to_print_are_kept() -> None:
     """Three leases of a third of a micro-dollar each print as nothing, and together as one."""
     story = Story("h/a", "h/b", "h/c")
     story.goes(
@@ -452,7 +447,7 @@ def two_leases() -> Story:
     return story
 
 
-def test_m14_closing_the_books_carries_what_ended_and_keeps_what_lasts() -> None:
+def test_m14_closing_the_books_carries_ended_leases_and_keeps_live_ones() -> None:
     story = two_leases()
     before = story.market.bill("own")
     assert (
@@ -501,7 +496,7 @@ def test_m14_a_lease_that_starts_where_the_books_close_keeps_its_detail() -> Non
     )
 
 
-def test_m14_closed_periods_can_no_longer_be_asked_for_except_in_the_whole_bill() -> None:
+def test_m14_closed_periods_have_no_bill_but_count_in_the_whole_bill() -> None:
     story = two_leases()
     story.at(50, CloseBooks(40))
     with pytest.raises(BooksAreClosed, match="the books are closed before 40, asked for 39"):
@@ -517,7 +512,7 @@ def test_m14_closed_periods_can_no_longer_be_asked_for_except_in_the_whole_bill(
     assert (100, 140) == (story.market.bill("own", until=40).total, story.market.bill("own").total)
 
 
-def test_m14_books_closed_again_and_again_leave_every_total_unchanged() -> None:
+def test_m14_closing_the_books_repeatedly_changes_no_total() -> None:
     open_books, closed = two_leases(), two_leases()
     for time in range(50, 90):
         for story in (open_books, closed):
@@ -538,7 +533,7 @@ def test_m14_books_closed_again_and_again_leave_every_total_unchanged() -> None:
 
 
 @pytest.mark.parametrize("before", [5, 10, 19, 20, 25, 30, 35, 40])
-def test_m14_books_may_be_closed_wherever_the_price_stands(before: int) -> None:
+def test_m14_books_may_be_closed_at_any_price(before: int) -> None:
     story = owned_by_all("h own")
     for time, floor in [(10, 5), (20, 0), (30, 7), (35, 9)]:
         story.at(time, SetFloor("h", floor))
@@ -548,7 +543,7 @@ def test_m14_books_may_be_closed_wherever_the_price_stands(before: int) -> None:
     assert sum(prices[before:]) == story.market.bill("own", before).total
 
 
-def test_m14_closing_the_books_bounds_what_is_remembered() -> None:
+def test_m14_closing_the_books_bounds_memory() -> None:
     story = Story("h")
     story.at(0, place("own", "h ..99"))
     for time in range(1, 500):

@@ -19,7 +19,7 @@ from laissez.market import (
 from support.stories import amend, owned_by_all, place
 
 
-def test_m14_a_price_amended_again_and_again_is_charged_as_it_was() -> None:
+def test_m14_a_bid_amended_repeatedly_is_charged_as_it_was_in_force() -> None:
     """An amended bid leaves its book and comes back within one command; a sum over prices that was
     closed in between must not be closed twice."""
     story = owned_by_all("h own")
@@ -37,7 +37,7 @@ def test_m14_a_price_amended_again_and_again_is_charged_as_it_was() -> None:
     )
 
 
-def test_m14_prices_undone_within_a_command_are_charged_to_nobody() -> None:
+def test_m14_prices_undone_within_a_command_are_not_charged() -> None:
     """Ann's bid at the root is gone in the instant it comes: she wins h/b. It never was a price of
     h/a."""
     story = owned_by_all("h/a own", "h/b bob")
@@ -121,7 +121,7 @@ def long_history() -> tuple[bytes, Ledger]:
 
 
 @pytest.mark.parametrize("leaf", ["h/a", "h/b", "h/c"])
-def test_m14_a_long_history_of_prices_is_charged_as_if_summed_up_by_hand(
+def test_m14_a_long_price_history_is_charged_as_summed_piece_by_piece(
     long_history: tuple[bytes, Ledger], leaf: str
 ) -> None:
     snapshot, ledger = long_history
@@ -135,7 +135,7 @@ def test_m14_a_long_history_of_prices_is_charged_as_if_summed_up_by_hand(
 
 
 @pytest.mark.parametrize("most", [1, 2, 30, 1_000])
-def test_m14_the_newest_part_of_a_long_history_of_prices_is_that_of_the_whole(
+def test_m14_the_newest_part_of_a_long_history_agrees_with_the_whole(
     long_history: tuple[bytes, Ledger], most: int
 ) -> None:
     market = Market.restore(long_history[0])
@@ -201,7 +201,7 @@ def test_m14_a_long_history_is_charged_the_same_after_the_books_are_closed_over_
     assert sum(map(sum, ledger.rates.values())) == market.revenue()
 
 
-def test_m14_a_long_history_is_charged_as_it_happens() -> None:
+def test_m14_a_long_history_is_charged_correctly_while_it_grows() -> None:
     """The same without a restart in between: the sums over many prices are made as the prices
     come."""
     ledger = Ledger({"h/a": "own"})
@@ -219,7 +219,7 @@ def test_m14_a_long_history_is_charged_as_it_happens() -> None:
     assert ledger.charge("h/a", 0, 1_300) == market.bill("own").total == market.revenue()
 
 
-def test_m14_a_charge_that_was_worked_out_before_is_the_same(
+def test_m14_a_charge_computed_in_advance_is_the_same(
     long_history: tuple[bytes, Ledger],
 ) -> None:
     snapshot, ledger = long_history

@@ -18,7 +18,6 @@ from laissez.market import (
     LeafTakenOffline,
     LeaseEnded,
     LeaseStarted,
-    LeaseView,
     OrderAmended,
     OrderCancelled,
     OrderPlaced,
@@ -28,9 +27,9 @@ from laissez.market import (
     SetFloor,
     SetLimit,
     TakeOffline,
-    TenantCounts,
     at_price,
 )
+from laissez.market.answers import LeaseView, TenantCounts
 from support.stories import Story, amend, place
 
 # M7
@@ -105,7 +104,7 @@ def test_m8_the_winner_needs_the_floor() -> None:
     story.goes((3, SetFloor("h", 5), "ann"))
 
 
-def test_m8_who_gives_a_leaf_up_may_win_it_again() -> None:
+def test_m8_a_tenant_that_gives_a_leaf_up_may_win_it_again() -> None:
     story = Story("h")
     story.goes((0, place("ann", "h 9"), "ann"), (1, place("ann", "h 7"), "ann"))
     assert [
@@ -114,7 +113,7 @@ def test_m8_who_gives_a_leaf_up_may_win_it_again() -> None:
     ] == story.at(2, Relinquish("ann", 1))
 
 
-def test_m8_who_loses_a_leaf_may_win_it_back_with_a_resting_order() -> None:
+def test_m8_a_tenant_that_is_outbid_may_win_the_leaf_back_with_a_resting_order() -> None:
     story = Story("h")
     story.goes((0, place("ann", "h 2"), "ann"), (1, place("ann", "h 1..9"), "ann"))
     assert [
@@ -125,7 +124,7 @@ def test_m8_who_loses_a_leaf_may_win_it_back_with_a_resting_order() -> None:
     assert ["bob"] == [order.tenant for order in story.market.orders()]
 
 
-def test_m8_who_is_priced_out_by_a_floor_may_come_back_with_a_resting_order() -> None:
+def test_m8_a_tenant_evicted_by_a_floor_may_win_the_leaf_back_with_a_resting_order() -> None:
     story = Story("h")
     story.goes(
         (0, place("ann", "h 2"), "ann"),
@@ -143,7 +142,9 @@ def test_m8_who_is_priced_out_by_a_floor_may_come_back_with_a_resting_order() ->
         for leavers in permutations(["ann", "bob", "cat", "dan"], count)
     ],
 )
-def test_m8_whoever_leaves_the_line_the_others_keep_their_places(leavers: tuple[str, ...]) -> None:
+def test_m8_orders_that_leave_the_queue_do_not_change_the_order_of_the_others(
+    leavers: tuple[str, ...],
+) -> None:
     story = Story("h")
     story.at(0, place("own", "h ..9"))
     names = ["ann", "bob", "cat", "dan"]
@@ -158,7 +159,7 @@ def test_m8_whoever_leaves_the_line_the_others_keep_their_places(leavers: tuple[
         owner = winner
 
 
-def test_m8_one_of_many_equal_orders_wins_by_arrival_after_many_left() -> None:
+def test_m8_the_earliest_of_equal_orders_wins_after_many_have_left() -> None:
     """Dead entries pile up in a book behind and before those that wait; they must not change who is
     first."""
     story = Story("h")
@@ -302,7 +303,7 @@ def test_m9_on_a_tie_the_first_leased_leaf_in_path_order_over_all_trees_is_taken
 
 
 @pytest.mark.parametrize("alternatives", [("h/b 5", "h 5"), ("h 5", "h/b 5")])
-def test_m9_nested_scopes_that_find_the_same_leaf_take_it_once(
+def test_m9_nested_scopes_with_the_same_best_leaf_take_it_once(
     alternatives: tuple[str, ...],
 ) -> None:
     idle, leased = Story("h/a", "h/b"), Story("h/a", "h/b")
@@ -347,7 +348,7 @@ def test_m9_an_order_never_takes_its_own_tenants_leaf() -> None:
     )
 
 
-def test_m9_the_own_leaf_is_passed_over_where_leases_of_others_cost_the_same() -> None:
+def test_m9_the_tenants_own_leaf_is_skipped_where_other_leases_cost_the_same() -> None:
     story = Story("h/r/a", "h/r/b", "h/s/c", "h/s/d")
     story.goes(
         (0, place("ann", "h/r/a 2"), "ann - - -"),
@@ -372,7 +373,7 @@ def test_m9_a_resting_order_with_a_higher_limit_wins_the_leaf_that_a_new_bid_ope
     assert ["ann"] == [order.tenant for order in story.market.orders()]
 
 
-def test_m9_a_new_order_goes_on_until_it_wins_a_leaf_or_can_take_none() -> None:
+def test_m9_a_new_order_clears_until_it_wins_a_leaf_or_none_is_left() -> None:
     story = Story("h/a", "h/b", "h/c")
     story.goes(
         (0, place("own", "h/a 1"), "own - -"),
@@ -445,7 +446,7 @@ def test_m9_an_amended_order_may_move_to_another_tree() -> None:
     )
 
 
-def test_m9_of_two_alternatives_one_fills_and_the_other_is_gone() -> None:
+def test_m9_the_first_filled_alternative_cancels_the_other() -> None:
     story = Story("g", "h")
     story.goes(
         (0, place("own", "g 5"), "own -"),
@@ -590,8 +591,7 @@ def test_m9_a_lowered_floor_does_not_fill_offline_leaves() -> None:
 
 
 def test_m9_a_wide_node_is_walked_in_path_order() -> None:
-    """More children than a node looks at in one go: they are kept in bundles of bundles, which
-    nobody may notice."""
+    """A node keeps very many children in bundles of bundles, which must not change any answer."""
     leaves = [f"h/{number:03}" for number in range(100)]
     story = Story(*leaves)
     story.at(0, SetFloor("h/000", 1))
@@ -669,7 +669,7 @@ def test_m10_each_tenants_orders_and_leases_are_numbered_as_they_come() -> None:
     assert TenantCounts(0, 0, 0, 0) == story.market.counts("nobody")
 
 
-def test_m10_a_number_names_nothing_of_another_tenants() -> None:
+def test_m10_numbers_never_name_orders_or_leases_of_another_tenant() -> None:
     story = Story("h/a", "h/b")
     story.goes((0, place("ann", "h/a 9"), "ann -"), (0, place("bob", "h/b 9"), "ann bob"))
     story.goes((1, Relinquish("bob", 1), "ann -"))
@@ -688,7 +688,7 @@ def test_a_later_lease_of_a_leaf_has_a_higher_fence() -> None:
     assert [("ann", 1, 1), ("bob", 1, 2), ("ann", 2, 3)] == fences
 
 
-def test_a_lease_that_ended_is_seen_until_the_books_are_closed_over_it() -> None:
+def test_an_ended_lease_is_visible_until_the_books_close_over_it() -> None:
     story = Story("h")
     story.goes((3, SetFloor("h", 2), "-"), (5, place("ann", "h 4"), "ann"))
     lasting = LeaseView(1, "ann", "h", 1, 1, 5, None, 4, None, 2, 2)
@@ -746,7 +746,7 @@ def test_m10_a_refused_command_uses_no_number() -> None:
 # the events of each command
 
 
-def test_commands_that_move_no_lease_say_only_what_they_did() -> None:
+def test_commands_that_move_no_lease_have_one_event() -> None:
     story = Story("h")
     story.goes((0, place("own", "h 9"), "own"))
     assert [OrderPlaced(1, "ann", 1, (at_price("h", 1),), False)] == story.at(
@@ -763,7 +763,7 @@ def test_commands_that_move_no_lease_say_only_what_they_did() -> None:
     )
 
 
-def test_what_is_not_a_command_is_a_bug_of_the_caller() -> None:
+def test_other_objects_than_commands_raise_a_type_error() -> None:
     story = Story("h")
     with pytest.raises(TypeError, match="expected a command of the market, found str"):
         story.market.apply("place", 0)  # type: ignore[arg-type]

@@ -5,29 +5,26 @@ import pytest
 from laissez.market import (
     AdvanceTime,
     Band,
-    Bill,
     CancelOrder,
     CloseBooks,
     ControlsSet,
     EndReason,
     Event,
     FeeCharged,
-    FeeLine,
     FloorSet,
     LeaseEnded,
-    LeaseLine,
     LeaseStarted,
     LimitSet,
     OrderAmended,
     OrderCancelled,
     OrderPlaced,
-    PriceSegment,
     Relinquish,
     SetControls,
     SetFloor,
     SetLimit,
     TakeOffline,
 )
+from laissez.market.answers import Bill, FeeLine, LeaseLine, PriceSegment
 from support.stories import Story, alternative, amend, owned, place
 
 HALF = 500_000  # millionths
@@ -43,7 +40,7 @@ def held() -> Story:
     return story
 
 
-def test_m17_a_lease_says_until_when_it_is_held() -> None:
+def test_m17_a_lease_shows_the_end_of_its_hold() -> None:
     story = Story("h")
     story.at(0, SetControls("h", hold_us=100))
     assert LeaseStarted(10, "ann", 1, "h", 1, 0, 5, 110) == story.at(10, place("ann", "h ..5"))[1]
@@ -52,7 +49,7 @@ def test_m17_a_lease_says_until_when_it_is_held() -> None:
     assert 110 == story.market.next_deadline()
 
 
-def test_m17_a_held_lease_is_not_lost_for_price_and_is_charged_its_limit_at_most() -> None:
+def test_m17_a_held_lease_is_not_lost_for_price_and_is_charged_at_most_its_limit() -> None:
     story = held()
     story.goes(
         (20, place("bob", "h 9"), "ann", "9"),
@@ -64,7 +61,7 @@ def test_m17_a_held_lease_is_not_lost_for_price_and_is_charged_its_limit_at_most
     assert 5 * (109 - 20) == story.charge("ann")
 
 
-def test_m17_a_hold_ends_at_its_own_time_even_between_commands() -> None:
+def test_m17_a_hold_ends_when_it_is_due_even_between_commands() -> None:
     story = held()
     story.goes((20, place("bob", "h 9"), "ann"))
     assert [
@@ -85,7 +82,7 @@ def test_m17_a_hold_ends_before_any_command_of_that_time() -> None:
     assert [ended, started, FloorSet(110, "h", 3, False)] == story.at(110, SetFloor("h", 3))
 
 
-def test_m17_a_held_leaf_may_be_saved_by_its_owner_until_the_last_microsecond() -> None:
+def test_m17_an_owner_may_save_a_held_leaf_until_the_last_microsecond() -> None:
     story = held()
     story.goes(
         (20, place("bob", "h 9"), "ann"),
@@ -96,7 +93,7 @@ def test_m17_a_held_leaf_may_be_saved_by_its_owner_until_the_last_microsecond() 
     assert 5 * 89 + 9 * 1 == story.charge("ann")
 
 
-def test_m17_a_hold_that_ends_on_a_stable_leaf_says_nothing() -> None:
+def test_m17_a_hold_that_ends_on_a_stable_leaf_has_no_event() -> None:
     story = held()
     story.goes((20, SetFloor("h", 5), "ann"))
     assert [] == story.at(300, AdvanceTime())
@@ -153,7 +150,7 @@ def test_m17_the_cap_is_the_larger_of_the_limit_now_and_at_the_start() -> None:
     assert 730 == story.charge("ann") == story.market.revenue()
 
 
-def test_m17_of_several_limits_at_one_instant_the_last_caps() -> None:
+def test_m17_the_last_of_several_limits_at_one_instant_is_the_cap() -> None:
     story = held()
     story.goes(
         (10, SetFloor("h", 20), "ann"),
@@ -170,7 +167,7 @@ def test_m17_of_several_limits_at_one_instant_the_last_caps() -> None:
     assert 230 == story.charge("ann")
 
 
-def test_m17_a_floor_above_the_cap_is_charged_at_the_cap_whatever_else_moves() -> None:
+def test_m17_a_floor_above_the_cap_is_charged_at_the_cap_while_other_prices_move() -> None:
     story = Story("h/a")
     story.goes(
         (0, SetControls("h", hold_us=100), "-"),
@@ -210,7 +207,7 @@ def test_m17_two_holds_that_end_together_are_cleared_together_lowest_limit_first
     assert ["ann", "cat"] == story.owners()  # the bid is gone from h/a before its turn comes
 
 
-def test_m17_two_holds_that_end_one_after_the_other_end_each_at_its_time() -> None:
+def test_m17_successive_holds_end_in_order_of_time() -> None:
     story = Story("h/a", "h/b")
     story.goes(
         (0, SetControls("h", hold_us=100), "- -"),
@@ -260,7 +257,7 @@ def test_m17_a_held_leaf_may_be_taken_offline() -> None:
     assert story.market.next_deadline() is None
 
 
-def test_m17_changing_or_removing_the_control_touches_no_hold_under_way() -> None:
+def test_m17_changing_or_removing_the_control_leaves_present_holds_alone() -> None:
     story = held()
     story.goes(
         (20, SetControls("h"), "ann"), (30, place("bob", "h 9"), "ann"), (109, AdvanceTime(), "ann")
@@ -291,7 +288,7 @@ def test_m17_a_hold_of_one_microsecond_ends_one_microsecond_later() -> None:
     )
 
 
-def test_m17_a_hold_that_time_never_reaches_is_no_deadline() -> None:
+def test_m17_a_hold_that_ends_after_the_last_time_is_not_a_deadline() -> None:
     story = Story("h")
     story.goes(
         (2**53 - 10, SetControls("h", hold_us=10), "-"), (2**53 - 10, place("ann", "h 1"), "ann")
@@ -358,7 +355,7 @@ def fees(events: list[Event]) -> list[tuple[str, int, int]]:
     ]
 
 
-def test_m18_a_bid_cancelled_too_soon_is_charged_for_what_it_added() -> None:
+def test_m18_a_bid_cancelled_too_soon_is_charged_for_the_rise_it_caused() -> None:
     story = flashy("h")
     story.at(10, place("ann", "h 10"))
     assert [OrderCancelled(30, "ann", 1), FeeCharged(30, "ann", 1, "h", 6, 110)] == story.at(
@@ -394,7 +391,7 @@ def test_m18_a_fee_may_begin_at_time_zero() -> None:
     assert (42, 42 + 7 * 4) == (story.charge("ann"), story.market.revenue())
 
 
-def test_m18_a_fee_needs_the_liability_not_to_have_run_out() -> None:
+def test_m18_a_liability_that_has_run_out_costs_no_fee() -> None:
     last, late = flashy("h"), flashy("h")
     for story in (last, late):
         story.at(10, place("ann", "h 10"))
@@ -519,13 +516,13 @@ def test_m18_the_bid_in_force_counts_and_not_the_bid_asked_for() -> None:
     assert [("h", 2, 110)] == fees(story.at(20, CancelOrder("ann", 1)))
 
 
-def test_m18_a_control_set_later_makes_nothing_liable_that_already_rests() -> None:
+def test_m18_a_control_set_later_makes_no_resting_bid_liable() -> None:
     story = owned("h")
     story.goes((0, place("ann", "h 10"), "own"), (1, SetControls("h", flash_us=100), "own"))
     assert [] == fees(story.at(2, CancelOrder("ann", 1)))
 
 
-def test_m18_changing_the_control_touches_no_liability_under_way() -> None:
+def test_m18_changing_the_control_leaves_present_liabilities_alone() -> None:
     story = flashy("h")
     story.goes((10, place("ann", "h 10"), "own"), (11, SetControls("h", flash_us=1), "own"))
     assert [("h", 6, 110)] == fees(story.at(20, CancelOrder("ann", 1)))
@@ -540,7 +537,7 @@ def test_m18_the_nearest_control_governs() -> None:
     assert [("h/a", 1, 17), ("h/b", 1, 110)] == fees(story.at(11, CancelOrder("ann", 1)))
 
 
-def test_m18_closing_the_books_carries_fees_that_ended_and_keeps_the_others_whole() -> None:
+def test_m18_closing_the_books_carries_ended_fees_and_keeps_the_others() -> None:
     story = flashy("h")
     story.at(10, place("ann", "h 10"))
     story.at(30, CancelOrder("ann", 1))
@@ -555,7 +552,7 @@ def test_m18_closing_the_books_carries_fees_that_ended_and_keeps_the_others_whol
     assert 480 + story.charge("own") == story.market.revenue()
 
 
-# what is not set
+# controls that are not set
 
 
 @pytest.mark.parametrize(
@@ -568,7 +565,7 @@ def test_m18_closing_the_books_carries_fees_that_ended_and_keeps_the_others_whol
     ],
     ids=["rise", "fall", "hold", "flash"],
 )
-def test_a_control_alone_does_not_bring_the_others(controls: SetControls) -> None:
+def test_setting_one_control_sets_no_other(controls: SetControls) -> None:
     story = Story("g", "h")
     story.goes((0, SetFloor("h", 8), "- -"), (0, SetFloor("g", 9), "- -"), (0, controls, "- -"))
     placed, started = story.at(0, place("own", "h 20"))
@@ -582,7 +579,7 @@ def test_a_control_alone_does_not_bring_the_others(controls: SetControls) -> Non
     assert isinstance(floor_set, FloorSet) and (controls.fall is not None) == floor_set.clipped
 
 
-def test_controls_that_were_set_and_removed_leave_a_market_without_controls() -> None:
+def test_controls_set_and_removed_leave_a_market_without_controls() -> None:
     story = Story("h/a", "h/b")
     everything = SetControls("h", Band(HALF, 10), Band(HALF, 10), 10, 10)
     assert [ControlsSet(0, "h", Band(HALF, 10), Band(HALF, 10), 10, 10)] == story.at(0, everything)

@@ -1,4 +1,4 @@
-"""Every reason for which a command is refused, with its subject, what was found and its bound, as
+"""Every reason to refuse a command, with its subject, the value found and the bound, as
 `docs/reference/market.md` lists them."""
 
 from typing import Any
@@ -9,7 +9,6 @@ import pytest
 import laissez
 from laissez.exchange.refusals import Refusal
 from laissez.market import (
-    PRICE_MAX,
     AdvanceTime,
     Alternative,
     AmendOrder,
@@ -38,6 +37,7 @@ from laissez.market import (
     commands,
     guards,
 )
+from laissez.market.commands import PRICE_MAX
 from laissez.wire import texts
 from support.stories import Story, Why, amend, place
 
@@ -136,7 +136,7 @@ REFUSALS: list[tuple[Command, Why]] = [
     (CloseBooks(-1), (Reason.BOOKS_CLOSED, "before", -1, 25)),
 ]
 
-# What Python lets a caller write although the types forbid it.
+# Python accepts these values although the types forbid them.
 ANY: Any = object()
 MALFORMED: list[tuple[Any, str]] = [
     (PlaceOrder(ANY, (at_price("h", 1),)), "tenant"),
@@ -202,13 +202,11 @@ NAMES = [
 
 
 @pytest.mark.parametrize(("command", "why"), EVERY, ids=NAMES)
-def test_a_refusal_says_why_where_what_was_found_and_what_it_was_measured_against(
-    command: Command, why: Why
-) -> None:
+def test_a_refusal_has_reason_subject_found_value_and_bound(command: Command, why: Why) -> None:
     assert why == crowded().why(NOW, command)
 
 
-def test_a_command_of_known_types_is_answered_alike_without_checking_them() -> None:
+def test_typed_commands_get_the_same_answers_without_type_checks() -> None:
     for at in (NOW - 1, NOW, TIME + 1):
         for command, _ in REFUSALS:
             assert crowded().market.apply(command, at) == crowded().market.apply_typed(command, at)
@@ -227,7 +225,7 @@ def test_a_refused_command_changes_nothing(command: Command, why: Why) -> None:
 
 
 @pytest.mark.parametrize(("command", "why"), EVERY, ids=NAMES)
-def test_after_a_refusal_it_is_as_if_only_time_had_passed(command: Command, why: Why) -> None:
+def test_a_refusal_changes_only_the_time(command: Command, why: Why) -> None:
     refused, waited = crowded(), crowded()
     refused.at(NOW + 7, command)
     waited.at(NOW + 7, AdvanceTime())
@@ -236,7 +234,7 @@ def test_after_a_refusal_it_is_as_if_only_time_had_passed(command: Command, why:
 
 
 @pytest.mark.parametrize(("command", "why"), EVERY, ids=NAMES)
-def test_a_refusal_is_explained_with_its_subject_what_was_found_and_the_bound(
+def test_a_refusal_is_explained_with_subject_found_value_and_bound(
     command: Command, why: Why
 ) -> None:
     refused = crowded().at(NOW, command)[-1]
@@ -257,7 +255,7 @@ def test_a_refusal_can_be_encoded(command: Command, why: Why) -> None:
     assert events == msgspec.msgpack.decode(msgspec.msgpack.encode(events), type=list[Refused])
 
 
-def test_a_refusal_repeats_only_what_can_be_shown_and_not_all_of_it() -> None:
+def test_a_refusal_repeats_only_printable_text_up_to_a_length() -> None:
     story = crowded()
     assert (Reason.SCOPE_UNKNOWN, "z" * 200, None, None) == story.why(
         NOW, SetFloor("z" * 100_000, 1)
@@ -269,7 +267,7 @@ def test_a_refusal_repeats_only_what_can_be_shown_and_not_all_of_it() -> None:
         assert len(msgspec.json.encode(refused)) < 400
 
 
-def test_every_reason_is_met_on_this_page() -> None:
+def test_every_reason_has_a_test_here() -> None:
     met = {why[0] for _, why in EVERY} | {
         Reason.TOO_MANY_ORDERS,
         Reason.TOO_MANY_TENANTS,
@@ -279,7 +277,7 @@ def test_every_reason_is_met_on_this_page() -> None:
     assert set(Reason) == met
 
 
-def test_a_refusal_names_the_tenant_who_asked_and_the_markets_time() -> None:
+def test_a_refusal_names_the_sender_and_the_time_of_the_market() -> None:
     story = crowded()
     assert [Refused(NOW + 1, "ann", Reason.NOT_YOUR_ORDER, "77", None, None)] == story.at(
         NOW + 1, CancelOrder("ann", 77)
@@ -304,7 +302,7 @@ def test_time_never_runs_backwards(at: int) -> None:
     assert before == story.market.digest()
 
 
-def test_no_time_is_below_zero() -> None:
+def test_negative_times_are_refused() -> None:
     story = Story("h")
     assert (Reason.TIME_BACKWARDS, "at", -1, 0) == story.why(-1, AdvanceTime())
     assert [] == story.at(0, AdvanceTime())
@@ -414,7 +412,7 @@ def test_a_thousand_open_orders_are_accepted_and_one_more_refused() -> None:
     assert isinstance(market.apply(place("ann", "h 1"), 0)[-1], OrderPlaced)
 
 
-def test_how_many_orders_a_tenant_may_have_is_set_with_the_market() -> None:
+def test_the_bound_on_open_orders_is_a_setting_of_the_market() -> None:
     story = Story("h", orders_per_tenant_max=2)
     story.goes(
         (0, place("own", "h 9"), "own"),
@@ -436,12 +434,12 @@ def test_a_market_needs_a_sensible_bound_on_orders(most: Any) -> None:
         Market(Topology.of(["h"]), most)
 
 
-def test_a_hundred_thousand_tenants_are_known_and_one_more_refused(
+def test_a_hundred_thousand_tenants_are_accepted_and_one_more_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert 100_000 == commands.TENANTS_MAX
     most = 100_000
-    # so many take the sources long, all the more when they are watched
+    # a hundred thousand take the interpreted form very long, even more under coverage
     if laissez.market_form() == "interpreted":
         most = 1_000
         monkeypatch.setattr(guards, "TENANTS_MAX", most)
@@ -533,20 +531,20 @@ def test_the_first_guard_that_fails_gives_the_reason(
     assert reason == crowded().why(at, command)[0]
 
 
-def test_alternatives_are_judged_before_the_number_of_orders() -> None:
+def test_alternatives_are_checked_before_the_number_of_orders() -> None:
     story = Story("h", orders_per_tenant_max=1)
     story.goes((0, SetFloor("h", 9), "-"), (0, place("ann", "h 1"), "-"))
     assert Reason.LIMIT_BELOW_BID == story.why(0, place("ann", "h 2..1"))[0]
     assert (Reason.TOO_MANY_ORDERS, "ann", 1, 1) == story.why(0, place("ann", "h 1"))
 
 
-def test_of_bid_and_limit_the_bid_is_judged_first() -> None:
+def test_the_bid_is_checked_before_the_limit() -> None:
     assert (Reason.PRICE_OUT_OF_RANGE, "g", PRICE + 2, PRICE) == crowded().why(
         NOW, place("ann", f"g {PRICE + 2}..{PRICE + 1}")
     )
 
 
-def test_controls_are_judged_in_order_the_fraction_before_the_interval() -> None:
+def test_controls_are_checked_in_order_the_fraction_before_the_interval() -> None:
     bad, worse = Band(-1, 0), Band(-2, 0)
     story = crowded()
     assert ("rise", -1) == story.why(NOW, SetControls("h", bad, worse, 0, 0))[1:3]
@@ -556,7 +554,7 @@ def test_controls_are_judged_in_order_the_fraction_before_the_interval() -> None
     assert ("flash_us", -1) == story.why(NOW, SetControls("h", None, None, 1, -1))[1:3]
 
 
-def test_an_offline_inner_node_is_no_leaf_rather_than_online_already() -> None:
+def test_an_inner_node_is_refused_as_not_a_leaf_before_its_state_is_checked() -> None:
     assert Reason.NOT_A_LEAF == crowded().why(NOW, BringOnline("h"))[0]
 
 
@@ -569,7 +567,7 @@ def test_an_offline_inner_node_is_no_leaf_rather_than_online_already() -> None:
     [CancelOrder, lambda who, id: amend(who, id, "g 1")],
     ids=["cancel", "amend"],
 )
-def test_m12_anothers_order_answers_exactly_like_one_that_never_was(
+def test_m12_another_tenants_order_answers_exactly_like_one_that_never_existed(
     tenant: str, command: Any
 ) -> None:
     story = crowded()
@@ -589,7 +587,7 @@ def test_m12_anothers_order_answers_exactly_like_one_that_never_was(
     [Relinquish, lambda who, id: SetLimit(who, id, -1)],
     ids=["relinquish", "set_limit"],
 )
-def test_m12_anothers_lease_answers_exactly_like_one_that_never_was(
+def test_m12_another_tenants_lease_answers_exactly_like_one_that_never_existed(
     tenant: str, command: Any
 ) -> None:
     story = crowded()
@@ -599,13 +597,13 @@ def test_m12_anothers_lease_answers_exactly_like_one_that_never_was(
     assert str(nobodys).replace("999", "2") == str(story.at(NOW, command(tenant, 2)))
 
 
-def test_a_cancelled_order_is_not_yours_any_more() -> None:
+def test_a_cancelled_order_is_refused_as_not_yours() -> None:
     story = crowded()
     story.at(NOW, CancelOrder("ann", 2))
     assert (Reason.NOT_YOUR_ORDER, "2", None, None) == story.why(NOW, CancelOrder("ann", 2))
 
 
-def test_a_filled_order_is_remembered_until_the_books_are_closed_over_its_lease() -> None:
+def test_a_filled_order_is_known_until_the_books_close_over_its_lease() -> None:
     story = crowded()
     story.at(NOW, Relinquish("ann", 1))
     assert (Reason.ALREADY_FILLED, "h/a", None, None) == story.why(NOW, CancelOrder("ann", 1))

@@ -14,7 +14,6 @@ from laissez.market import (
     LeaseStarted,
     LimitSet,
     OrderPlaced,
-    OrderView,
     Relinquish,
     SetFloor,
     SetLimit,
@@ -22,10 +21,11 @@ from laissez.market import (
     at_market,
     at_price,
 )
+from laissez.market.answers import OrderView
 from support.stories import Story, amend, place
 
 
-def test_m1_every_leaf_is_the_operators_until_a_tenant_wins_it() -> None:
+def test_m1_the_operator_owns_every_leaf_until_a_tenant_wins_it() -> None:
     story = Story("g", "h/a", "h/b")
     assert ["-", "-", "-"] == story.owners()
     assert ((), (), ()) == (story.market.leases(), story.market.orders(), story.market.tenants())
@@ -43,7 +43,7 @@ def test_m1_a_leaf_has_one_owner_after_another() -> None:
     assert ("ann", "bob", "cat") == story.market.tenants()
 
 
-def test_m1_a_live_lease_is_seen_by_leaf_by_tenant_and_by_the_operator() -> None:
+def test_m1_a_live_lease_is_found_by_leaf_by_tenant_and_by_the_operator() -> None:
     story = Story("h/a", "h/b")
     story.goes((0, place("bob", "h/b ..7"), "- bob"), (2, place("ann", "h 1..5"), "ann bob"))
     bob, ann = story.market.leases()
@@ -185,7 +185,7 @@ def test_m4_floors_are_never_consumed() -> None:
     )
 
 
-def test_m4_a_floor_set_twice_is_told_twice_and_changes_nothing() -> None:
+def test_m4_a_floor_set_twice_has_two_events_and_changes_nothing() -> None:
     story = Story("h")
     assert [FloorSet(0, "h", 3, False)] == story.at(0, SetFloor("h", 3))
     assert [FloorSet(1, "h", 3, False)] == story.at(1, SetFloor("h", 3))
@@ -216,7 +216,7 @@ def test_m5_an_idle_leaf_is_pressed_by_everyone() -> None:
     )
 
 
-def test_m5_the_best_bid_presses_everyone_but_its_tenant_whom_the_next_best_presses() -> None:
+def test_m5_the_best_bid_presses_all_others_and_the_second_best_presses_its_tenant() -> None:
     story = Story("h/a", "h/b", "h/c")
     story.goes(
         (0, place("ann", "h/a ..9"), "ann - -", "0 0 0"),
@@ -224,7 +224,7 @@ def test_m5_the_best_bid_presses_everyone_but_its_tenant_whom_the_next_best_pres
         (0, place("cat", "h/c ..9"), "ann bob cat", "0 0 0"),
         (1, place("ann", "h 5"), "ann bob cat", "0 5 5"),
         (1, place("bob", "h 3"), "ann bob cat", "3 5 5"),
-        # two tenants make the price: it is nobody's own
+        # two tenants bid the same, so the price belongs to neither
         (1, place("cat", "h 5"), "ann bob cat", "5 5 5"),
         (2, CancelOrder("ann", 2), "ann bob cat", "5 5 3"),
         (3, CancelOrder("cat", 2), "ann bob cat", "3 0 3"),
@@ -315,7 +315,7 @@ def test_m5_rates_stay_right_while_a_tenant_below_the_best_comes_and_goes() -> N
     )
 
 
-def test_m6_a_limit_starts_as_that_of_the_alternative_that_won() -> None:
+def test_m6_a_lease_starts_with_the_limit_of_the_winning_alternative() -> None:
     story = Story("g", "h")
     events = story.at(0, place("ann", "g 3", "h 1..8"))
     assert LeaseStarted(0, "ann", 1, "h", 1, 0, 8, None) == events[1]

@@ -9,20 +9,17 @@ from laissez.market import (
     CancelOrder,
     CloseBooks,
     Command,
-    ControlsView,
     EndReason,
     Event,
-    FeeLine,
-    FloorView,
     LeaseEnded,
     Relinquish,
     SetControls,
     SetFloor,
     SetLimit,
     TakeOffline,
-    UnknownNode,
-    UnknownScope,
 )
+from laissez.market.answers import ControlsView, FeeLine, FloorView
+from laissez.market.errors import UnknownNode, UnknownScope
 from support.stories import Story, amend, place
 
 # M11
@@ -69,7 +66,7 @@ def test_m11_a_tenants_own_leaves_are_left_out_of_its_quotes() -> None:
     assert story.market.quote("ann", "h/a") is None
 
 
-def test_m11_the_next_lowest_limit_is_found_wherever_the_own_leaf_stands() -> None:
+def test_m11_the_quote_skips_the_tenants_own_leaf_wherever_it_is() -> None:
     story = Story("h/a", "h/r/b", "h/r/c", "h/s")
     story.goes(
         (0, place("bob", "h/a 9"), "bob - - -"),
@@ -88,7 +85,7 @@ def test_m11_the_next_lowest_limit_is_found_wherever_the_own_leaf_stands() -> No
     assert 10 == story.market.quote("ann", "h")
 
 
-def test_m11_there_is_no_quote_where_no_price_would_do() -> None:
+def test_m11_there_is_no_quote_where_no_price_would_win() -> None:
     story = Story("h")
     story.goes((0, place("own", "h 1"), "own"), (0, SetLimit("own", 1, None), "own"))
     assert story.market.quote("ann", "h") is None
@@ -134,14 +131,14 @@ def zones() -> Story:
     return story
 
 
-def test_m12_a_pricing_domain_is_the_roots_and_the_paths_of_the_own_leaves() -> None:
+def test_m12_a_pricing_domain_is_the_roots_and_the_paths_of_leased_leaves() -> None:
     market = zones().market
     assert ("g", "h", "h/r", "h/r/a") == market.pricing_domain("ann")
     assert ("g", "h", "h/s", "h/s/c") == market.pricing_domain("bob")
     assert ("g", "h") == market.pricing_domain("newcomer")
 
 
-def test_m12_a_pricing_domain_follows_what_is_owned_now() -> None:
+def test_m12_a_pricing_domain_follows_the_present_leases() -> None:
     story = zones()
     story.goes((1, place("ann", "h/s 9"), "- ann - ann"), (2, place("ann", "g 1"), "ann ann - ann"))
     assert ("g", "g/x", "h", "h/r", "h/r/a", "h/s", "h/s/c") == story.market.pricing_domain("ann")
@@ -161,7 +158,7 @@ def test_m12_quotes_are_answered_inside_the_domain_and_nowhere_else() -> None:
                     market.quote(tenant, node)
 
 
-def test_m12_the_operator_may_ask_for_every_quote() -> None:
+def test_m12_the_operator_may_see_every_quote() -> None:
     market = zones().market
     assert {"g": 0, "g/x": 0, "h": 0, "h/r": 0, "h/r/a": 6, "h/r/b": 0, "h/s": 8, "h/s/c": 8} == {
         node: market.quote(None, node) for node in market.topology.nodes
@@ -189,20 +186,18 @@ def test_m12_a_hidden_scope_answers_exactly_like_one_that_does_not_exist() -> No
 
 @pytest.mark.parametrize("question", ["owner", "is_online", "rate", "lease_on"])
 @pytest.mark.parametrize("path", ["h", "h/z", ""])
-def test_questions_about_a_leaf_are_not_answered_for_anything_else(
-    question: str, path: str
-) -> None:
+def test_questions_about_a_leaf_refuse_other_paths(question: str, path: str) -> None:
     with pytest.raises(UnknownNode, match=f"there is no leaf '{path}'") as error:
         getattr(zones().market, question)(path)
     assert path == error.value.path
 
 
-def test_there_is_no_floor_of_a_node_that_does_not_exist() -> None:
+def test_an_unknown_node_has_no_floor() -> None:
     with pytest.raises(UnknownNode, match="there is no node 'h/z'"):
         zones().market.floor("h/z")
 
 
-def test_a_market_tells_its_topology_and_its_time() -> None:
+def test_a_market_has_a_topology_and_a_time() -> None:
     story = zones()
     assert PATHS == story.market.topology.leaves
     assert 0 == story.market.now
@@ -210,7 +205,7 @@ def test_a_market_tells_its_topology_and_its_time() -> None:
     assert 9 == story.market.now
 
 
-def test_m12_no_event_of_a_tenant_names_another() -> None:
+def test_m12_events_of_a_tenant_name_no_other_tenant() -> None:
     """Everybody presses on everybody; whatever is sent to one tenant names none of the others."""
     story = Story("h/a", "h/b")
     commands: list[Command] = [
@@ -250,7 +245,7 @@ def owned() -> Story:
     return story
 
 
-def test_m13_a_lease_that_is_given_up_ended_by_its_owner_at_its_rate() -> None:
+def test_m13_a_relinquished_lease_ends_at_its_rate() -> None:
     story = owned()
     story.at(1, place("ann", "h 3"))
     assert (EndReason.RELINQUISHED, 3, 5) == ended(story.at(2, Relinquish("own", 1)))
@@ -268,29 +263,29 @@ def test_m13_a_lease_without_a_limit_ends_without_one() -> None:
     assert (EndReason.TAKEN_OFFLINE, 0, None) == ended(story.at(2, TakeOffline("h")))
 
 
-def test_m13_a_lease_lost_to_a_bid_was_outbid_at_that_bid() -> None:
+def test_m13_a_lease_lost_to_a_bid_ends_as_outbid_at_that_bid() -> None:
     assert (EndReason.OUTBID, 7, 5) == ended(owned().at(1, place("ann", "h 7..9")))
 
 
-def test_m13_a_lease_lost_to_a_floor_ended_by_that_floor() -> None:
+def test_m13_a_lease_lost_to_a_floor_ends_at_that_floor() -> None:
     story = owned()
     story.at(1, place("ann", "h 4"))
     assert (EndReason.FLOOR_RAISED, 6, 5) == ended(story.at(2, SetFloor("h", 6)))
 
 
-def test_m13_a_limit_lowered_below_a_floor_and_an_equal_bid_is_lost_to_the_floor() -> None:
+def test_m13_a_floor_is_the_reason_when_a_bid_is_equal() -> None:
     story = owned()
     story.goes((1, SetFloor("h", 4), "own"), (1, place("ann", "h 4"), "own"))
     assert (EndReason.FLOOR_RAISED, 4, 3) == ended(story.at(2, SetLimit("own", 1, 3)))
 
 
-def test_m13_a_limit_lowered_below_a_bid_above_the_floor_is_outbid() -> None:
+def test_m13_a_bid_above_the_floor_is_the_reason_when_a_limit_is_lowered() -> None:
     story = owned()
     story.goes((1, SetFloor("h", 4), "own"), (1, place("ann", "h 5"), "own"))
     assert (EndReason.OUTBID, 5, 3) == ended(story.at(2, SetLimit("own", 1, 3)))
 
 
-def test_m13_the_own_bid_is_no_foreign_bid() -> None:
+def test_m13_the_owners_own_bid_is_never_the_reason() -> None:
     story = owned()
     story.goes((1, place("own", "h 9"), "own"))
     assert (EndReason.FLOOR_RAISED, 6, 5) == ended(story.at(2, SetFloor("h", 6)))
@@ -299,7 +294,7 @@ def test_m13_the_own_bid_is_no_foreign_bid() -> None:
 # -- what the operator has set
 
 
-def test_one_order_or_what_it_won_is_found_by_its_number() -> None:
+def test_an_order_or_its_lease_is_found_by_number() -> None:
     story = Story("h/a", "h/b")
     story.goes(
         (0, place("ann", "h/a 3"), "ann -"),
@@ -323,7 +318,7 @@ def test_one_order_or_what_it_won_is_found_by_its_number() -> None:
     assert (None, 2) == (market.lease_won("ann", 1), market.lease_won("ann", 2))
 
 
-def test_floors_are_listed_where_they_are_set_with_what_is_in_force() -> None:
+def test_floors_are_listed_where_they_are_set_with_the_floor_in_force() -> None:
     story = Story("h/a", "h/b", "t")
     story.goes(
         (0, SetFloor("h", 5), "- - -"),
@@ -350,7 +345,7 @@ def test_controls_are_listed_where_they_are_set() -> None:
     ) == story.market.controls()
 
 
-def test_fees_are_told_whole_from_their_first_instant() -> None:
+def test_fees_are_listed_in_full_from_their_first_instant() -> None:
     story = Story("h")
     story.at(0, SetControls("h", flash_us=100))
     story.at(10, place("ann", "h ..9"))

@@ -24,11 +24,10 @@ from laissez.market import (
     SetControls,
     SetFloor,
     SetLimit,
-    SnapshotError,
     TakeOffline,
     Topology,
-    UnknownScope,
 )
+from laissez.market.errors import SnapshotError, UnknownScope
 from support.paths import TESTS
 from support.stories import amend, place
 
@@ -139,7 +138,7 @@ def questions(market: Market) -> list[object]:
     return answers
 
 
-def test_a_restored_market_goes_on_as_if_it_had_never_stopped() -> None:
+def test_a_restored_market_continues_as_if_it_had_never_stopped() -> None:
     unbroken = fresh()
     snapshots = [unbroken.snapshot()]
     events: list[list[Event]] = []
@@ -178,7 +177,7 @@ def test_a_restored_market_keeps_its_topology_its_levels_and_its_bound_on_orders
     assert "too_many_orders" in str(restored.apply(place("ann", "h 1"), 0))
 
 
-def test_asking_does_not_change_the_digest() -> None:
+def test_questions_do_not_change_the_digest() -> None:
     market = fresh()
     for at, command in HISTORY:
         market.apply(command, at)
@@ -190,7 +189,7 @@ def test_asking_does_not_change_the_digest() -> None:
     assert whole().digest() == market.digest()
 
 
-def test_the_digest_is_the_hash_of_what_a_snapshot_holds() -> None:
+def test_the_digest_is_the_hash_of_the_body_of_a_snapshot() -> None:
     market = whole()
     assert hashlib.sha256(market.snapshot()[42:]).hexdigest() == market.digest()
     assert bytes.fromhex(market.digest()) == market.snapshot()[10:42]
@@ -225,7 +224,7 @@ def test_the_digest_does_not_depend_on_the_hash_seed() -> None:
     assert {whole().digest()} == digests
 
 
-# what is no snapshot
+# data that are not a snapshot
 
 
 def refusal(data: bytes) -> str:
@@ -237,7 +236,7 @@ def refusal(data: bytes) -> str:
 @pytest.mark.parametrize(
     "data", [b"", b"LAISSEZ", b"laissezm" + bytes(100), bytes(100), b"\xff" * 100]
 )
-def test_what_does_not_begin_like_a_snapshot_is_refused(data: bytes) -> None:
+def test_data_without_the_magic_word_are_refused(data: bytes) -> None:
     assert (
         f"expected a market snapshot, which starts with b'LAISSEZM'; found {data[:8]!r}"
         == refusal(data)
@@ -279,7 +278,7 @@ def signed(body: bytes) -> bytes:
     return b"LAISSEZM" + (1).to_bytes(2, "big") + hashlib.sha256(body).digest() + body
 
 
-def test_a_header_that_fits_makes_a_snapshot() -> None:
+def test_a_matching_header_makes_a_snapshot() -> None:
     data = whole().snapshot()
     assert data == signed(data[42:])
 
@@ -296,7 +295,7 @@ def test_a_header_that_fits_makes_a_snapshot() -> None:
         msgspec.msgpack.encode([1] * 13),
     ],
 )
-def test_garbage_under_a_header_that_fits_is_refused(body: bytes) -> None:
+def test_garbage_with_a_matching_header_is_refused(body: bytes) -> None:
     assert "the snapshot does not describe a market: " in refusal(signed(body))
 
 
@@ -316,9 +315,7 @@ SPOILT: dict[str, Callable[[list[Any]], None]] = {
 
 @pytest.mark.parametrize("number", [99, 0, -1])
 @pytest.mark.parametrize("holder", ["an order", "a lease"])
-def test_a_tenant_that_cannot_be_is_refused_under_a_header_that_fits(
-    holder: str, number: int
-) -> None:
+def test_an_impossible_tenant_with_a_matching_header_is_refused(holder: str, number: int) -> None:
     state = msgspec.msgpack.decode(whole().snapshot()[42:])
     position, field = (11, 1) if holder == "an order" else (12, 2)
     state[position][0][field] = number
@@ -328,7 +325,7 @@ def test_a_tenant_that_cannot_be_is_refused_under_a_header_that_fits(
 
 
 @pytest.mark.parametrize("spoil", SPOILT.values(), ids=SPOILT.keys())
-def test_a_state_that_cannot_be_is_refused_under_a_header_that_fits(
+def test_an_impossible_state_with_a_matching_header_is_refused(
     spoil: Callable[[list[Any]], None],
 ) -> None:
     state = msgspec.msgpack.decode(whole().snapshot()[42:])

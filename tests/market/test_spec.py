@@ -49,7 +49,7 @@ def test_examples_of_the_page_describe_the_same_topology() -> None:
     assert "host" == expected.level_of("h100/zone-b/rack01/spare")
 
 
-def test_names_of_the_page_mean_what_it_says() -> None:
+def test_names_on_the_page_expand_as_it_says() -> None:
     assert tuple(f"zone-{each}" for each in "abc") == leaves(["zone-[a,b,c]"])
     assert tuple(sorted(f"host{each}" for each in (0, 1, 2, 3, 8, 12, 13, 14, 15))) == leaves(
         ["host[0-3,8,12-15]"]
@@ -66,7 +66,7 @@ def test_a_tree_is_a_mapping_or_a_list_or_a_leaf() -> None:
     assert ("leaf",) == leaves(["leaf"]) == leaves({"leaf": None})
 
 
-def test_levels_are_those_of_every_tree_a_range_stands_for() -> None:
+def test_levels_apply_to_every_tree_of_a_range() -> None:
     found = Topology.from_mapping({"h[1-2]": {"levels": ["type", "gpu"], "tree": ["gpu0"]}})
     assert ("type", "gpu") == found.level_names("h1") == found.level_names("h2")
 
@@ -87,12 +87,12 @@ def test_levels_are_those_of_every_tree_a_range_stands_for() -> None:
         ),
     ],
 )
-def test_ranges_are_written_out(pattern: str, names: list[str]) -> None:
+def test_ranges_are_expanded(pattern: str, names: list[str]) -> None:
     assert tuple(sorted(names)) == leaves([pattern])
 
 
 @given(st.integers(0, 200), st.integers(0, 60), st.integers(0, 4))
-def test_range_holds_every_number_once_and_is_padded_as_written(
+def test_a_range_has_every_number_once_and_is_padded_as_written(
     first: int, more: int, width: int
 ) -> None:
     last = first + more
@@ -207,7 +207,7 @@ def test_mapping_inside_itself_is_refused() -> None:
         {"t": ["g0"], **{f"{letter}[0-999]": ["g[0-999]"] for letter in string.ascii_uppercase}},
     ],
 )
-def test_too_many_leaves_are_refused_before_they_are_written_out(mapping: object) -> None:
+def test_too_many_leaves_are_refused_before_expansion(mapping: object) -> None:
     tracemalloc.start()
     try:
         assert refusal(mapping).endswith(f"has more than {LEAVES_MAX} leaves")
@@ -217,7 +217,7 @@ def test_too_many_leaves_are_refused_before_they_are_written_out(mapping: object
     assert peak_bytes < 100 * LEAVES_MAX  # no more than the names of the leaves that are allowed
 
 
-def test_long_names_are_refused_before_they_are_written_out() -> None:
+def test_long_names_are_refused_before_expansion() -> None:
     assert "makes names longer than 64 characters" in refusal(
         {"t": ["x" * 1_000_000 + "[0-999999]"]}
     )

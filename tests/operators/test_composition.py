@@ -80,14 +80,14 @@ def test_weighted_pressures_add_up() -> None:
     assert {"h100": 1_000_000, "h100/row1": 2_500_000} == world.floors
 
 
-def test_a_floor_includes_everything_that_presses_above_it() -> None:
+def test_a_floor_includes_all_pressures_above_it() -> None:
     world = dry_run(plain("carbon", "h100"), plain("power", "h100/row1"))
     decision = tick(world, 0, power=0.5, carbon=1.0)
     assert {"h100": 2_000_000, "h100/row1": 2_500_000} == world.floors
     assert (Term("carbon", 1.0, 1.0), Term("power", 1.0, 0.5)) == decision.priced[1].terms
 
 
-def test_how_a_floor_came_about_can_be_told() -> None:
+def test_the_terms_of_a_floor_can_be_shown() -> None:
     world = dry_run(plain("power", "h100/row1", weight=2.0), plain("heat", "h100/row1"))
     told = [str(each) for each in tick(world, 0, power=1 / 3, heat=0.0).priced]
     assert (
@@ -99,7 +99,7 @@ def test_how_a_floor_came_about_can_be_told() -> None:
     )
 
 
-def test_of_a_map_that_names_a_node_and_one_above_it_the_higher_pressure_counts() -> None:
+def test_the_higher_pressure_counts_if_a_map_names_a_node_and_an_ancestor() -> None:
     @dataclass(frozen=True, kw_only=True)
     class Deep(InfraMap):
         def pressure(self, node: str, values: Mapping[str, float], view: OperatorView) -> float:
@@ -118,7 +118,7 @@ def test_the_base_of_a_subtree_is_never_below_that_of_its_tree() -> None:
     assert {"h100": 1_000_000, "h100/row1": 1_000_000, "h100/row2": 3_000_000} == world.floors
 
 
-def test_negative_pressure_is_none() -> None:
+def test_negative_pressure_counts_as_zero() -> None:
     world = dry_run(plain("power", "h100/row1"))
     tick(world, 0, power=-3.0)
     assert 1_000_000 == world.floors["h100/row1"]
@@ -142,7 +142,7 @@ def test_a_subtree_with_a_base_of_its_own_has_bounds_of_its_own() -> None:
     assert {"h100": 1_000_000, "h100/row1": 3_000_000, "h100/row2": 6_000_000} == world.floors
 
 
-def test_one_allocated_leaf_can_be_pressed_alone() -> None:
+def test_a_single_leaf_can_be_reclaimed() -> None:
     world = dry_run(plain("reclaim", "h100/row1/b"))
     tick(world, 0, reclaim=4.0)
     assert {"h100": 1_000_000, "h100/row1/b": 5_000_000} == world.floors
@@ -163,7 +163,7 @@ def test_two_maps_of_one_name_are_refused() -> None:
         Composition(bases=[BASE], maps=[plain("x", "h100"), plain("x", "h100")])
 
 
-def test_a_map_that_states_no_finite_range_is_refused() -> None:
+def test_a_map_without_a_finite_range_is_refused() -> None:
     class Anything(Plain):
         plausible: ClassVar[Range] = (0.0, float("inf"))
 
@@ -173,7 +173,7 @@ def test_a_map_that_states_no_finite_range_is_refused() -> None:
         Composition(bases=[BASE], maps=[Anything(name="x", signal="x", nodes=("h100",))])
 
 
-def test_a_map_without_its_hook_cannot_be_made() -> None:
+def test_a_map_without_its_hook_cannot_be_instantiated() -> None:
     with pytest.raises(TypeError, match="pressure_at"):
         SignalMap(name="x", signal="x", nodes=("h100",))  # type: ignore[abstract]
 
@@ -210,7 +210,7 @@ def test_floors_that_fall_are_sent_before_floors_that_rise_and_controls_before_b
     ) == commands
 
 
-def test_a_node_that_is_not_there_gets_an_alarm_and_no_command() -> None:
+def test_an_unknown_node_gets_an_alarm_and_no_command() -> None:
     world = dry_run(plain("power", "h100/row9"), controls=(Controls(node="h100/row8", hold_s=1.0),))
     decision = tick(world, 0, power=1.0)
     assert (SetFloor("h100", 1_000_000),) == decision.commands
@@ -219,7 +219,7 @@ def test_a_node_that_is_not_there_gets_an_alarm_and_no_command() -> None:
     ]
 
 
-def test_floors_and_controls_that_no_map_names_are_left_alone() -> None:
+def test_floors_and_controls_outside_the_maps_are_left_alone() -> None:
     world = dry_run()
     world.floors = {"h100": 1_000_000, "h100/row2": 7}
     world.controls = {"h100/row2": ControlsView("h100/row2", None, None, 5, None)}
@@ -245,7 +245,7 @@ def test_a_floor_rises_at_once_and_falls_slowly() -> None:
 
 
 @pytest.mark.parametrize("every_s", [1, 7, 60])
-def test_how_often_decisions_are_made_does_not_change_how_fast_a_floor_falls(every_s: int) -> None:
+def test_the_interval_of_decisions_does_not_change_the_fall_of_a_floor(every_s: int) -> None:
     world = dry_run(plain("power", "h100/row1"), limits=SlewLimits(fall_per_minute=0.1))
     tick(world, 0, power=9.0)
     for second in range(every_s, 420 + every_s, every_s):
@@ -253,7 +253,7 @@ def test_how_often_decisions_are_made_does_not_change_how_fast_a_floor_falls(eve
     assert world.floors["h100/row1"] == pytest.approx(10_000_000 * 0.9**7, rel=0.13)
 
 
-def test_a_floor_can_fall_to_nothing() -> None:
+def test_a_floor_can_fall_to_zero() -> None:
     free = Base(node="h100", price=Price(0), floor_max=Price(50_000_000))
     world = dry_run(bases=(free,), limits=SlewLimits(fall_per_minute=0.5))
     world.floors = {"h100": 100}
@@ -278,7 +278,7 @@ def test_jitter_within_the_tolerance_causes_no_commands() -> None:
         )
 
 
-def test_a_small_difference_that_stands_is_corrected() -> None:
+def test_a_small_difference_that_lasts_is_corrected() -> None:
     world = dry_run(plain("power", "h100/row1"), limits=SlewLimits(tolerance=0.01, settle_s=60.0))
     tick(world, 0, power=1.0)
     assert () == tick(world, 100 * SECOND, power=1.01).commands
@@ -286,14 +286,14 @@ def test_a_small_difference_that_stands_is_corrected() -> None:
     assert (SetFloor("h100/row1", 2_010_000),) == tick(world, 160 * SECOND, power=1.01).commands
 
 
-def test_what_got_lost_on_its_way_is_sent_again() -> None:
+def test_lost_commands_are_sent_again() -> None:
     world = dry_run()
     tick(world, 0)
     world.floors = {}
     assert (SetFloor("h100", 1_000_000),) == tick(world, SECOND).commands
 
 
-def test_what_the_market_clipped_is_asked_for_once_an_interval() -> None:
+def test_a_clipped_fall_is_requested_once_per_interval() -> None:
     world = dry_run(
         limits=SlewLimits(fall_per_minute=1.0),
         controls=(Controls(node="h100", fall=Move(fraction=0.1, every_s=300)),),
@@ -330,7 +330,7 @@ def test_memory_survives_being_stored() -> None:
     assert world.memory == msgspec.json.decode(stored, type=Memory)
 
 
-def test_leaves_stand_in_path_order() -> None:
+def test_leaves_are_in_path_order() -> None:
     leaves = LeafIndex(["b/x", "a-b/x", "a/y", "a/x"])
     assert ("a/x", "a/y", "a-b/x", "b/x") == leaves.paths
     assert ("a/x", "a/y") == leaves.below("a")

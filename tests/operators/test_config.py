@@ -1,4 +1,4 @@
-"""`maps.toml`: what can be written is read, and what is wrong is refused with its place."""
+"""`maps.toml`: valid files are read, and mistakes are refused with their place."""
 
 from __future__ import annotations
 
@@ -367,7 +367,7 @@ def test_every_kind_of_source_and_map_is_read(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_mistake_is_told_with_its_place(tmp_path: Path, text: str, said: list[str]) -> None:
+def test_a_mistake_is_reported_with_its_place(tmp_path: Path, text: str, said: list[str]) -> None:
     assert said == mistakes(tmp_path, text)
 
 
@@ -383,7 +383,7 @@ def test_a_time_without_its_offset_is_refused(tmp_path: Path) -> None:
     )
 
 
-def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
+def test_all_mistakes_are_reported_at_once(tmp_path: Path) -> None:
     found = mistakes(
         tmp_path, BASE + "flor = 1\n" + POWER + "cup = 1\ncap = 2\n[signals.s]\nsource = 1\n"
     )
@@ -392,7 +392,7 @@ def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
     ]
 
 
-def test_a_trace_that_is_wrong_is_told_with_its_line(tmp_path: Path) -> None:
+def test_a_mistake_in_a_trace_is_reported_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("time,measured_power_util\n1,0.5\n2,abc\n")
     (found,) = mistakes(tmp_path, BASE + '[signals.s]\nsource = "csv"\nfile = "t.csv"')
     assert (
@@ -402,7 +402,7 @@ def test_a_trace_that_is_wrong_is_told_with_its_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [None, b"a = ", b"\xff"])
-def test_a_file_that_is_no_toml_is_refused(tmp_path: Path, content: bytes | None) -> None:
+def test_a_file_that_is_not_toml_is_refused(tmp_path: Path, content: bytes | None) -> None:
     path = tmp_path / "maps.toml"
     if content is not None:
         path.write_bytes(content)

@@ -1,4 +1,4 @@
-"""What each map presses with, given what it reads."""
+"""The pressure of each map for its readings."""
 
 from __future__ import annotations
 
@@ -39,15 +39,13 @@ POWER = Power(name="power", nodes=ROW, signal="watts", cap=0.8, comfortable=0.1)
 @pytest.mark.parametrize(
     ("used", "pressure"), [(0.0, -9.0), (0.72, 0.0), (0.76, 0.5), (0.8, 1.0), (0.88, 2.0)]
 )
-def test_power_presses_in_proportion_as_headroom_shrinks_below_what_is_comfortable(
-    used: float, pressure: float
-) -> None:
+def test_power_pressure_is_proportional_to_missing_headroom(used: float, pressure: float) -> None:
     assert pressure == pytest.approx(POWER.pressure_at(used))
 
 
 @settings(max_examples=50)
 @given(st.floats(0, 1.5), st.floats(0, 1.5))
-def test_more_power_never_presses_less(one: float, other: float) -> None:
+def test_power_pressure_never_falls_with_more_power(one: float, other: float) -> None:
     assert POWER.pressure_at(min(one, other)) <= POWER.pressure_at(max(one, other))
 
 
@@ -84,7 +82,7 @@ def test_the_power_map_takes_no_more_lines_than_the_paper_says() -> None:
 @pytest.mark.parametrize(
     ("degrees", "pressure"), [(22.0, -1.0), (27.0, 0.0), (29.5, 0.5), (32.0, 1.0), (37.0, 2.0)]
 )
-def test_cooling_presses_between_comfort_and_limit(degrees: float, pressure: float) -> None:
+def test_cooling_pressure_rises_from_comfort_to_limit(degrees: float, pressure: float) -> None:
     assert pressure == Cooling(name="c", nodes=ROW, signal="inlet").pressure_at(degrees)
 
 
@@ -96,7 +94,7 @@ def test_a_temperature_limit_below_comfort_is_refused() -> None:
 
 
 @pytest.mark.parametrize(("grams", "pressure"), [(150.0, -0.5), (300.0, 0.0), (600.0, 1.0)])
-def test_carbon_presses_by_the_share_above_the_reference(grams: float, pressure: float) -> None:
+def test_carbon_pressure_is_the_share_above_the_reference(grams: float, pressure: float) -> None:
     assert pressure == Carbon(name="c", nodes=ROW, signal="grid", reference=300.0).pressure_at(
         grams
     )
@@ -106,7 +104,7 @@ def test_carbon_presses_by_the_share_above_the_reference(grams: float, pressure:
     ("leased", "offline", "pressure"),
     [("ab", "", -1.5), ("abcd", "", 1.0), ("abc", "d", 1.0), ("", "abcd", -4.0)],
 )
-def test_utilisation_presses_by_what_is_leased_of_what_is_online(
+def test_utilisation_pressure_follows_the_leased_share_of_online_leaves(
     leased: str, offline: str, pressure: float
 ) -> None:
     places = LeafIndex(f"h100/row1/{leaf}" for leaf in "abcd")

@@ -78,7 +78,7 @@ def test_leaves_are_taken_once_and_brought_back_once() -> None:
     assert frozenset() == world.memory.taken
 
 
-def test_a_leaf_that_was_offline_before_stays_offline_and_is_told() -> None:
+def test_a_leaf_that_was_offline_before_stays_offline_and_is_reported() -> None:
     world = dry_run()
     world.offline = frozenset({"h100/row2/b"})
     world.tick(9 * HOUR, {})
@@ -91,7 +91,7 @@ def test_a_leaf_that_was_offline_before_stays_offline_and_is_told() -> None:
     assert () == world.tick(14 * HOUR, {}).alarms
 
 
-def test_a_caller_that_lost_its_memory_is_told_which_leaves_to_bring_back() -> None:
+def test_after_a_lost_memory_an_alarm_names_the_leaves_to_bring_back() -> None:
     world = dry_run()
     world.tick(10 * HOUR, {})
     world.memory = Memory()
@@ -100,7 +100,7 @@ def test_a_caller_that_lost_its_memory_is_told_which_leaves_to_bring_back() -> N
     assert {"h100/row2/a", "h100/row2/b"} == world.offline
 
 
-def test_what_got_lost_on_its_way_is_sent_again() -> None:
+def test_lost_commands_are_sent_again() -> None:
     world = dry_run()
     world.tick(10 * HOUR, {})
     world.offline = frozenset()

@@ -98,7 +98,7 @@ def powered(
     )
 
 
-def test_a_jump_of_power_raises_the_floor_of_its_row_and_who_wants_it_less_loses_it() -> None:
+def test_a_jump_of_power_raises_the_floor_of_its_row_and_evicts_low_limits() -> None:
     site = powered()
     site.tick(0, row1=0.68, row2=0.68)
     site.place("urgent", "h100/row1", at=0, limit=9.0)
@@ -117,18 +117,18 @@ def test_a_jump_of_power_raises_the_floor_of_its_row_and_who_wants_it_less_loses
     )
 
 
-def test_who_is_pressed_out_of_one_row_moves_to_the_other() -> None:
+def test_a_tenant_evicted_from_one_row_moves_to_the_other() -> None:
     site = powered()
     site.tick(0, row1=0.68, row2=0.68)
     site.place("ann", "h100/row1", at=0, limit=3.0)
     site.tick(MINUTE, row1=0.80, row2=0.68)
     assert ["-", "-", "-", "-"] == site.owners()
-    # anywhere below h100: what is left at that price is row2
+    # anywhere below h100: only row2 is left at that price
     site.place("ann", "h100", at=MINUTE, limit=3.0)
     assert ["-", "-", "ann", "-"] == site.owners()
 
 
-def test_falling_floors_come_first_so_that_the_other_row_is_open_for_the_pressed() -> None:
+def test_floors_fall_first_so_that_evicted_tenants_find_the_other_row_open() -> None:
     site = powered(limits=SlewLimits(fall_per_minute=1.0))
     site.tick(0, row1=0.68, row2=0.80)
     site.place("ann", "h100/row1", at=0, limit=3.0)
@@ -149,7 +149,7 @@ def test_an_owner_with_a_high_limit_stays_and_pays() -> None:
     assert lease is not None and (10 * DOLLAR, "urgent") == (lease.rate, lease.tenant)
 
 
-def test_a_fall_band_of_the_market_is_followed_one_step_an_interval() -> None:
+def test_a_fall_band_of_the_market_is_followed_one_step_per_interval() -> None:
     band = Controls(node="h100", fall=Move(fraction=0.25, every_s=300))
     site = powered(limits=SlewLimits(fall_per_minute=1.0), controls=[band])
     site.tick(0, row1=0.80, row2=0.5)
@@ -162,7 +162,7 @@ def test_a_fall_band_of_the_market_is_followed_one_step_an_interval() -> None:
     assert [4.5, 3.375, 2.53125, 2.0] == sorted(set(floors), reverse=True)
 
 
-def test_maintenance_presses_takes_and_gives_back() -> None:
+def test_maintenance_raises_prices_takes_leaves_and_returns_them() -> None:
     window = Maintenance(
         name="w",
         nodes=("h100/row1",),

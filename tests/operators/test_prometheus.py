@@ -44,8 +44,7 @@ pytestmark = [
 
 
 def samples() -> str:
-    """What power meters said: two rows and two broken meters a moment ago, and one that has not
-    been heard of since."""
+    """Samples of power meters: two rows and two broken meters a moment ago, and one old sample."""
     now = time.time()
     recent = {
         'power_share{row="1"}': "0.76",
@@ -119,7 +118,7 @@ def value(found: Reading | Missing) -> float:
     return found.value
 
 
-def test_a_query_gives_what_the_meters_said(prometheus: str) -> None:
+def test_a_query_gives_the_values_of_the_meters(prometheus: str) -> None:
     assert 0.76 == value(read(prometheus, 'power_share{row="1"}'))
     assert 0.76 == value(read(prometheus, "max(power_share)"))
     assert 2.0 == value(read(prometheus, "scalar(count(power_share))"))
@@ -127,7 +126,7 @@ def test_a_query_gives_what_the_meters_said(prometheus: str) -> None:
     assert "inf" == str(value(read(prometheus, "endless")))
 
 
-def test_an_old_sample_is_known_to_be_old_though_prometheus_dates_it_now(prometheus: str) -> None:
+def test_the_age_of_a_sample_is_known_although_prometheus_dates_it_now(prometheus: str) -> None:
     found = read(prometheus, "old_share")
     assert isinstance(found, Reading)
     assert 10**15 - found.at >= (OLD_S - 1) * 1_000_000
@@ -150,13 +149,15 @@ def test_an_old_sample_is_known_to_be_old_though_prometheus_dates_it_now(prometh
         ("sum(", "400 .*parse error"),
     ],
 )
-def test_a_query_without_one_answer_says_why(prometheus: str, query: str, said: str) -> None:
+def test_a_query_without_exactly_one_sample_gives_a_reason(
+    prometheus: str, query: str, said: str
+) -> None:
     found = read(prometheus, query)
     assert isinstance(found, Missing)
     assert re.search(said, found.reason), found.reason
 
 
-def test_a_map_is_priced_by_what_prometheus_answers(prometheus: str) -> None:
+def test_a_map_is_priced_by_the_answer_of_prometheus(prometheus: str) -> None:
     base = Base(node="h100", price=Price.of("2"), floor_max=Price.of("20"))
     maps = [
         Power(name=f"row{row}", nodes=(f"h100/row{row}",), signal=f"row{row}") for row in (1, 2)

@@ -1,4 +1,4 @@
-"""Whatever the telemetry says, nothing absurd reaches the market, and somebody is told."""
+"""No telemetry makes an absurd price, and every bad reading has an alarm."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ ABSURD: list[tuple[Any, AlarmKind]] = [
 @pytest.mark.parametrize(
     ("value", "kind"), ABSURD, ids=[str(number) for number in range(len(ABSURD))]
 )
-def test_an_absurd_value_gives_the_safe_price_and_an_alarm_that_tells_it(
+def test_an_absurd_value_gives_the_safe_price_and_an_alarm_with_the_value(
     value: Any, kind: AlarmKind
 ) -> None:
     world = dry_run()
@@ -81,7 +81,7 @@ def test_an_absurd_value_gives_the_safe_price_and_an_alarm_that_tells_it(
 
 
 @pytest.mark.parametrize("reading", [None, Missing("the pump is off")])
-def test_a_missing_reading_gives_the_safe_price_and_an_alarm_that_says_why(
+def test_a_missing_reading_gives_the_safe_price_and_an_alarm_with_the_reason(
     reading: Missing | None,
 ) -> None:
     world = dry_run()
@@ -102,7 +102,7 @@ def test_a_reading_grows_stale() -> None:
     assert alarm.reason.startswith("expected a reading of the last 60 s, found one 90 s old")
 
 
-def test_a_reading_of_the_future_is_not_believed() -> None:
+def test_a_reading_from_the_future_is_not_used() -> None:
     (alarm,) = dry_run().tick(NOW, {"watts": Reading(0.8, NOW + 3600 * SECOND)}).alarms
     assert AlarmKind.FROM_THE_FUTURE == alarm.kind
     assert () == dry_run().tick(NOW, {"watts": Reading(0.8, NOW + SECOND)}).alarms
@@ -121,7 +121,7 @@ def test_one_lost_reading_moves_no_price() -> None:
     ).commands
 
 
-def test_an_alarm_stands_since_it_began_and_clears_itself() -> None:
+def test_an_alarm_keeps_its_start_and_clears_itself() -> None:
     world = dry_run()
     world.tick(NOW, {"watts": Missing("down")})
     (alarm,) = world.tick(NOW + SECOND, {"watts": Reading(math.nan, NOW)}).alarms
@@ -166,7 +166,7 @@ READINGS = st.one_of(
     ),
     st.data(),
 )
-def test_whatever_comes_prices_are_whole_and_within_their_bounds(
+def test_prices_are_whole_and_within_bounds_for_any_telemetry(
     history: list[tuple[int, dict[str, Any]]], data: st.DataObject
 ) -> None:
     weight = data.draw(st.floats(0, 1000))

@@ -66,7 +66,7 @@ def jump(path: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", ["pdu9.csv", "pdu9.csv.gz"])
-def test_a_trace_is_replayed_from_when_it_is_first_read(tmp_path: Path, name: str) -> None:
+def test_a_trace_is_replayed_from_its_first_read_on(tmp_path: Path, name: str) -> None:
     trace = CsvTrace(file=jump(tmp_path / name))
     start = 5_000_000
     assert Reading(0.69, start) == trace.read(start)
@@ -76,7 +76,7 @@ def test_a_trace_is_replayed_from_when_it_is_first_read(tmp_path: Path, name: st
     assert Missing("the trace " + name + " has ended") == trace.read(start + 8 * STEP)
 
 
-def test_a_trace_can_start_at_a_row_and_a_time_and_run_faster_and_again(tmp_path: Path) -> None:
+def test_a_trace_can_start_at_a_row_and_a_time_run_faster_and_repeat(tmp_path: Path) -> None:
     trace = CsvTrace(
         file=jump(tmp_path / "a.csv"),
         start_row=4,
@@ -222,7 +222,7 @@ def test_a_function_that_gives_anything_else_gives_no_reading(found: Any) -> Non
     assert isinstance(read_of(found), Missing)
 
 
-def test_a_function_that_raises_gives_no_reading_and_says_what() -> None:
+def test_a_function_that_raises_gives_no_reading_but_its_error() -> None:
     def broken(now: int) -> float:
         raise OSError("no such meter")
 
@@ -334,7 +334,7 @@ def test_a_token_is_read_from_its_file_for_every_query(answers: Answers, tmp_pat
     source.close()
 
 
-def test_a_password_in_the_address_is_used_and_never_told(answers: Answers) -> None:
+def test_a_password_in_the_address_is_used_and_never_shown(answers: Answers) -> None:
     answers.body, answers.dated, answers.status = b"no", None, 500
     source = PrometheusQuery(url=f"http://me:secret@127.0.0.1:{answers.server_port}", query="q")
     found = source.read(0)
@@ -344,7 +344,7 @@ def test_a_password_in_the_address_is_used_and_never_told(answers: Answers) -> N
     source.close()
 
 
-def test_certificates_that_are_none_are_refused(tmp_path: Path) -> None:
+def test_invalid_certificates_are_refused(tmp_path: Path) -> None:
     (tmp_path / "ca.pem").write_text("nothing")
     for name in ("ca.pem", "missing.pem"):
         with pytest.raises(MapError, match="ca_file: expected certificates in PEM"):
@@ -369,7 +369,7 @@ def test_several_samples_become_one_and_the_oldest_counts(
 
 @pytest.mark.parametrize("text", ["NaN", "+Inf", "-Inf"])
 @pytest.mark.parametrize("take", ["max", "mean", "sum"])
-def test_what_is_not_finite_stays_so_that_an_alarm_can_tell_it(
+def test_values_that_are_not_finite_stay_so_that_an_alarm_reports_them(
     answers: Answers, text: str, take: Take
 ) -> None:
     found = ask(answers, vector("1", text, "2"), vector("99", "99", "99"), take)
@@ -410,7 +410,7 @@ def test_what_is_not_finite_stays_so_that_an_alarm_can_tell_it(
         (b" " * (2 << 20), 200, "expected at most 1048576 bytes, found more"),
     ],
 )
-def test_any_other_answer_is_no_reading_and_says_why(
+def test_any_other_answer_gives_a_reason_and_no_reading(
     answers: Answers, body: bytes, status: int, said: str
 ) -> None:
     found = ask(answers, body, status=status)
@@ -421,13 +421,13 @@ def test_any_other_answer_is_no_reading_and_says_why(
 @pytest.mark.parametrize(
     "url", ["http://[", "http://127.0.0.1:70000", "http://no host", "http://..."]
 )
-def test_an_address_that_leads_nowhere_is_no_reading(url: str) -> None:
+def test_an_unreachable_address_gives_no_reading(url: str) -> None:
     source = PrometheusQuery(url=url, query="up")
     assert isinstance(source.read(0), Missing)
     source.close()
 
 
-def test_nobody_there_is_no_reading() -> None:
+def test_a_missing_server_gives_no_reading() -> None:
     source = PrometheusQuery(url="http://127.0.0.1:1", query="up")
     found = source.read(0)
     assert isinstance(found, Missing)
@@ -439,7 +439,7 @@ def test_nobody_there_is_no_reading() -> None:
 @pytest.mark.parametrize(
     "url", ["127.0.0.1:9090", "ftp://127.0.0.1", "http://", "http://127.0.0.1:x", "x"]
 )
-def test_an_address_that_is_none_is_refused(url: str) -> None:
+def test_an_invalid_address_is_refused(url: str) -> None:
     with pytest.raises(MapError, match="url: expected the address of a Prometheus"):
         PrometheusQuery(url=url, query="up")
 
@@ -458,7 +458,7 @@ def test_an_operator_reads_all_its_sources(answers: Answers) -> None:
     operator.close()
 
 
-def test_a_function_that_does_not_come_back_is_missing_and_is_not_called_again_meanwhile() -> None:
+def test_a_function_that_hangs_gives_no_reading_and_is_not_called_again() -> None:
     called, go_on = [], threading.Event()
 
     def slow(now: int) -> float:

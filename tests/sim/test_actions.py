@@ -1,5 +1,5 @@
-"""What happens to the cluster in a run: hosts fail, the operator acts, its maps press. The same in
-every cloud, at its instant."""
+"""Events of the cluster in a run: failing hosts, actions of the operator, and its maps. They are
+the same in every cloud, and on time."""
 
 from __future__ import annotations
 
@@ -111,12 +111,12 @@ def test_gpu_hours_and_money_add_up_when_hosts_fail(cloud: str) -> None:
     assert abs(sum(one.cost for one in result.tenants) - result.revenue) < 1e-9
 
 
-def test_nothing_fails_unless_asked_for_and_alone_nothing_ever_does() -> None:
+def test_hosts_fail_only_if_the_scenario_says_so_and_never_in_runs_alone() -> None:
     assert "taken_offline" not in {lease.reason for lease in run(scenario()).leases}
     assert Setting(scenario(), 1).alone == Setting(scenario(failures=FAILING), 1).alone
 
 
-def test_what_fails_is_the_host_and_where_there_is_none_the_leaf() -> None:
+def test_hosts_fail_or_leaves_in_trees_without_hosts() -> None:
     named = Topology.of(["a/x/g1", "a/x/g2", "b/y/g1"], {"a": ("type", "host", "gpu")})
     assert {"a/x": ["a/x/g1", "a/x/g2"], "b/y/g1": ["b/y/g1"]} == hosts(named)
 
@@ -125,9 +125,8 @@ def test_what_fails_is_the_host_and_where_there_is_none_the_leaf() -> None:
 
 
 @every_cloud
-def test_a_node_is_offline_from_its_instant_to_its_instant(cloud: str) -> None:
-    """All H100s are gone for five minutes; nobody holds one then, and whoever did lost it at
-    once."""
+def test_a_node_is_offline_exactly_between_the_two_actions(cloud: str) -> None:
+    """All H100s are gone for five minutes. Their leases end at once, and none begins meanwhile."""
     acts = (act(10, offline="h100"), act(15, online="h100"))
     result = run(scenario(actions=acts), cloud)
     leases = [lease for lease in result.leases if lease.leaf.startswith("h100/")]
@@ -136,7 +135,7 @@ def test_a_node_is_offline_from_its_instant_to_its_instant(cloud: str) -> None:
     assert [lease for lease in leases if lease.start >= 15 * MINUTE]
 
 
-def test_a_repair_does_not_end_what_the_operator_began() -> None:
+def test_a_repair_does_not_end_the_operators_maintenance() -> None:
     """The hosts fail and are repaired again and again; from the tenth minute on the operator wants
     none of them back."""
     simulation = simulated(
@@ -151,8 +150,8 @@ def test_a_repair_does_not_end_what_the_operator_began() -> None:
     assert 24 == len({leaf for _, _, leaf in seen})
 
 
-def test_a_floor_is_set_at_its_instant_in_the_market_and_nowhere_else() -> None:
-    """At 10,000 dollars nobody stays; a cloud with list prices does not know floors."""
+def test_a_floor_is_set_on_time_in_the_market_alone() -> None:
+    """No tenant stays at 10,000 dollars; a cloud with list prices has no floors."""
     acts = (act(10, floor=FloorTable(node="h100", price=10_000.0)),)
     charged = {
         point.at_s: point.leased
@@ -185,9 +184,9 @@ def test_controls_hold_from_the_start_or_from_an_action_on() -> None:
     )
 
 
-def test_a_hold_ends_at_its_own_time() -> None:
+def test_a_hold_ends_when_it_is_due() -> None:
     """The floor rises above a limit while the lease is held: it is lost when its hold ends, not
-    when somebody next asks for something."""
+    with the next command."""
     cloud = opened("market", h100=1)
     assert isinstance(cloud, MarketCloud)
     cloud.operate(SetControls("h100", hold_us=1200 * SECOND_US))
@@ -199,7 +198,7 @@ def test_a_hold_ends_at_its_own_time() -> None:
     assert [(1200 * SECOND_US, "lost", leaf(0))] == ann.news[1:]
 
 
-def test_flash_fees_are_part_of_what_is_paid() -> None:
+def test_flash_fees_are_part_of_the_cost() -> None:
     result = run(
         scenario(cluster=ClusterTable(gpus={"h100": 3}), market=MarketTable(flash_seconds=600.0))
     )
@@ -244,7 +243,7 @@ def maps_file(folder: Path, text: str = MAPS) -> Path:
     return folder / "maps.toml"
 
 
-def test_maps_press_where_and_when_their_trace_says(tmp_path: Path) -> None:
+def test_maps_follow_the_places_and_times_of_their_trace(tmp_path: Path) -> None:
     simulation = simulated(scenario(maps=str(maps_file(tmp_path))), "market")
     market = simulation.cloud.market  # type: ignore[attr-defined]
     floors: dict[int, tuple[int, int]] = {}
@@ -266,7 +265,7 @@ def test_maps_press_where_and_when_their_trace_says(tmp_path: Path) -> None:
     }
 
 
-def test_every_run_reads_its_maps_anew_and_other_clouds_have_none(tmp_path: Path) -> None:
+def test_every_run_reads_its_maps_again_and_other_clouds_have_none(tmp_path: Path) -> None:
     pressed = scenario(maps=str(maps_file(tmp_path)))
     setting = Setting(pressed, 1)
     assert setting.run("market") == setting.run("market")
@@ -292,7 +291,7 @@ def test_a_maintenance_window_of_the_maps_takes_leaves_offline(tmp_path: Path) -
 # -- as a file
 
 
-def test_what_happens_can_be_written_to_a_file_and_read_back(tmp_path: Path) -> None:
+def test_actions_and_failures_can_be_written_to_a_file_and_read_back(tmp_path: Path) -> None:
     acts = (
         act(10, floor=FloorTable(node="h100", price=4.0)),
         act(12.5, controls=ControlsTable(node="a100", hold_seconds=60.0)),
@@ -325,7 +324,9 @@ def test_what_happens_can_be_written_to_a_file_and_read_back(tmp_path: Path) -> 
         ('start = "nowhere.market"', "start"),
     ],
 )
-def test_what_cannot_be_is_refused_with_its_place(tmp_path: Path, text: str, place: str) -> None:
+def test_impossible_settings_are_refused_with_their_place(
+    tmp_path: Path, text: str, place: str
+) -> None:
     file = tmp_path / "scenario.toml"
     file.write_text(f"demand = 1.0\n{text}\n")
     with pytest.raises(ScenarioError) as refused:
@@ -334,7 +335,7 @@ def test_what_cannot_be_is_refused_with_its_place(tmp_path: Path, text: str, pla
 
 
 @every_cloud
-def test_a_node_that_the_cluster_does_not_have_is_refused_with_its_place(cloud: str) -> None:
+def test_an_unknown_node_is_refused_with_its_place(cloud: str) -> None:
     with pytest.raises(
         ScenarioError,
         match=r"actions\[1\].floor.node: expected a node of the cluster, .* found 'h100/zone9'",

@@ -1,5 +1,5 @@
-"""Whole simulations whose outcome is known beforehand: one tenant, two alike, nobody in the way;
-and what adds up in every run."""
+"""Whole simulations with a known outcome: one tenant, two equal ones, no contention; and the sums
+that hold in every run."""
 
 from __future__ import annotations
 
@@ -74,14 +74,14 @@ def test_one_tenant_alone_retains_everything(cloud: str, kind: str) -> None:
     assert (0, 0.0) == (tenant.revocations, tenant.lost_hours)
 
 
-def test_every_tenant_meets_its_objective_alone_where_there_is_room() -> None:
+def test_every_tenant_meets_its_objective_alone_on_a_large_cluster() -> None:
     """As first drawn. A job in full; a service but for the start of its first engines and for
     bursts."""
     for name, performance in drawn_alone(tiny(6, None, ROOM), 1).items():
         assert performance > (0.85 if name.startswith("inference") else 0.999), name
 
 
-def test_who_cannot_meet_its_objectives_is_drawn_again_and_nobody_else() -> None:
+def test_only_tenants_that_cannot_meet_their_objectives_are_drawn_again() -> None:
     """Jobs that need up to three GPUs, on a cluster of two."""
     scenario = tiny(3, None, {"h100": 1, "a100": 1}, mix={"training": 1.0})
     short = {name for name, performance in drawn_alone(scenario, 1).items() if performance < 0.999}
@@ -99,7 +99,7 @@ def test_who_cannot_meet_its_objectives_is_drawn_again_and_nobody_else() -> None
     )
 
 
-def test_objectives_that_nobody_could_meet_are_refused_with_their_place() -> None:
+def test_impossible_objectives_are_refused_with_their_place() -> None:
     scenario = msgspec.structs.replace(
         tiny(1, None, {"h100": 1}, mix={"batch": 1.0}),
         batch=BatchTable(gpus=(4.0, 4.0), hours=(0.1, 0.1), cold_seconds=(60.0, 60.0)),
@@ -115,7 +115,7 @@ def test_objectives_that_nobody_could_meet_are_refused_with_their_place() -> Non
 
 
 def drawn_alone(scenario: Scenario, seed: int) -> dict[str, float]:
-    """What tenants achieve alone as they are drawn, before any is drawn again."""
+    """The performance of tenants alone as first drawn."""
     population = draw(scenario, seed, PLANNERS)
     return {spec.name: alone_on(population, spec, scenario) for spec in population.specs}
 
@@ -126,7 +126,7 @@ def alone_on(population: Population, spec: Spec, scenario: Scenario) -> float:
 
 @every_cloud
 @every_kind
-def test_two_tenants_alike_fare_alike_where_there_is_room_for_both(cloud: str, kind: str) -> None:
+def test_equal_tenants_perform_equally_on_a_large_cluster(cloud: str, kind: str) -> None:
     setting = alone(kind)
     (spec,) = setting.population.specs
     twins = tuple(msgspec.structs.replace(spec, name=name) for name in ("castor", "pollux"))
@@ -143,7 +143,7 @@ def test_two_tenants_alike_fare_alike_where_there_is_room_for_both(cloud: str, k
     assert castor == pytest.approx(setting.alone[spec.name], rel=0.02)
 
 
-def test_a_market_in_which_nobody_contests_charges_the_floor_all_the_time() -> None:
+def test_an_uncontested_market_always_charges_the_floor() -> None:
     setting = Setting(tiny(3, None, {"h100": 24, "a100": 24}, moves_max=0), 2, PLANNERS)
     result = setting.run("market")
     floors = setting.population.cluster.floors
@@ -176,7 +176,7 @@ def test_without_contention_all_clouds_are_alike() -> None:
 
 @every_cloud
 def test_gpu_hours_add_up(cloud: str) -> None:
-    """A node is idle or leased, and what is leased is in one account of one tenant: to the
+    """A node is idle or leased, and leased time is in one account of one tenant: to the
     microsecond, which is 3e-10 h."""
     result = crowded(cloud)
     for tenant in result.tenants:
@@ -192,8 +192,8 @@ def test_gpu_hours_add_up(cloud: str) -> None:
 
 @every_cloud
 def test_money_adds_up(cloud: str) -> None:
-    """What tenants pay is what the operator gets is what the leases cost is the sum of their prices
-    over time."""
+    """The tenants' cost, the operator's revenue, the charges of leases and the sum of their prices
+    over time are equal."""
     result = crowded(cloud)
     assert dollars(sum(lease.charge for lease in result.leases)) == result.revenue > 0
     assert sum(tenant.cost for tenant in result.tenants) == pytest.approx(result.revenue, rel=1e-12)
@@ -205,7 +205,7 @@ def test_money_adds_up(cloud: str) -> None:
 
 
 @every_cloud
-def test_no_two_leases_of_a_leaf_overlap_and_nobody_is_served_before_it_comes_or_after_it_left(
+def test_leases_of_a_leaf_never_overlap_and_stay_within_their_tenants_time(
     cloud: str,
 ) -> None:
     result = crowded(cloud)
@@ -218,7 +218,7 @@ def test_no_two_leases_of_a_leaf_overlap_and_nobody_is_served_before_it_comes_or
         assert came_s <= lease.start / SECOND_US <= lease.end / SECOND_US <= left_s
 
 
-def test_tenants_under_contention_retain_less_but_something() -> None:
+def test_contention_costs_some_performance_but_not_all() -> None:
     """Otherwise the checks of this file would look at runs in which nothing happens."""
     assert all(0.1 < crowded(cloud).retention < 0.98 for cloud in CLOUDS)
     revocations = {

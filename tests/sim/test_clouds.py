@@ -1,5 +1,5 @@
-"""What every cloud does alike, so that a tenant cannot tell them apart by their answers; and that
-the market's cloud is the market."""
+"""The common behaviour of all clouds, which a tenant cannot distinguish by their answers; and the
+market as a cloud."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ QUEUES = ("fcfs", "fcfs-p")
 every_cloud = pytest.mark.parametrize("name", ALL)
 
 
-# -- what is the same in every cloud
+# -- the same in every cloud
 
 
 @every_cloud
-def test_what_is_given_up_goes_on_at_once(name: str) -> None:
+def test_a_relinquished_gpu_is_granted_at_once(name: str) -> None:
     cloud = opened(name, h100=1)
     ann, bob = guests(cloud, ("ann", "bob"))
     ann.asks("h100", limit=2 * DEAR)
@@ -70,7 +70,7 @@ def test_a_handoff_takes_10_to_100_ms(name: str) -> None:
 
 
 @every_cloud
-def test_a_lease_lost_before_it_was_handed_over_is_never_told_as_gained(name: str) -> None:
+def test_a_lease_lost_before_the_handoff_is_never_reported_as_gained(name: str) -> None:
     cloud = opened(name, h100=1)
     ann, bob = guests(cloud, ("ann", "bob"))
     ann.asks("h100")
@@ -86,7 +86,7 @@ def test_a_lease_lost_before_it_was_handed_over_is_never_told_as_gained(name: st
 
 
 @every_cloud
-def test_one_grant_is_told_once_even_if_the_leaf_was_won_before(name: str) -> None:
+def test_a_grant_is_reported_once_even_if_the_leaf_was_won_before(name: str) -> None:
     """Given up and won again before the first hand-off was over: one is told, and not before the
     second is over."""
     cloud = opened(name, h100=1)
@@ -101,7 +101,7 @@ def test_one_grant_is_told_once_even_if_the_leaf_was_won_before(name: str) -> No
 
 
 @every_cloud
-def test_one_grant_is_told_once_even_if_the_leaf_was_won_in_the_same_instant(name: str) -> None:
+def test_a_grant_is_reported_once_even_if_the_leaf_was_won_in_the_same_instant(name: str) -> None:
     cloud = opened(name, h100=1)
     (ann,) = guests(cloud, ("ann",))
     ann.asks("h100")
@@ -112,7 +112,7 @@ def test_one_grant_is_told_once_even_if_the_leaf_was_won_in_the_same_instant(nam
 
 
 @every_cloud
-def test_a_node_that_fails_is_lost_and_one_that_is_repaired_goes_to_who_waits(name: str) -> None:
+def test_a_failed_node_is_lost_and_a_repaired_one_goes_to_the_queue(name: str) -> None:
     cloud = opened(name, h100=2)
     ann, bob = guests(cloud, ("ann", "bob"))
     ann.asks("h100")
@@ -130,7 +130,7 @@ def test_a_node_that_fails_is_lost_and_one_that_is_repaired_goes_to_who_waits(na
 
 
 @every_cloud
-def test_a_free_node_that_fails_is_given_to_nobody_until_it_is_repaired(name: str) -> None:
+def test_a_failed_idle_node_is_not_granted_until_it_is_repaired(name: str) -> None:
     cloud = opened(name, h100=1)
     (ann,) = guests(cloud, ("ann",))
     cloud.take_offline(leaf(0))
@@ -142,7 +142,7 @@ def test_a_free_node_that_fails_is_given_to_nobody_until_it_is_repaired(name: st
 
 
 @every_cloud
-def test_who_leaves_frees_everything(name: str) -> None:
+def test_a_leaving_tenant_frees_everything(name: str) -> None:
     cloud = opened(name, h100=2, a100=1)
     ann, bob, eve = guests(cloud, ("ann", "bob", "eve"))
     for _ in range(5):
@@ -185,7 +185,7 @@ def test_all_clouds_show_the_same_view() -> None:
 
 
 @pytest.mark.parametrize("name", ["market", *QUEUES])
-def test_an_order_is_as_old_as_its_placing(name: str) -> None:
+def test_the_age_of_an_order_counts_from_its_placing(name: str) -> None:
     cloud = opened(name, h100=1)
     (ann,) = guests(cloud, ("ann",))
     at(cloud, 5)
@@ -196,7 +196,7 @@ def test_an_order_is_as_old_as_its_placing(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["market", *QUEUES])
-def test_an_order_is_as_old_as_its_last_change(name: str) -> None:
+def test_the_age_of_an_order_counts_from_its_last_amendment(name: str) -> None:
     cloud = opened(name, h100=1)
     (ann,) = guests(cloud, ("ann",))
     ann.asks("h100")
@@ -210,7 +210,7 @@ def test_an_order_is_as_old_as_its_last_change(name: str) -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_the_market_cloud_is_the_market(seed: int) -> None:
+def test_the_market_cloud_behaves_as_the_market(seed: int) -> None:
     """The same commands at the same times to a bare market: the same owners all the time, and the
     same bill to the last unit."""
     cloud = opened("market", h100=3, a100=3)
@@ -283,7 +283,7 @@ def _last(news: list[tuple[int, str, str]], node: str) -> str | None:
     return next((word for _, word, about in reversed(news) if about == node), None)
 
 
-def test_who_is_outbid_loses_and_who_gives_up_gives() -> None:
+def test_an_outbid_lease_is_a_loss_and_a_relinquished_one_is_not() -> None:
     cloud = opened("market", h100=1)
     ann, bob = guests(cloud, ("ann", "bob"))
     ann.asks("h100", limit=H100)
@@ -297,7 +297,7 @@ def test_who_is_outbid_loses_and_who_gives_up_gives() -> None:
     )
 
 
-def test_a_lease_that_was_outbid_before_it_was_handed_over_is_never_told_as_gained() -> None:
+def test_a_lease_outbid_before_the_handoff_is_never_reported_as_gained() -> None:
     cloud = opened("market", h100=1)
     ann, bob = guests(cloud, ("ann", "bob"))
     ann.asks("h100", limit=H100)
@@ -307,7 +307,7 @@ def test_a_lease_that_was_outbid_before_it_was_handed_over_is_never_told_as_gain
 
 
 def test_a_lease_in_the_market_costs_what_others_would_pay() -> None:
-    """The floor while nobody else wants it; then the bid of who does."""
+    """The floor without other bids; then the bid of the other tenant."""
     cloud = opened("market", h100=1)
     ann, bob = guests(cloud, ("ann", "bob"))
     ann.asks("h100", limit=DEAR)
@@ -321,7 +321,7 @@ def test_a_lease_in_the_market_costs_what_others_would_pay() -> None:
     assert {"h100": [2 * H100]} == cloud.charged()
 
 
-def test_a_hold_ends_when_it_ends_and_not_with_the_next_command() -> None:
+def test_a_hold_ends_when_it_is_due_and_not_with_the_next_command() -> None:
     cloud = opened("market", h100=1)
     assert isinstance(cloud, MarketCloud)
     cloud.operate(SetControls("h100", hold_us=60 * SECOND_US))

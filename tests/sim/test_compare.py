@@ -107,7 +107,7 @@ def made(runs: list[RunResult], monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return clouds
 
 
-def test_heavy_parts_are_left_out_unless_asked_for(runs: list[RunResult], made: list[str]) -> None:
+def test_histories_are_left_out_by_default(runs: list[RunResult], made: list[str]) -> None:
     (light,), (heavy,) = (
         compare(SCENARIO, ("market",), (3,), 1, keep_history) for keep_history in (False, True)
     )
@@ -115,7 +115,7 @@ def test_heavy_parts_are_left_out_unless_asked_for(runs: list[RunResult], made: 
     assert msgspec.structs.replace(heavy, prices=(), leases=()) == light
 
 
-def test_results_come_as_soon_as_they_are_there(made: list[str]) -> None:
+def test_results_are_reported_as_soon_as_they_are_done(made: list[str]) -> None:
     (first,) = islice(as_they_finish(SCENARIO, ("fcfs", "fcfs-p"), (3,), workers=1), 1)
     assert ("fcfs", ["fcfs"]) == (first.cloud, made)
 
@@ -131,7 +131,7 @@ def test_an_error_names_the_seed_and_the_cloud(made: list[str]) -> None:
     assert ["fcfs", "fcfs-p"] == made
 
 
-def test_a_mistake_in_the_scenario_is_told_as_it_is(made: list[str]) -> None:
+def test_a_mistake_in_the_scenario_is_reported_unchanged(made: list[str]) -> None:
     with pytest.raises(ScenarioError, match=r"^tenants.count: expected fewer$"):
         compare(SCENARIO, ("ideal",), (3,), workers=1)
 
@@ -146,7 +146,7 @@ def test_a_mistake_in_the_scenario_is_told_as_it_is(made: list[str]) -> None:
         (("market",), (1, 1), "expected seeds that differ, found 1 twice"),
     ],
 )
-def test_what_cannot_be_compared_is_refused(
+def test_invalid_comparisons_are_refused(
     clouds: tuple[str, ...], seeds: tuple[int, ...], why: str
 ) -> None:
     with pytest.raises((ComparisonError, ScenarioError), match=why):
@@ -178,7 +178,7 @@ def _dies(
         (_dies, r"a worker process died with seeds 3, 4 not done"),
     ],
 )
-def test_an_error_in_a_worker_ends_all_of_them(
+def test_an_error_in_one_worker_ends_all_workers(
     monkeypatch: pytest.MonkeyPatch, job: Callable[..., object], why: str
 ) -> None:
     monkeypatch.setattr(comparison, "_job", job)
@@ -245,14 +245,14 @@ def _of(row: dict[str, str], run: dict[str, str]) -> bool:
     return all(row[column] == run[column] for column in ("scenario", "cloud", "seed"))
 
 
-def test_every_field_reads_back_as_it_was(folder: Path, runs: list[RunResult]) -> None:
+def test_every_field_reads_back_exactly(folder: Path, runs: list[RunResult]) -> None:
     tenant, row = runs[0].tenants[0], rows(folder / "tenants.csv")[0]
     expected = {"scenario": "tiny", "cloud": "market", "seed": 3} | msgspec.structs.asdict(tenant)
     assert {name: "" if value is None else str(value) for name, value in expected.items()} == row
     assert sum(len(run.prices) for run in runs) == len(rows(folder / "prices.csv"))
 
 
-def test_a_folder_never_holds_two_comparisons_mixed(tmp_path: Path, runs: list[RunResult]) -> None:
+def test_a_folder_never_mixes_two_comparisons(tmp_path: Path, runs: list[RunResult]) -> None:
     write_csv_files(runs, tmp_path)
     (tmp_path / "notes.txt").write_text("mine")
     write_csv_files([msgspec.structs.replace(runs[0], prices=(), leases=())], tmp_path)
@@ -262,7 +262,7 @@ def test_a_folder_never_holds_two_comparisons_mixed(tmp_path: Path, runs: list[R
 # -- the summary and the plot
 
 
-def test_a_summary_says_what_the_runs_say(runs: list[RunResult]) -> None:
+def test_a_summary_agrees_with_the_runs(runs: list[RunResult]) -> None:
     found = summarise(runs)
     market = [run for run in runs if run.cloud == "market"]
     fcfs = [run for run in runs if run.cloud == "fcfs"]
@@ -284,8 +284,8 @@ def test_a_summary_says_what_the_runs_say(runs: list[RunResult]) -> None:
     assert pytest.approx(expected) == found.market_against[0].difference.value
 
 
-def test_tenants_of_no_known_performance_are_passed_over(runs: list[RunResult]) -> None:
-    """Those that stood in the market that a run started from."""
+def test_tenants_of_unknown_performance_are_skipped(runs: list[RunResult]) -> None:
+    """Incumbents are the tenants of the market that a run starts from."""
     incumbent = msgspec.structs.replace(runs[0].tenants[0], kind="incumbent", retention=1.0)
     run = msgspec.structs.replace(runs[0], tenants=(*runs[0].tenants, incumbent))
     found = summarise([run]).clouds[0]
@@ -295,12 +295,14 @@ def test_tenants_of_no_known_performance_are_passed_over(runs: list[RunResult]) 
     assert summarise([msgspec.structs.replace(run, tenants=(incumbent,))]).clouds[0].tenants is None
 
 
-def test_without_the_market_nothing_is_held_against_it(runs: list[RunResult]) -> None:
+def test_without_the_market_there_is_no_comparison_with_it(runs: list[RunResult]) -> None:
     assert () == summarise([run for run in runs if run.cloud != "market"]).market_against
 
 
 @pytest.mark.parametrize("suffix", ["svg", "png"])
-def test_a_plot_is_the_same_bytes_again(tmp_path: Path, runs: list[RunResult], suffix: str) -> None:
+def test_the_same_plot_has_the_same_bytes(
+    tmp_path: Path, runs: list[RunResult], suffix: str
+) -> None:
     digests = set()
     for name in ("one", "two"):
         path = tmp_path / f"{name}.{suffix}"
@@ -310,7 +312,7 @@ def test_a_plot_is_the_same_bytes_again(tmp_path: Path, runs: list[RunResult], s
     assert path.stat().st_size > 5_000
 
 
-def test_a_plot_shows_what_it_is_given(tmp_path: Path, runs: list[RunResult]) -> None:
+def test_a_plot_shows_its_input(tmp_path: Path, runs: list[RunResult]) -> None:
     for name, title in (("one", "tiny"), ("two", "small")):
         write_boxplot(retentions(runs), tmp_path / f"{name}.svg", title)
     assert (tmp_path / "one.svg").read_bytes() != (tmp_path / "two.svg").read_bytes()
@@ -329,7 +331,7 @@ def test_a_plot_that_cannot_be_written_is_refused(tmp_path: Path, name: str, why
         write_boxplot({"market": [1.0]}, tmp_path / name)
 
 
-def test_without_matplotlib_it_says_what_to_install(
+def test_without_matplotlib_the_error_names_the_extra(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)

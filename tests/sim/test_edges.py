@@ -1,5 +1,5 @@
-"""Where the simulator could do harm, or let somebody wait for nothing: other people's files, lost
-runs, places that cannot be written to, mistakes that show only at the end."""
+"""Cases in which the simulator could do harm or waste hours: files of others, lost runs, folders
+that cannot be written to, mistakes that show only at the end."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def laissez(*arguments: object) -> Any:
 # -- other people's files
 
 
-def test_what_others_wrote_is_neither_deleted_nor_written_over(tmp_path: Path) -> None:
+def test_files_of_others_are_neither_deleted_nor_overwritten(tmp_path: Path) -> None:
     (tmp_path / "prices.csv").write_text(THEIRS)
     write_csv_files([light(a_run())], tmp_path)
     assert {"runs.csv", "tenants.csv", "prices.csv"} == {path.name for path in tmp_path.iterdir()}
@@ -147,7 +147,7 @@ def test_other_peoples_files_are_found_before_anything_runs(
     ("stop", "code"),
     [(KeyboardInterrupt(), 130), (RunFailed("seed 5: no"), 1), (ScenarioError("batch: no"), 1)],
 )
-def test_whoever_stops_keeps_the_runs_that_are_done(
+def test_finished_runs_are_kept_when_a_comparison_is_stopped(
     file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: BaseException, code: int
 ) -> None:
     def stopped(*arguments: Any) -> None:
@@ -187,7 +187,7 @@ def test_whoever_stops_keeps_the_runs_that_are_done(
         (("compare", "--plot", "{}/box.pdf"), "expected a name that ends in .svg or .png"),
     ],
 )
-def test_a_place_that_cannot_be_written_to_is_refused_before_anything_runs(
+def test_an_unwritable_folder_is_refused_before_anything_runs(
     file: str, tmp_path: Path, arguments: tuple[str, ...], why: str
 ) -> None:
     (tmp_path / "folder.svg").mkdir()
@@ -197,7 +197,7 @@ def test_a_place_that_cannot_be_written_to_is_refused_before_anything_runs(
 
 
 @pytest.mark.usefixtures("nothing_runs")
-def test_a_plot_that_could_not_be_drawn_is_refused_before_anything_runs(
+def test_an_impossible_plot_is_refused_before_anything_runs(
     file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "start").write_text("any")
@@ -210,7 +210,7 @@ def test_a_plot_that_could_not_be_drawn_is_refused_before_anything_runs(
     assert (2, True) == (ran.exit_code, "pip install 'laissezcloud[sim]'" in ran.output)
 
 
-def test_from_journal_looks_at_its_place_first(tmp_path: Path) -> None:
+def test_from_journal_checks_its_output_first(tmp_path: Path) -> None:
     refused = laissez("from-journal", tmp_path, "--out", tmp_path / "none" / "x.toml").exception
     assert isinstance(refused, WhatIfError) and "there is no folder" in str(refused)
 
@@ -244,7 +244,7 @@ def test_workers_end_with_a_parent_that_is_killed(monkeypatch: pytest.MonkeyPatc
     os.close(reads)
 
 
-# -- what is missing
+# -- missing packages and files
 
 
 @pytest.mark.usefixtures("nothing_runs")
@@ -273,7 +273,7 @@ def nobody_runs_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("nobody_runs_alone")
-def test_a_node_that_is_not_there_is_refused_before_anybody_runs_alone() -> None:
+def test_an_unknown_node_is_refused_before_any_run() -> None:
     floor = ActionTable(at_minutes=1, floor=FloorTable(node="h100/zone9", price=1.0))
     with pytest.raises(
         ScenarioError,
@@ -286,7 +286,7 @@ def test_a_node_that_is_not_there_is_refused_before_anybody_runs_alone() -> None
 
 
 @pytest.mark.usefixtures("nobody_runs_alone")
-def test_broken_maps_are_refused_before_anybody_runs_alone_whatever_the_cloud(
+def test_broken_maps_are_refused_before_any_run_on_every_cloud(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "maps.toml").write_text("[base.h100]\nprice = 'much'\n[more]\n")
@@ -296,7 +296,7 @@ def test_broken_maps_are_refused_before_anybody_runs_alone_whatever_the_cloud(
     assert f"maps: {tmp_path / 'maps.toml'}: more" in places and len(places) >= 2
 
 
-def test_what_can_be_done_is_not_refused() -> None:
+def test_feasible_scenarios_are_not_refused() -> None:
     topology = Setting(acting(), 0).population.cluster.topology
     check_operator(
         acting(
@@ -329,12 +329,12 @@ def test_what_can_be_done_is_not_refused() -> None:
         (lambda: acting(start=300 * "x"), "start: expected a file that is there"),
     ],
 )
-def test_what_would_never_end_or_cannot_be_is_refused(make: Callable[[], object], why: str) -> None:
+def test_endless_or_impossible_scenarios_are_refused(make: Callable[[], object], why: str) -> None:
     with pytest.raises(ScenarioError, match=why):
         make()
 
 
-def test_an_action_that_no_run_lives_to_see_is_refused(tmp_path: Path) -> None:
+def test_an_action_after_the_end_of_every_run_is_refused(tmp_path: Path) -> None:
     """A run ends with the last deadline that can be drawn; with a start, not before its hours."""
     (tmp_path / "start").touch()
     hours = SCENARIO.tenants.arrivals_hours + SCENARIO.batch.hours[1]
@@ -360,7 +360,7 @@ def test_an_action_that_no_run_lives_to_see_is_refused(tmp_path: Path) -> None:
         )
 
 
-def test_a_mark_before_the_text_does_no_harm(tmp_path: Path) -> None:
+def test_a_byte_order_mark_is_ignored(tmp_path: Path) -> None:
     (tmp_path / "marked.toml").write_bytes(b"\xef\xbb\xbfdemand = 2.0\n")
     assert 2.0 == read_scenario(tmp_path / "marked.toml").demand
 
@@ -382,7 +382,7 @@ def test_a_seed_is_a_whole_number_from_0_on(seed: Any) -> None:
 # -- a server's market
 
 
-def test_the_snapshot_of_a_server_is_told_apart_from_a_market(tmp_path: Path) -> None:
+def test_the_snapshot_of_a_server_is_distinguished_from_that_of_a_market(tmp_path: Path) -> None:
     (tmp_path / "0000000000000042.snapshot").write_bytes(b"LZSNAP\r\n" + 80 * b"x")
     with pytest.raises(ScenarioError, match=r"start: .*snapshot.*`laissez sim from-journal`"):
         read_start(str(tmp_path / "0000000000000042.snapshot"), PRICES)
@@ -419,7 +419,7 @@ def test_few_seeds_have_no_interval(
     )
 
 
-def test_where_nobody_is_measured_retention_is_a_dash(capsys: pytest.CaptureFixture[str]) -> None:
+def test_retention_is_a_dash_without_measured_tenants(capsys: pytest.CaptureFixture[str]) -> None:
     runs = [a_run(cloud, kind="incumbent") for cloud in ("market", "fcfs")]
     show_run(runs[0])
     show_summary(summarise(runs))
@@ -428,4 +428,5 @@ def test_where_nobody_is_measured_retention_is_a_dash(capsys: pytest.CaptureFixt
     assert ["market", "-", "-"] in lines
     assert (None, None) == (run_row(runs[0])["retention"], run_row(runs[0])["degradation"])
     assert () == summarise(runs).market_against
-    assert (None, None) == (timeline(runs[0]).retention, timeline(runs[0]).tenants[0].retention)
+    shown = timeline(runs[0])
+    assert (None, None) == (shown["retention"], shown["tenants"][0]["retention"])

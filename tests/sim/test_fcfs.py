@@ -18,7 +18,7 @@ both_queues = pytest.mark.parametrize("name", ["fcfs", "fcfs-p"])
 
 
 @both_queues
-def test_who_asked_first_is_served_first_and_the_others_wait(name: str) -> None:
+def test_the_first_order_is_served_first_and_the_others_wait(name: str) -> None:
     cloud = opened(name, h100=1)
     ann, bob, eve = guests(cloud, ("ann", "bob", "eve"))
     for guest in (ann, bob, eve):
@@ -50,7 +50,7 @@ def test_an_order_is_passed_only_by_orders_for_other_hardware(name: str) -> None
 
 
 @both_queues
-def test_nothing_is_taken_back(name: str) -> None:
+def test_leases_are_never_taken_back(name: str) -> None:
     cloud = opened(name, h100=2)
     ann, bob = guests(cloud, ("ann", "bob"))
     ann.asks("h100")
@@ -65,7 +65,7 @@ def test_nothing_is_taken_back(name: str) -> None:
 
 
 @both_queues
-def test_nobody_pays_more_than_its_limit(name: str) -> None:
+def test_no_tenant_pays_more_than_its_limit(name: str) -> None:
     cloud = opened(name, h100=1, a100=1)
     poor, rich = guests(cloud, ("poor", "rich"))
     poor.asks("h100", limit=H100 - 1)
@@ -125,7 +125,7 @@ def test_an_order_that_is_cancelled_gets_nothing(name: str) -> None:
 
 
 @both_queues
-def test_what_names_something_that_is_gone_does_nothing(name: str) -> None:
+def test_commands_for_ended_orders_and_leases_do_nothing(name: str) -> None:
     cloud = opened(name, h100=1)
     ann, bob = guests(cloud, ("ann", "bob"))
     ann.asks("h100")
@@ -184,7 +184,7 @@ def test_inference_takes_from_training_without_warning_when_nothing_is_free() ->
 
 
 @pytest.mark.parametrize("victim", ["batch", "inference"])
-def test_inference_takes_from_nobody_else(victim: str) -> None:
+def test_inference_preempts_only_training(victim: str) -> None:
     cloud = opened("fcfs-p", h100=1)
     vic, ida = Guest("vic", cloud, victim), Guest("ida", cloud, "inference")
     vic.asks("h100")
@@ -194,7 +194,7 @@ def test_inference_takes_from_nobody_else(victim: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["batch", "training"])
-def test_nobody_but_inference_takes_from_training(kind: str) -> None:
+def test_only_inference_preempts_training(kind: str) -> None:
     cloud = opened("fcfs-p", h100=1)
     sid, bob = Guest("sid", cloud, "training"), Guest("bob", cloud, kind)
     sid.asks("h100")
@@ -203,7 +203,7 @@ def test_nobody_but_inference_takes_from_training(kind: str) -> None:
     assert ([leaf(0)], []) == (sid.held, bob.held)
 
 
-def test_inference_takes_only_what_it_can_use_and_pay() -> None:
+def test_inference_preempts_only_gpus_that_it_can_use_and_pay_for() -> None:
     cloud = opened("fcfs-p", h100=1, a100=1)
     sid, ida = Guest("sid", cloud, "training"), Guest("ida", cloud, "inference")
     sid.asks("h100")
@@ -214,7 +214,7 @@ def test_inference_takes_only_what_it_can_use_and_pay() -> None:
     assert ([leaf(0)], [leaf(0, "a100")]) == (sid.held, ida.held)
 
 
-def test_without_preemption_inference_waits_like_everybody() -> None:
+def test_without_preemption_inference_waits_too() -> None:
     cloud = opened("fcfs", h100=1)
     sid, ida = Guest("sid", cloud, "training"), Guest("ida", cloud, "inference")
     sid.asks("h100")
@@ -222,7 +222,7 @@ def test_without_preemption_inference_waits_like_everybody() -> None:
     assert ([leaf(0)], []) == (sid.held, ida.held)
 
 
-def test_the_victim_is_the_one_that_was_leased_last() -> None:
+def test_the_victim_is_the_latest_lease() -> None:
     cloud = opened("fcfs-p", h100=3)
     sid, tom, ida = (
         Guest("sid", cloud, "training"),
@@ -238,7 +238,7 @@ def test_the_victim_is_the_one_that_was_leased_last() -> None:
         assert taken == sorted(ida.held)
 
 
-def test_inference_that_waits_takes_what_training_gets_before_it() -> None:
+def test_waiting_inference_goes_before_training() -> None:
     cloud = opened("fcfs-p", h100=1)
     bob, sid, ida = (
         Guest("bob", cloud),

@@ -49,12 +49,12 @@ def comes(
 
 
 def owners(cloud: Ideal, at_s: float) -> list[str]:
-    """Who has something at that time."""
+    """The owners at that time."""
     cloud.kernel.run(round(at_s * SECOND_US))
     return [lease.tenant for lease in cloud.leases() if lease.reason == "lasting"]
 
 
-def test_the_gpu_goes_to_whom_it_helps_more_and_then_to_the_other() -> None:
+def test_the_gpu_goes_to_the_tenant_that_profits_most_and_then_to_the_other() -> None:
     cloud = cloud_of(h100=1)
     comes(cloud, "batch-large", batch(5.0, due_s=1800), due_s=1800)
     small = comes(cloud, "batch-small", batch(0.1, due_s=1800), due_s=1800)
@@ -64,7 +64,7 @@ def test_the_gpu_goes_to_whom_it_helps_more_and_then_to_the_other() -> None:
 
 
 @pytest.mark.parametrize(("size", "owner"), [(0.32, "batch-first"), (0.07, "batch-second")])
-def test_nobody_is_moved_for_less_than_it_costs(size: float, owner: str) -> None:
+def test_no_tenant_is_moved_for_less_than_the_cost(size: float, owner: str) -> None:
     """The first would need the GPU for longer than there is time. For a job of 0.32 it does 5 %
     more, less than 200 s of cold start."""
     cloud = cloud_of(h100=1)
@@ -73,7 +73,7 @@ def test_nobody_is_moved_for_less_than_it_costs(size: float, owner: str) -> None
     assert owners(cloud, 1330) == [owner]
 
 
-def test_who_has_time_makes_way_for_who_has_not_and_both_finish() -> None:
+def test_a_tenant_with_time_makes_way_for_one_without_and_both_finish() -> None:
     """0.1 of a sample take 13 minutes of an H100. First come, first served would let the second
     miss its deadline."""
     cloud = cloud_of(h100=1)
@@ -85,7 +85,7 @@ def test_who_has_time_makes_way_for_who_has_not_and_both_finish() -> None:
 
 
 @pytest.mark.parametrize(("arrives_s", "taken_s"), [(120.0, 120.0), (600.0, 661.0)])
-def test_a_checkpoint_that_is_near_is_waited_for(arrives_s: float, taken_s: float) -> None:
+def test_the_plan_waits_for_a_checkpoint_that_is_near(arrives_s: float, taken_s: float) -> None:
     """The first one works from 60 s on and saves at 660 s."""
     cloud = cloud_of(h100=1)
     first = comes(cloud, "batch-first", batch(1.5, checkpoint_s=600, due_s=7200))
@@ -96,7 +96,7 @@ def test_a_checkpoint_that_is_near_is_waited_for(arrives_s: float, taken_s: floa
     assert ("taken", 1) == (lease.reason, first.revocations)
 
 
-def test_one_node_is_not_taken_when_all_would_lose_their_unsaved_work() -> None:
+def test_a_node_is_not_taken_if_all_nodes_would_lose_unsaved_work() -> None:
     """Four nodes train from 60 s on and save at 660 s. At 260 s the last checkpoint is nearer, but
     four times the work would be lost."""
     cloud = cloud_of(a100=4)
@@ -107,7 +107,7 @@ def test_one_node_is_not_taken_when_all_would_lose_their_unsaved_work() -> None:
     assert first.world.node_time.lost < 4 * 5 * SECOND_US
 
 
-def test_training_gets_a_whole_host_where_there_is_one() -> None:
+def test_training_gets_a_whole_host_if_one_is_free() -> None:
     cloud = cloud_of(a100=16)
     comes(cloud, "batch-1", batch(*[0.2] * 4, due_s=3600), due_s=3600)
     comes(cloud, "training-1", training(200_000, due_s=3600), due_s=3600)
@@ -118,7 +118,7 @@ def test_training_gets_a_whole_host_where_there_is_one() -> None:
     assert 8 == max(hosts.values())
 
 
-def test_what_its_tenant_gives_up_but_needs_it_keeps() -> None:
+def test_a_tenant_keeps_a_relinquished_gpu_that_it_needs() -> None:
     cloud = cloud_of(h100=1)
     tenant = comes(cloud, "batch-1", batch(1.0, due_s=9000), due_s=9000)
     assert owners(cloud, 100) == ["batch-1"]
@@ -128,7 +128,7 @@ def test_what_its_tenant_gives_up_but_needs_it_keeps() -> None:
     assert owners(cloud, 300) == ["batch-1"]
 
 
-def test_a_node_that_fails_is_not_given_out_until_it_is_repaired() -> None:
+def test_a_failed_node_is_not_granted_until_it_is_repaired() -> None:
     cloud = cloud_of(h100=1)
     comes(cloud, "batch-1", batch(1.0, due_s=9000), due_s=9000)
     cloud.kernel.run(100 * SECOND_US)
@@ -139,7 +139,7 @@ def test_a_node_that_fails_is_not_given_out_until_it_is_repaired() -> None:
     assert owners(cloud, 400) == ["batch-1"]
 
 
-def test_no_gpu_is_two_tenants_at_once_and_all_time_is_accounted_for() -> None:
+def test_no_gpu_has_two_tenants_at_once_and_all_time_is_accounted_for() -> None:
     scenario = tiny(count=4)
     simulation = Simulation(scenario, draw(scenario, 0, PLANNERS), "ideal", 0, PLANNERS)
     simulation.run()
@@ -151,7 +151,7 @@ def test_no_gpu_is_two_tenants_at_once_and_all_time_is_accounted_for() -> None:
     )
 
 
-def test_a_run_has_one_course() -> None:
+def test_a_run_is_deterministic() -> None:
     scenario = tiny(count=3)
 
     def course() -> tuple[object, ...]:
@@ -162,13 +162,13 @@ def test_a_run_has_one_course() -> None:
     assert course() == course()
 
 
-def test_where_gpus_are_short_it_does_better_than_the_others() -> None:
+def test_the_ideal_cloud_is_best_under_contention() -> None:
     setting = Setting(tiny(count=4, demand=2.0), 1, PLANNERS)
     ideal, market, fcfs = (setting.run(cloud).retention for cloud in ("ideal", "market", "fcfs"))
     assert ideal > max(market, fcfs)
 
 
-def test_without_scipy_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_scipy_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "scipy", None)
     with pytest.raises(ImportError, match=r"expected scipy.*pip install 'laissezcloud\[sim\]'"):
         LinearProgram().solve()

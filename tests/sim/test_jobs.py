@@ -43,7 +43,7 @@ def test_a_batch_without_nodes_does_nothing_and_is_over_when_it_is_due() -> None
     ("voluntary", "kept_s", "expected"),
     [(False, 300, (300, 60, 100, 0)), (True, 400, (400, 60, 0, 0))],
 )
-def test_a_node_that_is_taken_repeats_what_it_did_since_the_checkpoint(
+def test_a_taken_node_repeats_its_work_since_the_checkpoint(
     voluntary: bool, kept_s: int, expected: tuple[int, ...]
 ) -> None:
     """Warm at 60 s, saved at 360 s, gone at 460 s; back at 1000 s."""
@@ -70,7 +70,7 @@ def test_a_node_that_is_taken_while_it_starts_loses_nothing() -> None:
     assert (90, 60 + 50, 0, 0) == accounts(world)
 
 
-def test_samples_share_the_nodes_that_there_are() -> None:
+def test_samples_share_the_nodes() -> None:
     """Two samples on two GPUs of one host, then a third GPU elsewhere: two join for one sample,
     T(2) = 957 + 10,096 / 2."""
     world = batch(1.0, 1.0, cold_s=0.0)
@@ -93,7 +93,7 @@ def test_of_three_nodes_for_two_samples_one_is_surplus() -> None:
     assert (1000, 0, 0, 500) == accounts(world)
 
 
-def test_a_leap_over_a_checkpoint_loses_no_more_than_small_steps_do() -> None:
+def test_a_large_step_over_a_checkpoint_loses_no_more_than_small_ones() -> None:
     world = batch(1.0)
     world.gain(A, 0)
     world.lose(A, 460 * S, voluntary=False)
@@ -101,14 +101,14 @@ def test_a_leap_over_a_checkpoint_loses_no_more_than_small_steps_do() -> None:
     assert (300, 60, 100, 0) == accounts(world)
 
 
-def test_a_node_of_a_batch_is_surplus_from_the_end_of_the_last_sample_on() -> None:
+def test_a_node_of_a_batch_is_surplus_after_the_last_sample() -> None:
     world = batch(0.1, cold_s=100.0)
     world.gain(A, 0)
     world.advance(2000 * S)
     assert (1105.3, 100, 0, 2000 - 100 - 1105.3) == pytest.approx(accounts(world))
 
 
-def test_a_newcomer_that_is_taken_repeats_only_what_it_did_itself() -> None:
+def test_a_taken_newcomer_repeats_only_its_own_work() -> None:
     """Two nodes, one from 60 s and one from 200 s on; the second is taken at 210 s: 10 s are
     lost."""
     world = batch(1.0, 1.0)
@@ -121,7 +121,7 @@ def test_a_newcomer_that_is_taken_repeats_only_what_it_did_itself() -> None:
     assert world.performance() == pytest.approx(150 / (2 * SAMPLE_S))
 
 
-def test_what_was_given_up_in_good_order_is_not_lost_with_another_node() -> None:
+def test_work_of_a_relinquished_node_is_not_lost_with_another_node() -> None:
     """Both work from 60 s on; one is given up at 160 s, the other is taken at 260 s: its own 200 s
     are lost, and no more."""
     world = batch(1.0, 1.0, checkpoint_s=1000.0)
@@ -135,7 +135,7 @@ def test_what_was_given_up_in_good_order_is_not_lost_with_another_node() -> None
     assert world.performance() == pytest.approx(100 / (2 * SAMPLE_S))
 
 
-def test_what_was_done_for_a_sample_that_is_finished_is_not_lost() -> None:
+def test_work_on_a_finished_sample_is_not_lost() -> None:
     """Two nodes did 100 s each, of which half was for a sample that is finished: so half of what
     the one that is taken did is lost."""
     world = batch(100 / SAMPLE_S, 2000 / SAMPLE_S, cold_s=0.0, checkpoint_s=1000.0)
@@ -164,7 +164,7 @@ def test_a_job_trains_at_the_speed_of_its_plan() -> None:
     ("voluntary", "kept_s", "expected"),
     [(False, 300, (600, 120, 200, 0)), (True, 400, (800, 120, 0, 0))],
 )
-def test_all_nodes_go_back_to_the_checkpoint_when_one_is_taken_and_restart_in_any_case(
+def test_losing_one_node_sends_all_back_to_the_checkpoint_and_restarts_them(
     voluntary: bool, kept_s: int, expected: tuple[int, ...]
 ) -> None:
     """Two nodes run from 60 s, saved at 360 s; one is gone at 460 s; the other runs again from 520
@@ -184,7 +184,7 @@ def test_all_nodes_go_back_to_the_checkpoint_when_one_is_taken_and_restart_in_an
     assert world.performance() == pytest.approx(kept_s / 10_000 + 100 * speed(1) / samples)
 
 
-def test_a_checkpoint_is_taken_after_so_much_work_and_not_while_it_restarts() -> None:
+def test_a_checkpoint_follows_an_interval_of_work_and_not_of_restarts() -> None:
     world = training(speed(1) * 10_000, restart_s=100, checkpoint_s=300)
     world.gain(A, 0)
     passes(world, 100 + 299, step_s=7)
@@ -218,7 +218,7 @@ def test_nodes_that_trickle_in_do_not_keep_a_job_from_running() -> None:
     assert world.performance() > 0.01
 
 
-def test_nodes_that_come_while_it_runs_are_taken_in_together_once_no_more_come() -> None:
+def test_nodes_that_arrive_during_work_join_together_once_arrivals_stop() -> None:
     """They come at 200, 210 and 220 s; it restarts at 240 s without losing anything and runs on at
     300 s."""
     samples = speed(4) * 10_000
@@ -241,7 +241,7 @@ def test_nodes_that_come_while_it_runs_are_taken_in_together_once_no_more_come()
 
 
 @pytest.mark.parametrize(("early_s", "is_taken_in"), [(5, True), (-5, False)])
-def test_a_newcomer_that_cannot_pay_back_before_the_deadline_is_not_taken_in(
+def test_a_newcomer_that_cannot_pay_back_before_the_deadline_is_not_used(
     early_s: float, is_taken_in: bool
 ) -> None:
     """With speeds v and w it pays if w (left - restart) > v left, so if more than restart w / (w -
@@ -261,7 +261,7 @@ def test_a_newcomer_that_cannot_pay_back_before_the_deadline_is_not_taken_in(
     assert world.is_over()
 
 
-def test_a_newcomer_that_goes_again_before_it_was_taken_in_changes_nothing() -> None:
+def test_a_newcomer_that_leaves_before_it_joined_changes_nothing() -> None:
     world = training(speed(1) * 10_000)
     world.gain(A, 0)
     passes(world, 200)

@@ -1,5 +1,5 @@
-"""A what-if from a real server's journal: it goes on from the market that was there, and the past
-costs nothing again."""
+"""A what-if from a real server's journal: it continues from that market, and the past is not
+charged again."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def run(path: Path, cloud: str = "market") -> RunResult:
     return Setting(read_scenario(path), 0).run(cloud)
 
 
-def test_where_nothing_happens_all_is_kept_and_an_hour_costs_its_rate(journal: Path) -> None:
+def test_without_actions_all_leases_last_and_an_hour_costs_its_rate(journal: Path) -> None:
     result = run(what_if(journal))
     assert {("ann", "h100"), ("ann", "a100"), ("bob", "h100")} == {
         (lease.tenant, lease.leaf.partition("/")[0]) for lease in result.leases
@@ -92,7 +92,7 @@ def test_where_nothing_happens_all_is_kept_and_an_hour_costs_its_rate(journal: P
     assert 1.0 == result.retention
 
 
-def test_a_raised_floor_loses_exactly_those_below_it(journal: Path) -> None:
+def test_a_raised_floor_ends_exactly_the_leases_below_it(journal: Path) -> None:
     result = run(
         what_if(
             journal, '\n[[actions]]\nat_minutes = 30\nfloor = { node = "h100", price = 4.00 }\n'
@@ -140,7 +140,7 @@ def test_other_clouds_start_with_the_same_leases_at_their_list_prices(
     }
 
 
-def test_the_queue_of_other_clouds_is_what_rested_in_the_market(journal: Path) -> None:
+def test_the_queue_of_other_clouds_has_the_resting_orders_of_the_market(journal: Path) -> None:
     actions = (
         '\n[[actions]]\nat_minutes = 15\noffline = "a100"\n\n[[actions]]\nat_minutes = 30\nonline ='
         ' "a100"\n'
@@ -152,7 +152,7 @@ def test_the_queue_of_other_clouds_is_what_rested_in_the_market(journal: Path) -
     assert HOUR_US // 2 == bobs.start
 
 
-def test_new_tenants_come_on_top(journal: Path) -> None:
+def test_new_tenants_join_the_incumbents(journal: Path) -> None:
     own = (
         "count = 2\narrivals_hours = 0.0\nmix = { batch = 1.0 }\n\n[batch]\nhours = [0.5,"
         " 0.5]\ngpus = [1.0, 1.0]\ncold_seconds = [60.0, 60.0]\n"
@@ -175,7 +175,7 @@ def test_new_tenants_come_on_top(journal: Path) -> None:
         )
 
 
-def test_maps_go_by_the_time_of_the_market_that_goes_on(journal: Path) -> None:
+def test_maps_use_the_time_of_the_continued_market(journal: Path) -> None:
     """A maintenance window of the real clock, half an hour after the market was taken: it closes
     then, not half an hour after 1970."""
     path = what_if(journal)
@@ -233,7 +233,7 @@ def test_a_running_server_can_be_read_and_so_can_its_snapshots(tmp_path: Path) -
     with_service(folder, running)
 
 
-def test_what_cannot_be_is_refused_with_its_place(journal: Path) -> None:
+def test_impossible_settings_are_refused_with_their_place(journal: Path) -> None:
     path = what_if(journal, '\n[[actions]]\nat_minutes = 1\noffline = "h100/north"\n')
     with pytest.raises(
         ScenarioError,

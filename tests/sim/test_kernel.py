@@ -17,7 +17,7 @@ from support.sim_world import PLANNERS, fingerprint, tiny
 pytestmark = pytest.mark.once
 
 
-def test_what_is_due_at_one_instant_is_done_in_the_order_in_which_it_was_asked_for() -> None:
+def test_actions_of_one_instant_run_in_the_order_of_scheduling() -> None:
     kernel, done = Kernel(), list[tuple[int, str]]()
 
     def to_do(name: str) -> Action:
@@ -29,7 +29,7 @@ def test_what_is_due_at_one_instant_is_done_in_the_order_in_which_it_was_asked_f
     assert done == [(5, "a"), (5, "b"), (7, "c"), (7, "d"), (7, "e")]
 
 
-def test_what_is_asked_for_now_is_done_after_all_that_was_already_due_now() -> None:
+def test_an_action_scheduled_for_now_runs_after_those_already_due() -> None:
     kernel, done = Kernel(), list[str]()
 
     def first() -> None:
@@ -42,7 +42,7 @@ def test_what_is_asked_for_now_is_done_after_all_that_was_already_due_now() -> N
     assert done == ["first", "second", "asked by the first"]
 
 
-def test_a_run_stops_before_its_end_and_goes_on_from_there() -> None:
+def test_a_run_stops_before_its_end_and_continues_from_there() -> None:
     kernel, done = Kernel(), list[int]()
     kernel.at(10, lambda: done.append(kernel.now))
     kernel.run(10)
@@ -51,7 +51,7 @@ def test_a_run_stops_before_its_end_and_goes_on_from_there() -> None:
     assert (kernel.now, done) == (11, [10])
 
 
-def test_nothing_can_be_asked_for_in_the_past() -> None:
+def test_nothing_can_be_scheduled_in_the_past() -> None:
     kernel = Kernel()
     kernel.run(10)
     with pytest.raises(ValueError, match="expected a time from 10 on, found 9"):
@@ -74,7 +74,7 @@ def test_time_zero_is_a_time_like_any_other() -> None:
     assert done == [0]
 
 
-def test_two_kernels_do_not_touch() -> None:
+def test_two_kernels_are_independent() -> None:
     one, other, done = Kernel(), Kernel(100), list[str]()
     one.at(1, lambda: done.append("one"))
     other.at(101, lambda: done.append("other"))
@@ -84,7 +84,7 @@ def test_two_kernels_do_not_touch() -> None:
     assert (one.now, other.now, done) == (50, 200, ["one", "other"])
 
 
-def test_two_simulations_run_by_turns_are_the_same_as_each_alone() -> None:
+def test_two_interleaved_simulations_equal_each_alone() -> None:
     """The planners are shared, as they may be; and nothing else is."""
     scenario = tiny(2)
     one, other = draw(scenario, 1, PLANNERS), draw(scenario, 2, PLANNERS)
@@ -118,7 +118,7 @@ def test_a_stream_gives_the_same_numbers_everywhere_and_always() -> None:
     assert random_stream(0, "cloud").randint(10_000, 100_000) == 65_776
 
 
-def test_streams_are_independent_of_how_much_others_have_drawn() -> None:
+def test_streams_do_not_depend_on_draws_from_other_streams() -> None:
     expected = _numbers(random_stream(1, "a"), 5)
     quiet, noisy = random_stream(1, "a"), random_stream(1, "b")
     drawn = []

@@ -50,7 +50,7 @@ def test_drawn_load_has_the_figures_of_the_trace(traffic: Traffic) -> None:
 
 
 @pytest.mark.parametrize("streams", [1, 25])
-def test_bursts_within_a_window_are_each_streams_own(streams: int) -> None:
+def test_bursts_within_a_window_are_independent_between_streams(streams: int) -> None:
     traffic, rng = TRAFFIC["code"], random_stream(2, "bins")
     bins = [draw_bin(rng, traffic, 1.0, streams) for _ in range(3000)]
     requests = [load.requests for load in bins]
@@ -74,7 +74,7 @@ def test_bins_count_every_request_and_even_out_over_a_minute() -> None:
     assert 0 == bins[60 - SHIFT_BINS - 1].requests == bins[60 + SHIFT_BINS + 1].requests
 
 
-def test_a_stretch_begins_anywhere_and_goes_round() -> None:
+def test_a_stretch_begins_anywhere_and_is_cyclic() -> None:
     bins = [Load(float(at), 1.0, 1.0) for at in range(5)]
     found = {
         tuple(load.requests for load in draw_stretch(random_stream(seed, "stretch"), bins, 7))

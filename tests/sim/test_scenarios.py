@@ -1,5 +1,5 @@
-"""Scenario files: what can be written is read, what is wrong is refused with its place, and the
-examples are what they say they are."""
+"""Scenario files: valid files are read, mistakes are refused with their place, and the examples
+match their descriptions."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def mistakes(file: Path, text: str) -> list[str]:
 # -- the reference and the examples
 
 
-def test_the_reference_says_the_defaults() -> None:
+def test_the_reference_has_the_defaults() -> None:
     assert Scenario(demand=1.0) == read_scenario(REFERENCE)
 
 
@@ -87,7 +87,7 @@ def test_the_reference_leaves_nothing_out() -> None:
 
 
 def defaults(scenario: Scenario) -> dict[str, Any]:
-    """What a file can say of a scenario: its values, and of each table which fields have one."""
+    """The values of a scenario that a file can have, and the fields of each table that have one."""
     given = {
         name: value
         for name, value in msgspec.structs.asdict(scenario).items()
@@ -112,12 +112,12 @@ def test_the_reference_explains_every_field() -> None:
 
 
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
-def test_an_example_can_be_read_and_is_called_what_its_file_is(path: Path) -> None:
+def test_every_example_is_readable_and_named_as_its_file(path: Path) -> None:
     assert path.stem == read_scenario(path).name
     assert path.read_text().startswith("# ")
 
 
-def test_the_regimes_are_there() -> None:
+def test_the_regimes_exist() -> None:
     regimes = {
         "right-sized": 1.0,
         "slightly-oversubscribed": 1.125,
@@ -143,7 +143,7 @@ def test_the_small_example_is_two_tenants_of_each_kind_for_about_an_hour() -> No
     assert max(one.due for one in specs) < 1.25 * HOUR_US
 
 
-# -- what is refused
+# -- refusals
 
 
 @pytest.mark.parametrize(
@@ -279,13 +279,13 @@ def test_the_small_example_is_two_tenants_of_each_kind_for_about_an_hour() -> No
         ),
     ],
 )
-def test_a_mistake_is_told_with_its_place_and_what_was_expected_and_found(
+def test_a_mistake_is_reported_with_place_expectation_and_value(
     file: Path, text: str, told: str
 ) -> None:
     assert [told] == mistakes(file, WITH_DEMAND + text)
 
 
-def test_an_unknown_field_is_told_with_the_known_ones_and_a_near_match(file: Path) -> None:
+def test_an_unknown_field_is_reported_with_the_known_ones_and_a_near_match(file: Path) -> None:
     fields = (
         "count, mix, arrivals_hours, worth, decide_seconds, moves_max, adaptive, believed_overhead"
     )
@@ -311,7 +311,7 @@ def test_exactly_one_of_demand_and_gpus_is_given(file: Path) -> None:
     ).cluster.gpus
 
 
-def test_all_mistakes_are_told_at_once(file: Path) -> None:
+def test_all_mistakes_are_reported_at_once(file: Path) -> None:
     text = (
         "demnd = 1\nname = ''\n[tenants]\ncount = -1\nworth = 0\n[batch]\ngpus = [3,"
         " 1]\n[[actions]]\nat_minutes = 1\nfloor = { node = 'h100' }"
@@ -327,7 +327,7 @@ def test_all_mistakes_are_told_at_once(file: Path) -> None:
     ] == places
 
 
-def test_what_is_no_toml_is_told_with_its_line(file: Path) -> None:
+def test_invalid_toml_is_reported_with_its_line(file: Path) -> None:
     (told,) = mistakes(file, "demand = 1.0\n[tenants]\ncount 3\n")
     assert told.startswith("expected TOML: ") and "line 3" in told
     (told,) = mistakes(file, f"demand = {'9' * 5000}")
@@ -347,7 +347,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         read_scenario(tmp_path / "none.toml")
 
 
-def test_a_trace_is_looked_for_beside_the_file(file: Path) -> None:
+def test_a_trace_is_found_beside_the_file(file: Path) -> None:
     text = WITH_DEMAND + '[inference]\ntrace = "azure.csv"\n'
     trace = file.parent / "azure.csv"
     assert [
@@ -358,7 +358,7 @@ def test_a_trace_is_looked_for_beside_the_file(file: Path) -> None:
 
 
 @pytest.mark.parametrize("field", ["start", "maps"])
-def test_other_files_are_looked_for_there_too(file: Path, field: str) -> None:
+def test_other_files_are_found_there_too(file: Path, field: str) -> None:
     other = file.parent / "other"
     text = f'{WITH_DEMAND}{field} = "other"\n'
     assert [f"{field}: expected a file that is there, found {shown(str(other))}"] == mistakes(
@@ -407,7 +407,7 @@ def test_other_files_are_looked_for_there_too(file: Path, field: str) -> None:
         ),
     ],
 )
-def test_a_scenario_made_in_python_is_held_to_the_same_rules(
+def test_a_scenario_made_in_python_is_checked_by_the_same_rules(
     make: Callable[[], Table], told: str
 ) -> None:
     with pytest.raises(ScenarioError) as refused:
@@ -415,7 +415,7 @@ def test_a_scenario_made_in_python_is_held_to_the_same_rules(
     assert told == str(refused.value)
 
 
-def test_a_mistake_in_a_scenario_is_no_bug_of_ours(file: Path) -> None:
+def test_a_mistake_in_a_scenario_is_an_operating_error(file: Path) -> None:
     error = ScenarioError("x")
     assert is_ours(error) and EXIT_USAGE == exit_code(error)
     found = CliRunner().invoke(app, ["sim", "run", str(written(file, "demnd = 1"))])
@@ -425,7 +425,9 @@ def test_a_mistake_in_a_scenario_is_no_bug_of_ours(file: Path) -> None:
 # -- writing
 
 
-def test_what_is_written_reads_back_equal_and_in_the_same_order(file: Path, tmp_path: Path) -> None:
+def test_a_written_scenario_reads_back_equal_and_in_the_same_order(
+    file: Path, tmp_path: Path
+) -> None:
     trace = tmp_path / "trace.csv"
     trace.write_text("")
     scenario = Scenario(
@@ -455,7 +457,7 @@ def test_every_example_can_be_written_again(path: Path, file: Path) -> None:
 # -- the page
 
 
-def test_the_page_prints_what_it_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_output_on_the_page_is_that_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     for example in examples(PAGE):
         ((code, shown),) = example.steps

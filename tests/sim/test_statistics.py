@@ -1,4 +1,4 @@
-"""What many runs say together, where the answer is known."""
+"""Statistics over many runs, where the answer is known."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ def test_a_reduction_is_of_the_mean_degradation() -> None:
     assert (0.5, 0.5, 0.5) == pytest.approx((found.value, found.low, found.high))
 
 
-def test_a_reduction_weighs_seeds_by_what_there_is_to_reduce() -> None:
+def test_a_reduction_weighs_seeds_by_their_degradation() -> None:
     found = Bootstrap(2).reduction([0.9, 0.5], [0.8, 0.1])
     assert found is not None
     assert pytest.approx(1 - 0.6 / 1.1) == found.value
 
 
-def test_where_nothing_is_lost_there_is_nothing_to_reduce() -> None:
+def test_there_is_no_reduction_without_degradation() -> None:
     assert Bootstrap(2).reduction([0.9, 0.9], [1.0, 1.0]) is None
     # a draw of the first three leaves nothing
     assert Bootstrap(5).reduction([0.9] * 5, [1.0, 1.0, 1.0, 0.9, 0.9]) is None
@@ -79,7 +79,7 @@ def test_the_draw_is_always_the_same() -> None:
     assert Bootstrap(8).mean(OURS) == Bootstrap(8).mean(OURS)
 
 
-def test_a_value_too_few_is_refused() -> None:
+def test_too_few_values_are_refused() -> None:
     with pytest.raises(ValueError, match="expected 8 values, one for each seed, found 7"):
         Bootstrap(8).difference(OURS, THEIRS[:-1])
 
@@ -90,7 +90,7 @@ def test_quantiles_lie_between_values_in_proportion() -> None:
     ]
 
 
-def test_a_spread_is_what_a_box_plot_shows() -> None:
+def test_a_spread_has_the_figures_of_a_box_plot() -> None:
     found = spread([float(value) for value in range(100, -1, -1)])
     assert Spread(5.0, 25.0, 50.0, 75.0, 95.0, 50.0, 101) == found
     assert 50.0 == found.quartile_range
@@ -102,7 +102,7 @@ def test_a_box_in_text() -> None:
     assert "◆         ┃" == text_box(Spread(1.2, 1.2, 1.2, 1.2, 1.2, -0.1, 9), 11)
 
 
-def test_the_part_of_the_way_is_that_of_the_means_and_nothing_where_there_is_no_way() -> None:
+def test_the_part_of_the_way_is_computed_from_means_and_missing_without_a_gap() -> None:
     bootstrap = Bootstrap(6)
     found = bootstrap.part_of_the_way([0.8] * 6, [0.6] * 6, [1.0] * 6)
     assert found is not None and (0.5, 0.5, 0.5) == pytest.approx(

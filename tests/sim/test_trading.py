@@ -46,7 +46,7 @@ def need(scenario: Scenario, spec: Spec) -> list[tuple[int, float]]:
 # -- who adapts
 
 
-def test_who_adapts_when_few_do_adapts_when_more_do() -> None:
+def test_a_larger_adaptive_share_includes_the_smaller_one() -> None:
     few, more, all_of_them = (
         who_adapts(tiny(8, adaptive=share), SEED) for share in (0.25, 0.5, 1.0)
     )
@@ -54,11 +54,11 @@ def test_who_adapts_when_few_do_adapts_when_more_do() -> None:
     assert few < more < all_of_them
 
 
-def test_who_adapts_is_drawn_anew_with_each_seed() -> None:
+def test_the_adaptive_tenants_depend_on_the_seed() -> None:
     assert len({who_adapts(tiny(8, adaptive=0.5), seed) for seed in range(10)}) > 1
 
 
-def test_those_and_no_others_trade_through_adapters() -> None:
+def test_only_adaptive_tenants_trade_through_adapters() -> None:
     scenario = tiny(6, adaptive=0.5)
     specs = draw(scenario, SEED, PLANNERS).specs
     assert {
@@ -67,7 +67,7 @@ def test_those_and_no_others_trade_through_adapters() -> None:
     assert sum(isinstance(spec.trading, Fixed) for spec in specs) == 3
 
 
-def test_tenants_differ_in_how_they_trade_and_in_nothing_else() -> None:
+def test_the_adaptive_share_changes_nothing_but_the_trading() -> None:
     as_they_are = [
         msgspec.structs.replace(spec, trading=Adaptive())
         for spec in draw(tiny(6, adaptive=0.5), SEED, PLANNERS).specs
@@ -78,14 +78,14 @@ def test_tenants_differ_in_how_they_trade_and_in_nothing_else() -> None:
 # -- a fixed footprint
 
 
-def test_on_demand_is_what_is_needed_in_the_mean_at_a_limit_far_above_the_list_price() -> None:
+def test_on_demand_is_the_mean_need_at_a_limit_far_above_the_list_price() -> None:
     # 5 GPU-hours in 2 hours
     assert on_demand([(0, 1.0), (HOUR_US, 4.0), (2 * HOUR_US, 0.0)], highest=7.0) == Fixed(
         nodes=3, price=70.0
     )
 
 
-def test_fixed_tenants_hold_what_they_need_all_the_time() -> None:
+def test_fixed_tenants_hold_their_mean_need_all_the_time() -> None:
     scenario = tiny(3, None, ROOMY, adaptive=0.0)
     fixed = Setting(scenario, SEED, PLANNERS)
     run = fixed.run("market")
@@ -112,9 +112,8 @@ def test_a_limit_below_the_floors_buys_nothing(setting: Setting) -> None:
     assert (found.cost, found.performance, found.gains) == (0.0, 0.0, 0)
 
 
-def test_a_limit_above_everybody_gets_all_and_is_never_outbid(setting: Setting) -> None:
-    """At a price just above the floor of A100s the same tenant has to wait until somebody
-    leaves."""
+def test_the_highest_limit_gets_all_nodes_and_is_never_outbid(setting: Setting) -> None:
+    """At a price just above the floor of A100s the same tenant has to wait until another leaves."""
     high, low = (
         outcome(setting.with_trading(BATCH, Fixed(2, price, "spot"), 100.0).run("market"))
         for price in (1000.0, 3.0)
@@ -123,7 +122,7 @@ def test_a_limit_above_everybody_gets_all_and_is_never_outbid(setting: Setting) 
     assert high.performance > low.performance > 0
 
 
-def test_a_budget_bounds_what_is_spent_and_binds(setting: Setting) -> None:
+def test_a_budget_bounds_the_spending_and_binds(setting: Setting) -> None:
     free = outcome(setting.run("market")).cost
     value = setting.population.value
     bounded = outcome(
@@ -132,7 +131,7 @@ def test_a_budget_bounds_what_is_spent_and_binds(setting: Setting) -> None:
     assert 0 < bounded <= free / 2
 
 
-def test_work_that_is_worth_less_is_done_for_less(setting: Setting) -> None:
+def test_work_of_lower_value_pays_less(setting: Setting) -> None:
     usual = outcome(setting.run("market"))
     modest = outcome(
         setting.with_trading(BATCH, Adaptive(), setting.population.value / 4).run("market")
@@ -140,7 +139,7 @@ def test_work_that_is_worth_less_is_done_for_less(setting: Setting) -> None:
     assert modest.cost < usual.cost
 
 
-def test_others_and_the_setting_itself_stay_as_they_were(setting: Setting) -> None:
+def test_other_tenants_and_the_setting_itself_do_not_change(setting: Setting) -> None:
     before = setting.population
     other = setting.with_trading(BATCH, Fixed(1, 5.0), 50.0)
     assert setting.population == before
@@ -153,7 +152,7 @@ def test_others_and_the_setting_itself_stay_as_they_were(setting: Setting) -> No
     assert other.alone == setting.alone
 
 
-def test_nobody_of_that_name(setting: Setting) -> None:
+def test_unknown_tenants_are_refused(setting: Setting) -> None:
     with pytest.raises(
         ScenarioError,
         match=(
@@ -168,7 +167,7 @@ def test_nobody_of_that_name(setting: Setting) -> None:
 
 
 @pytest.mark.parametrize("kind", ["inference", "training", "batch"])
-def test_a_wrong_belief_leaves_true_cold_starts_as_they_are(kind: str) -> None:
+def test_a_wrong_belief_does_not_change_true_cold_starts(kind: str) -> None:
     right, wrong = tiny(3), tiny(3, believed_overhead=3.0)
     spec = next(one for one in draw(right, SEED, PLANNERS).specs if one.kind == kind)
     believing, mistaken = (
@@ -189,7 +188,7 @@ def test_a_wrong_belief_leaves_true_cold_starts_as_they_are(kind: str) -> None:
 # -- variations
 
 
-def test_a_variation_is_what_a_fresh_setting_would_be(setting: Setting) -> None:
+def test_a_variation_equals_a_fresh_setting(setting: Setting) -> None:
     band = Band(share=0.5, seconds=60.0)
     scenario = msgspec.structs.replace(
         tiny(3, adaptive=0.34, believed_overhead=2.0), name="other", market=MarketTable(rise=band)

@@ -56,7 +56,7 @@ def service(
     return InferenceWorld(app, 0, [Load(per_s * 10, isl, osl)] * bins, 10 * S, 20 * S), app
 
 
-def test_with_enough_engines_all_is_served_but_for_the_cold_start() -> None:
+def test_enough_engines_serve_everything_after_the_cold_start() -> None:
     world, _ = service(per_s=8, cold_s=60.0)
     world.gain(A, 0)
     world.gain(B, 0)
@@ -84,7 +84,7 @@ def test_one_engine_cannot_both_read_and_write() -> None:
     assert world.performance() == 0.0
 
 
-def test_with_half_of_the_prefill_it_needs_half_is_served_and_late() -> None:
+def test_half_of_the_needed_prefill_serves_half_and_late() -> None:
     """20 requests/s come, 10 are read. Those that would wait longer than twice 500 ms are turned
     away: 10 requests can wait.
 
@@ -102,7 +102,7 @@ def test_with_half_of_the_prefill_it_needs_half_is_served_and_late() -> None:
 
 
 @pytest.mark.parametrize("step_s", [0.3, 7, 60])
-def test_it_does_not_matter_how_often_it_is_looked_at(step_s: float) -> None:
+def test_the_number_of_observations_does_not_matter(step_s: float) -> None:
     def performance(step_s: float) -> float:
         world, _ = service(per_s=20)
         world.gain(A, 0)
@@ -120,7 +120,7 @@ def test_it_does_not_matter_how_often_it_is_looked_at(step_s: float) -> None:
 @pytest.mark.parametrize(
     ("per_s", "itl_ms"), [(8.0, 5 / (1 - 0.16)), (2.0, 5 / (1 - 0.04)), (10.0, 5 / (1 - 0.2))]
 )
-def test_the_planner_is_told_what_happened_and_itl_follows_from_littles_law(
+def test_the_planner_observes_the_interval_and_itl_follows_from_littles_law(
     per_s: float, itl_ms: float
 ) -> None:
     """r tokens/s at an ITL of t ms keep n = r t / 1000 at once, and t = 5 + n / 10: t = 5 / (1 - r
@@ -140,7 +140,7 @@ def test_the_planner_is_told_what_happened_and_itl_follows_from_littles_law(
         assert seen.request_duration_s == pytest.approx((100 + 200 * itl_ms) / 1000, rel=1e-3)
 
 
-def test_a_slow_itl_counts_as_far_as_the_objective_is_missed() -> None:
+def test_a_slow_itl_counts_in_proportion_to_the_missed_objective() -> None:
     """8 requests/s are written at 5 / (1 - 0.16) ms, and 5.5 ms are promised; the first token is in
     time."""
     world, _ = service(per_s=8, itl_ms=5.5)
@@ -150,7 +150,7 @@ def test_a_slow_itl_counts_as_far_as_the_objective_is_missed() -> None:
     assert world.performance() == pytest.approx((1 + 5.5 / (5 / 0.84)) / 2, rel=1e-3)
 
 
-def test_what_cannot_be_written_is_not_served() -> None:
+def test_requests_that_cannot_be_decoded_are_not_served() -> None:
     """100 at once write 100 / 15 ms = 6667 tokens/s, so 13.3 answers of 500 tokens per second: of
     the 20 requests/s that two engines read."""
     world, _ = service(per_s=20, osl=500.0)
@@ -162,7 +162,7 @@ def test_what_cannot_be_written_is_not_served() -> None:
     )
 
 
-def test_an_engine_is_of_use_from_the_second_on_that_it_is_warm() -> None:
+def test_an_engine_serves_from_the_second_at_which_it_is_warm() -> None:
     world, _ = service(per_s=8, cold_s=33.0)
     world.gain(A, 0)
     world.gain(B, 14 * S)
@@ -189,8 +189,8 @@ def a_service() -> World:
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("make", [a_batch, a_job, a_service])
 def test_every_nodes_time_is_in_exactly_one_account(make: Callable[[], World], seed: int) -> None:
-    """Nodes come and go at random: what is held, counted independently, is what the accounts sum up
-    to, to the microsecond."""
+    """Nodes come and go at random. The accounts sum to the time held, counted independently, to the
+    microsecond."""
     world, rng = make(), random_stream(seed, "accounts")
     held, tally, now = set[str](), 0, 0
     for _ in range(80):
@@ -214,13 +214,13 @@ def test_every_nodes_time_is_in_exactly_one_account(make: Callable[[], World], s
     assert set(world.nodes) == held and world.node_time.useful > 0
 
 
-def test_what_was_lost_was_useful_before() -> None:
+def test_lost_work_was_counted_as_useful_before() -> None:
     usage = NodeTime(useful=10, surplus=3)
     usage.lose(4)
     assert (6, 4, 13) == (usage.useful, usage.lost, usage.held)
 
 
-def test_a_node_that_was_never_there_is_not_missed() -> None:
+def test_losing_an_unknown_node_changes_nothing() -> None:
     for make in (a_batch, a_job, a_service):
         world = make()
         world.gain(A, 0)

@@ -23,13 +23,13 @@ from laissez.market import (
     Market,
     OrderAmended,
     OrderPlaced,
-    OrderView,
     PlaceOrder,
     Reason,
     Refused,
     SetLimit,
     Topology,
 )
+from laissez.market.answers import OrderView
 
 Row: TypeAlias = tuple[int, Command, str] | tuple[int, Command, str, str]
 Why: TypeAlias = tuple[Reason, str, int | None, int | None]

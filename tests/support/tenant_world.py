@@ -1,8 +1,10 @@
-"""A real market with adapters that trade in it, one step at a time; and an application whose every
-number can be set.
+"""A real market with adapters that trade in it, one step at a time; and an application whose
+numbers can all be set.
 
-world = World("h/a", "h/b") world.join(EconAdapter("ann", Plain(want=1, value=3.0))) world.step(0)
-assert "ann" == world.market.owner("h/a")
+    world = World("h/a", "h/b")
+    world.join(EconAdapter("ann", Plain(want=1, value=3.0)))
+    world.step(0)
+    assert "ann" == world.market.owner("h/a")
 """
 
 from __future__ import annotations
@@ -13,6 +15,8 @@ from typing import Any
 
 from laissez.market import AdvanceTime, Command, Event, Market, Refused, Topology
 from laissez.tenants import Application, EconAdapter, Held, Leaves, Resting, TenantView, Wish
+from laissez.tenants.sailor.iteration import Plan, memory_bytes
+from laissez.tenants.sailor.model import Profile
 from laissez.units import micro_dollars
 
 MINUTE = 60_000_000
@@ -127,3 +131,14 @@ class Plain(Application):
 
     def until_checkpoint_s(self, now: int) -> float:
         return self.until_s
+
+
+def fits(profile: Profile, plan: Plan) -> bool:
+    """Whether every GPU of a training plan has the memory for its part."""
+    count = len(plan.stages)
+    return all(
+        memory_bytes(profile, group.tp, plan.microbatch, count, at, layers)
+        <= profile.gpus[group.gpu].memory_bytes
+        for at, (stage, layers) in enumerate(zip(plan.stages, plan.slices, strict=True))
+        for group in stage.replicas
+    )

@@ -1,5 +1,5 @@
-"""The adapter in a real market: it asks for what is wanted, keeps what is worth its price, and is
-still when nothing changes."""
+"""The adapter in a real market: it asks for wanted nodes, keeps those that are worth their price,
+and sends nothing when nothing changes."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Together(Plain):
         return (1.0, 4.0, 0.0)[min(2, len(held) - (node in held))]
 
 
-def test_an_order_asks_no_more_than_its_node_is_worth_if_those_before_it_are_not_filled() -> None:
+def test_an_order_asks_no_more_than_its_node_is_worth_alone() -> None:
     world = World("h/a")
     world.apply(SetFloor("h", 9_000_000))
     world.join(EconAdapter("ann", Together(value=2.0)))
@@ -108,7 +108,7 @@ def test_a_price_that_hardly_moved_is_left_alone_and_one_that_moved_is_amended()
     assert [AmendOrder("ann", 1, (at_price("h", 2_500_000),))] == world.step(2)
 
 
-def test_what_is_no_longer_wanted_is_cancelled_and_the_rest_amended() -> None:
+def test_unwanted_orders_are_cancelled_and_the_rest_amended() -> None:
     world = World("h/a")
     world.apply(SetFloor("h", 9_000_000))
     app = Plain(want=3, value=2.0)
@@ -118,7 +118,7 @@ def test_what_is_no_longer_wanted_is_cancelled_and_the_rest_amended() -> None:
     assert [CancelOrder, AmendOrder, AmendOrder] == [type(command) for command in world.step(1)]
 
 
-def test_what_is_surplus_is_given_up_by_lowest_worth_beyond_its_cost() -> None:
+def test_surplus_nodes_are_given_up_by_lowest_worth_beyond_their_cost() -> None:
     world = World(*SIX)
     app = Plain(want=3, scopes=("h/r1", "a"), speeds={"a": 1.0})
     world.join(EconAdapter("ann", app))
@@ -179,7 +179,7 @@ def test_it_moves_to_a_cheaper_place_only_if_the_gain_exceeds_the_cost_of_moving
     assert ("a/x",) == world.held("ann")
 
 
-def test_it_can_be_told_not_to_move() -> None:
+def test_moves_can_be_switched_off() -> None:
     world = World(*SIX)
     adapter = EconAdapter("ann", Plain(value=5.0, scopes=("h", "a")), AdapterSettings(moves_max=0))
     world.join(adapter)
@@ -191,7 +191,7 @@ def test_it_can_be_told_not_to_move() -> None:
     assert (before,) == world.held("ann")
 
 
-def test_of_two_moves_that_gain_the_same_one_is_made() -> None:
+def test_one_of_two_equal_moves_is_made() -> None:
     world = World(*SIX)
     app = Plain(want=2, value=5.0, scopes=("h/r1", "h/r2"))
     world.join(EconAdapter("ann", app))
@@ -245,7 +245,7 @@ def test_it_never_spends_more_than_its_budget() -> None:
     spent = float(dollars(world.market.bill("ann").total))
     assert 4.0 < spent <= 5.0
     assert () == world.held("ann")
-    # what is left buys nothing
+    # the rest of the budget buys nothing
     assert all(order.alternatives[0].limit < 6_000_000 for order in world.market.orders("ann"))
 
 
@@ -269,7 +269,7 @@ def test_limits_come_down_before_a_node_that_is_needed_is_forgone() -> None:
     assert 4 == len(world.held("ann"))
 
 
-def test_what_is_given_up_for_the_budget_is_marked_so() -> None:
+def test_leases_given_up_for_the_budget_are_marked() -> None:
     world = World(*SIX)
     world.apply(SetFloor("h", 6_000_000))
     world.join(
@@ -326,7 +326,7 @@ apps = st.builds(
     st.sampled_from([0, 900_000]),
     st.none() | st.integers(0, 10**7),
 )
-def test_at_constant_inputs_everybody_comes_to_rest_with_at_most_one_order_per_wanted_node(
+def test_at_constant_inputs_all_come_to_rest_with_at_most_one_order_per_wanted_node(
     several: list[Plain], floor_h: int, floor_a: int, budget: int | None
 ) -> None:
     world = World(*SIX)

@@ -7,8 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from laissez.live.sample.batch import BatchWorld
-from laissez.live.sample.training import TrainingWorld
+from laissez.live.sample.worlds import BatchWorld, TrainingWorld
 from laissez.market import SetFloor
 from laissez.tenants import AdapterSettings, Application, Deadline, EconAdapter
 from laissez.tenants.dynamo import Dynamo, Observation, Serving, Sla, built_in
@@ -112,7 +111,7 @@ def world(*names: str) -> World:
 
 
 @pytest.mark.parametrize("name", APPLICATIONS)
-def test_an_application_alone_gets_all_that_is_worth_its_price_and_is_still(name: str) -> None:
+def test_an_application_alone_gets_all_nodes_worth_their_price_and_comes_to_rest(name: str) -> None:
     alone = world(name)
     alone.settle(0)
     assert alone.held(name)
@@ -137,7 +136,7 @@ def test_all_applications_together_come_to_rest() -> None:
     assert all(held[name] for name in ("dynamo", "sailor", "on_demand")), held
 
 
-def test_everybody_leaves_when_floors_exceed_all_worth_and_returns_when_they_fall() -> None:
+def test_all_applications_leave_when_floors_exceed_their_worth_and_return_when_they_fall() -> None:
     crowd = world(*APPLICATIONS)
     crowd.settle(0)
     for price in (9_999_000_000, 2_000_000):
@@ -152,7 +151,7 @@ def test_everybody_leaves_when_floors_exceed_all_worth_and_returns_when_they_fal
     ("work_hours", "due_hours", "value", "cold_s", "checkpoint_s"),
     [(1, 2, 8.2, 300.0, 900.0), (20, 24, 165.0, 300.0, None), (2, 6, 30.0, 60.0, 600.0)],
 )
-def test_a_job_runs_through_to_its_end_without_giving_up_what_it_needs_again(
+def test_a_job_runs_to_its_end_without_giving_up_nodes_that_it_needs_again(
     work_hours: float, due_hours: int, value: float, cold_s: float, checkpoint_s: float | None
 ) -> None:
     made = World(*LEAVES)
@@ -182,7 +181,7 @@ def test_a_job_runs_through_to_its_end_without_giving_up_what_it_needs_again(
     assert starts <= 4
 
 
-def test_nobody_flaps_while_nothing_changes_but_progress() -> None:
+def test_no_application_flaps_while_only_progress_changes() -> None:
     """Two hours of all applications, whose work goes on: hardly a lease is over within ten
     minutes."""
     crowd = World(*LEAVES)

@@ -20,11 +20,11 @@ def view(now: int, **since: int) -> TenantView:
     )
 
 
-def test_it_begins_with_one_lease_of_an_hour_in_mind() -> None:
+def test_the_first_estimate_is_one_lease_of_an_hour() -> None:
     assert 3600.0 == HoldTimes(3600.0).expected_s()
 
 
-def test_what_still_lasts_counts_as_well_as_what_ended() -> None:
+def test_lasting_leases_count_as_well_as_ended_ones() -> None:
     holding = HoldTimes(3600.0)
     holding.see(view(0, a=0, b=0))
     holding.see(view(2 * HOUR, a=0, b=0))
@@ -49,7 +49,7 @@ def test_a_node_that_was_lost_and_won_back_between_two_looks_ended_once() -> Non
     assert (3600.0 + 3600.0 + 59 * 60.0) / 2 == holding.expected_s()
 
 
-def test_a_clock_that_is_behind_shortens_nothing() -> None:
+def test_a_clock_that_is_behind_does_not_shorten_leases() -> None:
     holding = HoldTimes(3600.0)
     holding.see(view(0, **{f"n{at}": 2 * HOUR for at in range(100)}))
     assert 3600.0 == holding.expected_s()

@@ -141,7 +141,7 @@ everywhere = pytest.mark.parametrize("gpus", GPUS.values(), ids=list(GPUS))
 @everywhere
 @settings(max_examples=12, derandomize=True)
 @given(data=st.data())
-def test_a_node_is_kept_for_what_it_was_bought_for_wherever_it_was_asked_for(
+def test_a_node_is_kept_at_its_bid_wherever_it_was_requested(
     name: str, gpus: int, data: st.DataObject
 ) -> None:
     app, leaves = data.draw(applications(name, gpus)), data.draw(some(LEAVES[gpus]))
@@ -155,7 +155,7 @@ def test_a_node_is_kept_for_what_it_was_bought_for_wherever_it_was_asked_for(
 @every_application
 @settings(max_examples=12, derandomize=True)
 @given(data=st.data())
-def test_no_node_does_harm(name: str, data: st.DataObject) -> None:
+def test_no_node_has_negative_worth(name: str, data: st.DataObject) -> None:
     app, held = data.draw(applications(name, 4)), data.draw(some(LEAVES[4]))
     assert all(-1e-12 <= app.marginal_utility(node, held, 0) < math.inf for node in (*held, *TREES))
 
@@ -184,7 +184,7 @@ def test_an_application_alone_comes_to_rest_at_any_prices(
 @everywhere
 @settings(max_examples=12, derandomize=True)
 @given(data=st.data(), floors=floors)
-def test_of_all_that_a_batch_buys_at_once_it_gives_up_nothing(
+def test_a_batch_gives_up_nothing_that_it_buys_at_once(
     gpus: int, data: st.DataObject, floors: tuple[int, ...]
 ) -> None:
     """While there is a sample for each GPU. With fewer, GPUs of one host join for one, and what an

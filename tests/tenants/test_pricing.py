@@ -1,4 +1,4 @@
-"""What a node is worth, to get and to keep."""
+"""The worth of a node: to get it and to keep it."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_the_limit_climbs_with_the_work_at_stake_and_falls_after_a_checkpoint() 
 @pytest.mark.parametrize(
     ("since_s", "times"), [(60.0, 1), (119.0, 1), (120.0, 2), (600.0, 8), (1000.0, 16), (1e9, 16)]
 )
-def test_for_a_checkpoint_that_is_due_more_is_paid_in_steps_up_to_a_last_one(
+def test_the_price_before_a_checkpoint_rises_in_steps_up_to_a_last_one(
     since_s: float, times: int
 ) -> None:
     assert pytest.approx(3.0 + 3.0 * times) == keep_price(
@@ -101,7 +101,7 @@ def test_work_that_is_never_saved_is_spread_over_the_time_a_node_is_kept() -> No
     assert pytest.approx(3.0 + 3.0 * 0.5) == keep_price(Plain(since_s=1800.0), "h/a", ("h/a",), 0)
 
 
-def test_a_restarting_application_puts_all_it_has_at_stake_whichever_node_changes() -> None:
+def test_a_restarting_application_puts_everything_at_stake_with_any_change() -> None:
     held = ("h/a", "h/b", "h/c", "h/d")
     assert pytest.approx(3.0 + 0.3) == keep_price(Plain(want=4, cold_s=360.0), "h/a", held, 0)
     assert pytest.approx(3.0 + 4 * 0.3) == keep_price(
@@ -113,8 +113,8 @@ def test_a_restarting_application_puts_all_it_has_at_stake_whichever_node_change
 
 
 def test_unsaved_work_of_an_application_that_restarts_is_shared_by_all_its_nodes() -> None:
-    """Whoever presses on one node before the checkpoint usually presses on all: together they pay
-    for what is lost once."""
+    """Pressure before a checkpoint usually falls on all nodes: together they pay for the lost work
+    once."""
     held = ("h/a", "h/b", "h/c", "h/d")
     app = Plain(want=4, since_s=300.0, until_s=300.0, restarts=True)
     assert pytest.approx(4 * (3.0 + 3.0)) == sum(keep_price(app, leaf, held, 0) for leaf in held)
@@ -148,7 +148,7 @@ def test_a_redundant_node_is_priced_lower() -> None:
     assert keep_price(spare, "h/a", ("h/a",), 0) < keep_price(needed, "h/a", ("h/a",), 0)
 
 
-def test_moving_is_worth_the_difference_less_what_it_costs() -> None:
+def test_moving_is_worth_the_difference_less_its_cost() -> None:
     app = Plain(want=1, value=4.0, scopes=("h", "a"), speeds={"a": 0.75}, cold_s=360.0)
     assert pytest.approx(6.0 - 1.0 - 0.4) == move_price(app, "a", ("h/a",), "h/a", 6.0, 0)
 
@@ -166,7 +166,7 @@ def test_moving_is_worth_the_difference_less_what_it_costs() -> None:
         ({"until_s": -1.0}, "until_checkpoint_s"),
     ],
 )
-def test_a_number_that_is_none_is_refused_by_name(change: dict[str, Any], named: str) -> None:
+def test_an_invalid_number_is_refused_by_name(change: dict[str, Any], named: str) -> None:
     with pytest.raises(HookError, match=f"expected {named}"):
         keep_price(Plain(**change), "h/a", ("h/a",), 0)
 
@@ -223,7 +223,7 @@ def test_no_price_is_negative_or_infinite_and_keeping_is_never_worth_less_than_g
     assert mu < 0 or grow <= keep  # a node that does harm is worth neither
 
 
-def test_what_progress_is_worth_rises_as_the_deadline_nears() -> None:
+def test_the_worth_of_progress_rises_as_the_deadline_nears() -> None:
     deadline = Deadline(start=0, due=10 * HOUR, value=100.0)
     worth = [deadline.value_of_progress(0.2, hour * HOUR) for hour in (0, 2, 5, 8, 9)]
     assert worth == sorted(worth)
@@ -243,7 +243,7 @@ def test_the_last_bit_of_the_work_is_worth_finishing_in_time_and_late() -> None:
     assert 1 == deadline.nodes_useful(0.05, 0.9995, 0, 300.0), "and one will do"
 
 
-def test_as_many_nodes_are_useful_as_find_work_for_twice_their_cold_start() -> None:
+def test_nodes_are_useful_if_they_find_work_for_twice_their_cold_start() -> None:
     deadline = Deadline(start=0, due=HOUR, value=1.0)
     assert [10, 5, 0] == [deadline.nodes_useful(0.5, done, 0, 360.0) for done in (0.0, 0.5, 1.0)]
     assert (
@@ -251,7 +251,7 @@ def test_as_many_nodes_are_useful_as_find_work_for_twice_their_cold_start() -> N
     ), "a cold start counts as a minute at least"
 
 
-def test_work_of_which_every_part_counts_the_same_is_not_worth_more_for_being_behind() -> None:
+def test_work_with_equal_parts_is_not_worth_more_when_behind() -> None:
     plain, even = (
         Deadline(start=0, due=10 * HOUR, value=100.0, urgency_max=most) for most in (4.0, 1.0)
     )
@@ -306,6 +306,6 @@ def test_after_the_deadline_work_is_worth_nothing_unless_it_is_to_be_finished() 
         {"moves_max": -1},
     ],
 )
-def test_terms_that_cannot_be_kept_to_are_refused_by_name(wrong: dict[str, float]) -> None:
+def test_impossible_settings_are_refused_by_name(wrong: dict[str, float]) -> None:
     with pytest.raises(ConfigError, match=next(iter(wrong))):
         AdapterSettings(**wrong)  # type: ignore[arg-type]

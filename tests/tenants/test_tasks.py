@@ -147,7 +147,7 @@ def test_each_template_asks_and_keeps_for_what_its_task_says(
     assert keep_price(app, H1, (H1,), NOON) == pytest.approx(keeps)
 
 
-def test_what_is_not_said_has_a_default(tmp_path: Path) -> None:
+def test_fields_that_are_left_out_have_defaults(tmp_path: Path) -> None:
     path = tmp_path / "my-job.yaml"
     path.write_text(task(DEADLINE))
     found = read_task(path)
@@ -208,18 +208,18 @@ def test_every_price_survives_being_written(micro: int) -> None:
     )
 
 
-def test_what_the_hardware_decides_is_ignored_with_a_warning() -> None:
+def test_fields_that_the_hardware_decides_are_ignored_with_a_warning() -> None:
     found = parse_task(task(resources="{accelerators: H100, cpus: 4+, disk_size: 256}"))
     assert 2 == len(found.warnings) and "resources.cpus is ignored" in found.warnings[0]
 
 
-def test_a_task_without_a_probe_is_warned_of_what_that_means() -> None:
+def test_a_task_without_a_probe_gets_a_warning() -> None:
     assert "estimated from market.work_hours" in parse_task(task(DEADLINE)).warnings[0]
     assert "all the time" in parse_task(task(SLO)).warnings[0]
     assert () == parse_task(task(ON_DEMAND)).warnings
 
 
-def test_a_task_goes_on_after_its_runner_was_down_even_past_its_deadline() -> None:
+def test_a_task_continues_after_its_runner_was_down_even_past_its_deadline() -> None:
     found = parse_task(
         task("{template: deadline, work_hours: 10, deadline: 2026-11-20T22:00:00Z, value: 80}")
     )
@@ -654,9 +654,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("text", "message"), BAD, ids=range(len(BAD)))
-def test_a_bad_task_is_refused_with_its_place_and_what_was_expected(
-    text: str, message: str
-) -> None:
+def test_a_bad_task_is_refused_with_place_and_expectation(text: str, message: str) -> None:
     with pytest.raises(TaskError, match=message):
         parse_task(text)
 
@@ -668,7 +666,7 @@ def test_a_file_that_is_not_there_or_not_text_is_refused(tmp_path: Path) -> None
             read_task(tmp_path / name)
 
 
-def test_a_file_whose_name_is_no_name_needs_one_inside(tmp_path: Path) -> None:
+def test_a_file_whose_name_is_invalid_needs_a_name_inside(tmp_path: Path) -> None:
     path = tmp_path / "my job.yaml"
     path.write_text(task())
     with pytest.raises(
@@ -709,7 +707,7 @@ DATA = st.recursive(
 
 @settings(max_examples=40)
 @given(st.dictionaries(KEYS, DATA, max_size=6) | DATA)
-def test_whatever_is_written_is_read_or_refused_and_nothing_else(data: object) -> None:
+def test_any_text_is_read_or_refused(data: object) -> None:
     try:
         parse_task(yaml.safe_dump(data))
     except TaskError as error:

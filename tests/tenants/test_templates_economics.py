@@ -1,5 +1,4 @@
-"""What the templates ask and keep for: their economics, through the same prices as every
-application's."""
+"""The economics of the templates: their bids and limits, through the prices of all applications."""
 
 from __future__ import annotations
 
@@ -88,7 +87,7 @@ def test_nodes_outside_its_scopes_neither_count_nor_cost() -> None:
     assert 0.0 == keep_price(app, ELSEWHERE, (ELSEWHERE,), 0)
 
 
-def test_spot_keeps_for_what_it_asks() -> None:
+def test_spot_keeps_and_asks_at_one_price() -> None:
     app = Spot(SCOPES, 2, 2.0)
     assert 2.0 == grow_price(app, "h100", (), 0) == keep_price(app, H1, (H1,), 0)
 
@@ -102,7 +101,7 @@ def test_spot_with_a_margin_leaves_before_it_is_outbid_and_does_not_come_back_at
     assert grow_price(app, "h100", (H1,), 0) == pytest.approx(1.8)
 
 
-def test_through_its_adapter_spot_gives_up_what_came_too_near_to_its_limit() -> None:
+def test_spot_gives_up_nodes_too_near_to_its_limit() -> None:
     app = Spot(SCOPES, 2, 2.0, margin=0.1)
     view = TenantView(
         0, (Held(1, H1, 0, 1_700_000, 2_000_000), Held(2, H2, 0, 1_900_000, 2_000_000))
@@ -153,7 +152,7 @@ def test_a_job_asks_for_all_nodes_it_may_have_and_pays_half_for_those_not_needed
     assert [full / 2] * 4 == pytest.approx(prices[4:])
 
 
-def test_a_job_that_is_ahead_lets_go_of_what_it_does_not_need_when_it_gets_dear() -> None:
+def test_a_job_ahead_of_schedule_gives_up_unneeded_nodes_that_get_dear() -> None:
     app, adapter_view = (
         job(),
         TenantView(
@@ -167,7 +166,7 @@ def test_a_job_that_is_ahead_lets_go_of_what_it_does_not_need_when_it_gets_dear(
     assert app.utility_gap(kept, 0) <= 0
 
 
-def test_a_job_that_is_nearly_done_asks_for_no_more_nodes_than_find_enough_to_do() -> None:
+def test_a_nearly_done_job_asks_only_for_nodes_with_enough_work() -> None:
     app = job(work=10.0, nodes=4)
     # of work left; a node is worth its start of 5 minutes for 10 of them
     for minutes, wished in ((60, 4), (25, 3), (15, 2), (9, 1), (0, 0)):
@@ -229,7 +228,7 @@ def test_progress_is_estimated_from_held_time_less_cold_starts() -> None:
     assert app.done == pytest.approx((1.0 + 0.5 + 1.0) / 10)
 
 
-def test_the_estimate_takes_back_what_a_lost_node_had_not_saved() -> None:
+def test_the_estimate_takes_back_the_unsaved_work_of_a_lost_node() -> None:
     app = job(checkpoint_s=1800.0)
     app.elapsed((H1,), 0)
     app.elapsed((H1,), 80 * MINUTE)
@@ -239,7 +238,7 @@ def test_the_estimate_takes_back_what_a_lost_node_had_not_saved() -> None:
     assert 0.0 == app.since_checkpoint_s(85 * MINUTE)
 
 
-def test_what_the_job_says_overrides_the_estimate() -> None:
+def test_progress_reported_by_the_job_overrides_the_estimate() -> None:
     app = job()
     app.elapsed((H1,), 0)
     app.elapsed((H1,), 5 * HOUR)
@@ -270,7 +269,7 @@ def test_a_job_is_over_when_it_is_done_or_may_not_be_late() -> None:
     assert late.is_done(21 * HOUR)
 
 
-def test_what_has_no_end_is_never_done_and_needs_no_telling() -> None:
+def test_templates_without_an_end_are_never_done_and_take_no_probe() -> None:
     for app in (OnDemand(SCOPES, 1, 5.0), service()):
         before = app.state()
         app.see(TenantView(HOUR, (Held(1, H1, 0, 1, None),)))
@@ -278,7 +277,7 @@ def test_what_has_no_end_is_never_done_and_needs_no_telling() -> None:
         assert before == app.state() and not app.is_done(HOUR)
 
 
-def test_a_probe_tells_a_service_what_it_needs() -> None:
+def test_a_probe_sets_the_need_of_a_service() -> None:
     app = service()
     app.probed("needed", 6.0, 0)
     assert 6 == len(app.wishes((), 0))
@@ -290,7 +289,7 @@ def test_a_needed_replica_is_worth_its_share_of_the_penalty() -> None:
     assert keep_price(app, H1, (H1, H2), 0) == pytest.approx(10.0 * (1 + 60 / HOLD_S))
 
 
-def test_a_service_follows_what_it_is_told_to_need_within_its_bounds() -> None:
+def test_a_service_follows_its_probe_within_its_bounds() -> None:
     app = service(most=6)
     assert 4 == len(app.wishes((), 0))
     app.needed(20, 0)
@@ -438,7 +437,7 @@ def test_prices_of_services_are_sound(
         (lambda: service().needed(-1, 0), "0 replicas or more"),
     ],
 )
-def test_what_no_price_can_be_made_from_is_refused(build: object, message: str) -> None:
+def test_numbers_without_a_price_are_refused(build: object, message: str) -> None:
     assert callable(build)
     with pytest.raises(TemplateError, match=message):
         build()

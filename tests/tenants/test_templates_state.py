@@ -63,7 +63,7 @@ def written(app: Template) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("name", MAKERS)
-def test_a_state_says_whose_it_is_and_when_it_began(name: str) -> None:
+def test_a_state_has_its_template_and_its_start(name: str) -> None:
     state = written(MAKERS[name](7))
     assert (name, 7) == (state["template"], started(state))
     fresh = MAKERS[name]()
@@ -83,7 +83,7 @@ def test_a_state_says_whose_it_is_and_when_it_began(name: str) -> None:
         max_size=8,
     )
 )
-def test_a_job_goes_on_as_if_it_had_never_stopped(
+def test_a_restored_job_continues_as_if_it_had_never_stopped(
     steps: list[tuple[int, tuple[str, ...], float | None, bool]],
 ) -> None:
     steady, now = job(), 0
@@ -110,7 +110,7 @@ def test_a_node_held_while_the_runner_was_down_has_worked_meanwhile() -> None:
     assert 0.5 == after.done
 
 
-def test_a_service_remembers_what_it_needed() -> None:
+def test_a_service_remembers_its_need() -> None:
     before = service()
     before.needed(7, HOUR)
     after = service()
@@ -135,7 +135,7 @@ GOOD = {"template": "deadline", "start": 0, "done": 0.5, "at": 0, "saved_at": 0,
         GOOD | {"more": 1},
     ],
 )
-def test_a_state_that_is_not_its_own_is_refused_and_changes_nothing(
+def test_the_state_of_another_template_is_refused_and_changes_nothing(
     state: dict[str, object],
 ) -> None:
     app = job()

@@ -106,7 +106,7 @@ def test_a_bad_mooncake_row_is_refused(tmp_path: Path, text: str, said: str) -> 
         load_mooncake(written(tmp_path / "bad.jsonl", text))
 
 
-def test_what_is_no_trace_at_all_is_refused(tmp_path: Path) -> None:
+def test_files_that_are_not_traces_are_refused(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match="expected a readable trace"):
         load_azure(tmp_path / "absent.csv")
     (tmp_path / "plain.csv.gz").write_text(AZURE)

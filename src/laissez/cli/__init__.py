@@ -1,5 +1,5 @@
-"""The command `laissez`: reads arguments, calls one package, prints. What a command does lives in
-the package it belongs to.
+"""The command `laissez`: reads arguments, calls one package, prints. The logic of a command is in
+the package that it calls.
 
 The commands are listed in `app`, the exit codes in `errors`.
 """

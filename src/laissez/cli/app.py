@@ -20,7 +20,7 @@ import typer
 
 import laissez
 from laissez.cli.errors import EXIT_TERMINATED, error_message, exit_code, require_utf8
-from laissez.cli.output import Format, FormatOption, spell_out
+from laissez.cli.output import Format, FormatOption, opt, spell_out
 
 app = typer.Typer(
     name="laissez",
@@ -48,12 +48,12 @@ COMMANDS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("tenant", "tenant:app", "Run a task that trades for itself."),
     ),
     "For the operator": (
-        ("market", "resources:market", "Show totals of the whole market."),
-        ("topology", "resources:topology", "Show the tree of the cluster."),
-        ("resources", "resources:app", "List GPUs, take them offline or online."),
-        ("book", "resources:book", "Show the open orders and prices at a node."),
-        ("floor", "pricing:floors", "List, set or remove floors."),
-        ("controls", "pricing:controls", "List, set or remove bands, holds and fees."),
+        ("market", "cluster:market", "Show totals of the whole market."),
+        ("topology", "cluster:topology", "Show the tree of the cluster."),
+        ("resources", "cluster:resources", "List GPUs, take them offline or online."),
+        ("book", "cluster:book", "Show the open orders and prices at a node."),
+        ("floor", "cluster:floors", "List, set or remove floors."),
+        ("controls", "cluster:controls", "List, set or remove bands, holds and fees."),
         ("tenants", "tenants:app", "Manage tenants, their caps and their keys."),
         ("operator", "operator:app", "Let maps of power, cooling and more price the market."),
     ),
@@ -61,7 +61,7 @@ COMMANDS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("up", "serve:up", "Start a small market to try things out."),
         ("serve", "serve:serve", "Run the service."),
         ("journal", "journal:app", "Inspect, verify, export or back up a journal."),
-        ("audit", "audit:app", "Show what was done and refused, and verify the record and bills."),
+        ("audit", "audit:app", "Show requests and refusals, and verify the record and bills."),
         ("doctor", "doctor:doctor", "Check your setup, and say what to do."),
     ),
     "The market itself": (
@@ -183,9 +183,7 @@ def version_and_exit(asked: bool) -> None:
 def options(
     version: Annotated[
         bool,
-        typer.Option(
-            "--version", help="Show the version and exit.", is_eager=True, callback=version_and_exit
-        ),
+        opt("Show the version and exit.", "--version", is_eager=True, callback=version_and_exit),
     ] = False,
 ) -> None:
     pass

@@ -14,6 +14,7 @@ from typing import Annotated, TypeAlias, TypeVar
 
 import typer
 
+from laissez.cli.output import opt
 from laissez.units import (
     SECOND_US,
     MoneyError,
@@ -51,15 +52,9 @@ def amount(text: str) -> str:
     return checked(parse_amount, text, MoneyError)
 
 
-# Typer takes a parsed None for an argument that was left out, so the word "none" stays text.
-
-
-def price_or_none(text: str) -> str:
-    return text if text == "none" else price(text)
-
-
-def amount_or_none(text: str) -> str:
-    return text if text == "none" else amount(text)
+def or_none(parse: Callable[[str], str]) -> Callable[[str], str]:
+    """The same, or "none" as text, since Typer takes a parsed None for a missing argument."""
+    return lambda text: text if text == "none" else parse(text)
 
 
 def moment(text: str) -> str:
@@ -69,13 +64,12 @@ def moment(text: str) -> str:
             text = f"{date.fromisoformat(text)}T00:00:00Z"
         return format_time(parse_time(text))
     except TimeError as error:
-        raise typer.BadParameter(str(error)) from None
+        problem = str(error)
     except ValueError:
-        raise typer.BadParameter(f"expected a day such as 2026-11-15, found {text!r}") from None
+        problem = f"expected a day such as 2026-11-15, found {text!r}"
     except OverflowError:  # because of its zone
-        raise typer.BadParameter(
-            f"expected a time that in UTC is in the years 1 to 9999, found {text!r}"
-        ) from None
+        problem = f"expected a time that in UTC is in the years 1 to 9999, found {text!r}"
+    raise typer.BadParameter(problem)
 
 
 def seconds(text: str) -> float:
@@ -108,7 +102,7 @@ def band(text: str) -> BandSetting:
     return BandSetting(fraction, seconds(match[3]))
 
 
-# Files to write. A file that could not be written later, after hours of simulation, is refused now.
+# Files to write. They are checked before hours of simulation and not after them.
 
 
 def new_file(path: Path | None) -> Path | None:
@@ -133,14 +127,9 @@ def out_folder(path: Path | None) -> Path | None:
 
 
 def own_folder(path: Path, mark: str) -> Path:
-    """A folder that is new, empty, or filled by an earlier run, which left a folder `mark` in
-    it."""
-    if (
-        path.is_dir()
-        and os.access(path, os.R_OK)
-        and any(path.iterdir())
-        and not (path / mark).is_dir()
-    ):
+    """A folder that is new, empty, or filled by an earlier run, which left a folder `mark`."""
+    is_readable = path.is_dir() and os.access(path, os.R_OK)
+    if is_readable and any(path.iterdir()) and not (path / mark).is_dir():
         raise typer.BadParameter(
             f"expected a new folder, an empty one, or one of an earlier run, found {str(path)!r}"
             " with other things in it"
@@ -165,18 +154,14 @@ def why_not_writable(file: Path) -> str | None:
 
 
 def _write_there(folder: Path) -> None:
-    """Only a file that was made proves that files can be: root may still not write to /sys."""
+    """Make a file, because permissions prove nothing: even root cannot write to /sys."""
     TemporaryFile(dir=folder).close()
 
 
-TenantOption: TypeAlias = Annotated[
-    str | None, typer.Option("--tenant", help="Only this tenant's (operator).")
-]
+TenantOption: TypeAlias = Annotated[str | None, opt("Only this tenant's (operator).")]
 SinceOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option("--since", parser=moment, metavar="TIME", help="From this time or day on (UTC)."),
+    str | None, opt("From this time or day on (UTC).", parser=moment, metavar="TIME")
 ]
 UntilOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option("--until", parser=moment, metavar="TIME", help="Before this time or day (UTC)."),
+    str | None, opt("Before this time or day (UTC).", parser=moment, metavar="TIME")
 ]

@@ -1,5 +1,4 @@
-"""`laissez audit`: show what was done and refused, and verify the record and the bills. It works
-beside a running server."""
+"""`laissez audit`: show requests and refusals; verify the record, even of a running server."""
 
 from __future__ import annotations
 
@@ -11,9 +10,9 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from laissez.cli.arguments import MANY, SinceOption, UntilOption
+from laissez.cli.arguments import MANY, SinceOption, TenantOption, UntilOption
 from laissez.cli.journal import show_report
-from laissez.cli.output import Format, FormatOption
+from laissez.cli.output import Format, FormatOption, group, opt
 from laissez.cli.progress import counting
 from laissez.cli.tables import Column, show
 from laissez.journal import Reader
@@ -24,23 +23,15 @@ from laissez.server.beside import FILE, reading
 from laissez.server.settings import read_settings
 from laissez.units import parse_time
 
-app = typer.Typer(
-    help="Show what was done and refused, and verify the record and the bills.",
-    no_args_is_help=True,
-    add_completion=False,
-)
+app = group("Show requests and refusals, and verify the record and the bills.")
 
 DataOption: TypeAlias = Annotated[
-    Path | None,
-    typer.Option("--data", metavar="FOLDER", help="The data folder. Default: from the settings."),
-]
-OneTenantOption: TypeAlias = Annotated[
-    str | None, typer.Option("--tenant", help="Only this tenant's (operator).")
+    Path | None, opt("The data folder. Default: from the settings.", metavar="FOLDER")
 ]
 
 
 class CannotAudit(Exception):
-    """The data cannot be audited. The message says what was expected and what was found."""
+    """The data cannot be audited. The message has the expectation and the value."""
 
 
 def folder_of(data: Path | None) -> Path:
@@ -51,26 +42,21 @@ def folder_of(data: Path | None) -> Path:
 def verify(
     data: DataOption = None,
     digests: Annotated[
-        Path | None,
-        typer.Option("--digests", metavar="FILE", help="Digests kept elsewhere, one per line."),
+        Path | None, opt("Digests kept elsewhere, one per line.", metavar="FILE")
     ] = None,
     keep_days: Annotated[
         int | None,
-        typer.Option(
-            "--keep-days",
+        opt(
+            "The retention of refusals: a missing day that was younger is a problem. Default:"
+            " what the log says.",
             envvar="LAISSEZ_AUDIT__KEEP_DAYS",
             min=1,
             max=36_500,
-            help=(
-                "The retention of refusals: a missing day that was younger is a problem. Default:"
-                " what the log says."
-            ),
         ),
     ] = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Verify the journal and its snapshots by replaying every entry, then the log of refusals and
-    the digests. Exit status 1 if anything is wrong."""
+    """Verify journal, refusals and digests. Exit status 1 if anything is wrong."""
     with counting("entries") as on_progress:
         now = time_ns() // 1_000
         verdict = verify_folder(folder_of(data), digests, keep_days, now, on_progress)
@@ -96,19 +82,11 @@ def log(
     data: DataOption = None,
     since: SinceOption = None,
     until: UntilOption = None,
-    tenant: OneTenantOption = None,
-    key: Annotated[
-        str | None,
-        typer.Option("--key", metavar="ID", help="Only requests with this key."),
-    ] = None,
-    code: Annotated[
-        str | None,
-        typer.Option("--code", help='Only this outcome: "done", or the code of a refusal.'),
-    ] = None,
-    refused_only: Annotated[bool, typer.Option("--refused-only", help="Only refusals.")] = False,
-    limit: Annotated[
-        int, typer.Option("--limit", min=1, max=MANY, help="Only the latest of them.")
-    ] = 100,
+    tenant: TenantOption = None,
+    key: Annotated[str | None, opt("Only requests with this key.", metavar="ID")] = None,
+    code: Annotated[str | None, opt('Only this outcome: "done", or the code of a refusal.')] = None,
+    refused_only: Annotated[bool, opt("Only refusals.", "--refused-only")] = False,
+    limit: Annotated[int, opt("Only the latest of them.", min=1, max=MANY)] = 100,
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Show requests in order of time, each with its holder, address and outcome."""
@@ -128,10 +106,10 @@ def log(
 @app.command()
 def digest(
     data: DataOption = None,
-    all_days: Annotated[bool, typer.Option("--all", help="Print the digest of every day.")] = False,
+    all_days: Annotated[bool, opt("Print the digest of every day.", "--all")] = False,
 ) -> None:
-    """Print the stored digest of the last complete day. Keep it where nobody who can write to this
-    machine can change it."""
+    """Print the stored digest of the last complete day. Keep it on another machine, safe from the
+    administrators of this one."""
     folder = folder_of(data)
     with Reader.of(folder) as reader, reading(folder / FILE, reader.identity) as beside:
         stored = [line or b"" for _, line in rows(beside, "digests")]

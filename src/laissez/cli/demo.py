@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
 from rich.console import Console
 from rich.table import Table
 
+from laissez.cli.output import opt
 from laissez.market import (
     AdvanceTime,
     Alternative,
@@ -42,48 +42,38 @@ TOPOLOGY = Topology.from_mapping(
     }
 )
 
+
+def order(tenant: str, scope: str, limit: str) -> PlaceOrder:
+    return PlaceOrder(tenant, (at_market(scope, parse_price(limit)),))
+
+
 STORY: list[tuple[int, str, Command]] = [
     (0, "The operator offers every H100 at 4.82 $/h.", SetFloor("h100", parse_price("4.82"))),
     (
         0,
         "A starts a training job on one GPU, and would pay up to 9.",
-        PlaceOrder("A", (at_market(f"{HOST}/gpu0", parse_price("9")),)),
+        order("A", f"{HOST}/gpu0", "9"),
     ),
-    (
-        0,
-        "B starts on the GPU beside it.",
-        PlaceOrder("B", (at_market(f"{HOST}/gpu1", parse_price("12")),)),
-    ),
+    (0, "B starts on the GPU beside it.", order("B", f"{HOST}/gpu1", "12")),
     (
         20,
-        (
-            "B wants one more in its NVLink domain: it bids 6.50 there, up to 8. That is below A's"
-            " limit, so A keeps its GPU and pays B's bid."
-        ),
+        "B bids 6.50, up to 8, for one more in its domain. A's limit is higher: A pays that.",
         PlaceOrder("B", (Alternative(HOST, parse_price("6.50"), parse_price("8")),)),
     ),
     (
         50,
-        (
-            "A reaches a checkpoint: leaving is cheap now, and it lowers its limit to 5. B's order"
-            " takes the GPU in the same instant."
-        ),
+        "A reaches a checkpoint and lowers its limit to 5. B's order takes the GPU at once.",
         SetLimit("A", 1, parse_price("5")),
     ),
-    (
-        50,
-        "A continues in the other rack, at the floor.",
-        PlaceOrder("A", (at_market("h100", parse_price("9")),)),
-    ),
+    (50, "A continues in the other rack, at the floor.", order("A", "h100", "9")),
     (80, "Half an hour later, no order raises any rate.", AdvanceTime()),
 ]
 
 
 def main(
-    plain: Annotated[bool, typer.Option("--plain", help="Print without colours.")] = False,
+    plain: Annotated[bool, opt("Print without colours.", "--plain")] = False,
 ) -> None:
-    """Play the paper's example of two tenants and one GPU, step by step, with owners, rates and
-    bills."""
+    """Play the paper's example of two tenants and one GPU, step by step."""
     console = Console(no_color=plain, color_system=None if plain else "auto", highlight=False)
     market = Market(TOPOLOGY)
     for minute, words, command in STORY:
@@ -95,8 +85,7 @@ def main(
             if (text := event_text(event)) is not None:
                 console.print(f"{INDENT}[cyan]{text}[/cyan]")
         console.print(gpu_table(market))
-        bills = [f"{tenant} {dollars(market.bill(tenant).total)} $" for tenant in market.tenants()]
-        if bills:
+        if bills := [f"{one} {dollars(market.bill(one).total)} $" for one in market.tenants()]:
             console.print(f"{INDENT}[dim]bills so far[/dim]   {'   '.join(bills)}")
     for tenant in market.tenants():
         print_bill(console, market, tenant)
@@ -131,14 +120,12 @@ def gpu_table(market: Market) -> Table:
     for name in ("rate $/h", "limit $/h", "this lease $"):
         table.add_column(name, justify="right")
     for leaf in market.topology.leaves:
-        row, lease = (
-            [f"{INDENT}{leaf}", "-", format_price(market.rate(leaf))],
-            market.lease_on(leaf),
-        )
+        lease, rate = market.lease_on(leaf), format_price(market.rate(leaf))
+        row = ["-", rate]
         if lease is not None:
-            row[1] = lease.tenant
-            row += [limit_text(lease.limit), dollars(market.charge(lease.tenant, lease.lease))]
-        table.add_row(*row)
+            charge = dollars(market.charge(lease.tenant, lease.lease))
+            row = [lease.tenant, rate, limit_text(lease.limit), charge]
+        table.add_row(f"{INDENT}{leaf}", *row)
     return table
 
 

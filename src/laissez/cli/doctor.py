@@ -1,5 +1,4 @@
-"""`laissez doctor`: check everything that must be in place, one line each, and say what to do where
-something is not."""
+"""`laissez doctor`: check the setup, one line for each part, with a remedy for each fault."""
 
 from __future__ import annotations
 
@@ -11,6 +10,7 @@ import time
 from collections.abc import Iterator
 from email.utils import parsedate_to_datetime
 from pathlib import Path
+from typing import Any
 
 import httpx
 import msgspec
@@ -30,7 +30,7 @@ PYTHONS = ((3, 11), (3, 13))
 
 
 class Check(msgspec.Struct, frozen=True):
-    """One thing looked at; `do` is the remedy if it is not `ok`."""
+    """One checked part; `do` is the remedy if it is not `ok`."""
 
     name: str
     ok: bool
@@ -45,8 +45,7 @@ def doctor(
     insecure: InsecureOption = False,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Check Python, the market, your configuration, the server and your key. Exit status 1 if
-    anything is wrong."""
+    """Check your setup, the server and your key. Exit status 1 if anything is wrong."""
     checks = []
     for check in run_checks(url, profile, key_file, insecure):
         checks.append(check)
@@ -70,14 +69,8 @@ def run_checks(
     try:
         target = find_target(url, profile, key_file, insecure)
         yield check_key(target)
-        client = Client(
-            target.url,
-            target.key,
-            timeout=TIMEOUT_S,
-            retries=0,
-            insecure=target.insecure,
-            transport=transport,
-        )
+        settings: dict[str, Any] = {"timeout": TIMEOUT_S, "retries": 0, "transport": transport}
+        client = Client(target.url, target.key, insecure=target.insecure, **settings)
     except (ConfigError, UsageError) as error:
         yield Check("connection", False, str(error), "Correct it, then run the doctor again")
         return
@@ -138,10 +131,7 @@ def check_key(target: Target) -> Check:
     if target.withheld is not None:
         return Check("key", False, f"none: {target.withheld}", "Or leave out --url and LAISSEZ_URL")
     if target.key is None:
-        remedy = (
-            "Set LAISSEZ_KEY_FILE, or key_file in a profile; the operator issues keys: laissez"
-            " tenants issue-key"
-        )
+        remedy = "Set LAISSEZ_KEY_FILE, or key_file in a profile; the operator issues keys"
         return Check("key", False, "none", remedy)
     path = target.key_file
     if path is None:
@@ -166,8 +156,7 @@ def check_server(client: Client, url: str) -> Check:
 
 
 def check_clock(transport: RecordingTransport) -> Check:
-    """Compare the clocks. The server told its whole second, at any moment between question and
-    answer."""
+    """Compare the clocks. The server's whole second lies between question and answer."""
     if transport.date is None:
         return Check("clock", True, "the server does not tell its time")
     second = parsedate_to_datetime(transport.date).timestamp()

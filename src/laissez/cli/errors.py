@@ -1,4 +1,4 @@
-"""How `laissez` ends: an exit code for each kind of failure, so that scripts can tell them apart.
+"""The exit codes of `laissez`: one for each kind of failure, so that scripts can distinguish them.
 
 0  success
 1  a check failed, or the market refused the request
@@ -23,15 +23,14 @@ EXIT_UNKNOWN = 6
 EXIT_INTERRUPTED = 130
 EXIT_TERMINATED = 143  # as a shell reports it: 128 and the signal's number
 
-# The code that opens a file says what it expected there, so that one of these is a bug.
+# The code that opens a file handles these itself, so that one of them here is a bug.
 _EXPECTED = (errno.ENOENT, errno.EEXIST)
 _FILE_NAME_MAX = 200
 _VARIABLES = "LAISSEZ_"  # the prefix of our environment variables
 
 
 class NotText(Exception):
-    """An argument or a variable of ours is not UTF-8. The message does not repeat it, because it
-    may hold a key."""
+    """An argument or variable is not UTF-8. It may hold a key, so it is not shown."""
 
 
 def is_ours(error: Exception) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from itertools import islice
 from typing import Annotated, TypeAlias
 
@@ -10,49 +9,41 @@ import msgspec
 import typer
 
 from laissez.cli.arguments import MANY, TenantOption
-from laissez.cli.commands import changes, connected, lists, noun, shows
-from laissez.cli.output import Format, FormatOption
-from laissez.cli.pricing import band_text
-from laissez.cli.secret import reveals
+from laissez.cli.cluster import band_text
+from laissez.cli.commands import add, argument, noun
+from laissez.cli.kinds import changes, connected, lists, reveals, shows
+from laissez.cli.output import Format, FormatOption, arg, opt
 from laissez.cli.tables import Column, format_second, show_json, time_column
 from laissez.cli.trading import alternative_text
 from laissez.client import Client
 from laissez.wire.events import Band, Notice, Numbered
 from laissez.wire.requests import Alternative, Caps
-from laissez.wire.views import Done
 from laissez.wire.webhooks import DeadLetter, Webhook, WebhookSecret
 
 TYPE_WIDTH = 18
 
 webhooks = noun("Send your events to a URL: signed, in order, and retried until delivered.")
 
-WebhookArgument: TypeAlias = Annotated[
-    str, typer.Argument(metavar="WEBHOOK", help="The webhook's id.")
-]
+WebhookArgument: TypeAlias = Annotated[str, arg("The webhook's id.", metavar="WEBHOOK")]
+WEBHOOK_ID = argument("id", WebhookArgument)
+AFTER = argument(
+    "after",
+    Annotated[int, arg("Those after event N; 0: all that the server keeps.", min=0, metavar="N")],
+)
 
 
 @connected
 def events(
     client: Client,
     follow: Annotated[
-        bool,
-        typer.Option(
-            "--follow",
-            "-f",
-            help="Print events as they happen, with your leases' rates, until Ctrl-C.",
-        ),
+        bool, opt("Print events and rates as they come, until Ctrl-C.", "--follow", "-f")
     ] = False,
-    after: Annotated[
-        int | None, typer.Option("--after", min=0, metavar="N", help="Only events after event N.")
-    ] = None,
-    limit: Annotated[
-        int | None, typer.Option("--limit", min=1, max=MANY, help="At most this many.")
-    ] = None,
+    after: Annotated[int | None, opt("Only events after event N.", min=0, metavar="N")] = None,
+    limit: Annotated[int | None, opt("At most this many.", min=1, max=MANY)] = None,
     tenant: TenantOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Show your events, as far back as the server keeps them; with -f, those from now on, or after
-    event N. In JSON, one object per line."""
+    """Show past events; with -f, those from now on. In JSON, one object per line."""
     if follow and tenant is not None:
         raise typer.BadParameter("expected either --follow or --tenant, found both")
     found = client.follow(after) if follow else client.events(after, limit, tenant=tenant)
@@ -129,36 +120,20 @@ DEAD_LETTERS: list[Column[DeadLetter]] = [
 ]
 
 
-@webhooks.command("list")
-@lists(WEBHOOKS, empty="no webhooks")
-def list_webhooks(client: Client) -> Iterable[Webhook]:
-    """List your webhooks and their progress."""
-    return client.webhooks()
-
-
-@webhooks.command("show")
-@shows(WEBHOOKS)
-def show_webhook(client: Client, webhook: WebhookArgument) -> Webhook:
-    """Show one webhook and its progress."""
-    return client.webhook(webhook)
+add(webhooks, "list", "List your webhooks.", lists(WEBHOOKS, "no webhooks"), "webhooks")
+add(webhooks, "show", "Show one webhook.", shows(WEBHOOKS), "webhook", WEBHOOK_ID)
 
 
 @webhooks.command()
 @reveals(WEBHOOKS)
 def create(
     client: Client,
-    address: Annotated[
-        str, typer.Argument(metavar="URL", help="The URL to send events to: https://host/path.")
-    ],
+    address: Annotated[str, arg("Where to send events: https://host/path.", metavar="URL")],
     types: Annotated[
-        list[str] | None,
-        typer.Option("--type", help="Only events of this type; may be repeated. Default: all."),
+        list[str] | None, opt("Only events of this type; may be repeated. Default: all.", "--type")
     ] = None,
     after: Annotated[
-        int | None,
-        typer.Option(
-            "--after", min=0, metavar="N", help="Start after event N. Default: with the next event."
-        ),
+        int | None, opt("Start after event N. Default: with the next event.", min=0, metavar="N")
     ] = None,
     *,
     idempotency_key: str | None,
@@ -167,40 +142,18 @@ def create(
     return client.create_webhook(address, types=types, after=after, idempotency_key=idempotency_key)
 
 
-@webhooks.command()
-@changes("{webhook} is deleted")
-def delete(client: Client, webhook: WebhookArgument, idempotency_key: str | None) -> Done:
-    """Delete a webhook and its dead letters."""
-    return client.delete_webhook(webhook, idempotency_key=idempotency_key)
-
-
-@webhooks.command()
-@reveals(SECRETS)
-def rotate(client: Client, webhook: WebhookArgument, idempotency_key: str | None) -> WebhookSecret:
-    """Make a new secret, shown only once. The previous one also signs for a day; rotate twice to
-    end that at once."""
-    return client.rotate_webhook_secret(webhook, idempotency_key=idempotency_key)
-
-
-@webhooks.command("dead-letters")
-@lists(DEAD_LETTERS, empty="no dead letters")
-def dead_letters(client: Client, webhook: WebhookArgument) -> Iterable[DeadLetter]:
-    """List the events that could not be delivered."""
-    return client.dead_letters(webhook)
-
-
-@webhooks.command()
-@changes("all events after {after} are sent to {webhook} again")
-def redeliver(
-    client: Client,
-    webhook: WebhookArgument,
-    after: Annotated[
-        int,
-        typer.Argument(
-            min=0, metavar="N", help="Send the events after event N again; 0: all that are kept."
-        ),
-    ],
-    idempotency_key: str | None,
-) -> Done:
-    """Send all events after event N again, as far back as the server keeps them."""
-    return client.redeliver(webhook, after, idempotency_key=idempotency_key)
+DELETED = changes("{id} is deleted")
+SENT_AGAIN = changes("all events after {after} are sent to {id} again")
+LETTERS = lists(DEAD_LETTERS, "no dead letters")
+add(webhooks, "delete", "Delete a webhook.", DELETED, "delete_webhook", WEBHOOK_ID)
+add(
+    webhooks,
+    "rotate",
+    "Make a new secret, shown only once. The previous one signs for another day, or until the next"
+    " rotation.",
+    reveals(SECRETS),
+    "rotate_webhook_secret",
+    WEBHOOK_ID,
+)
+add(webhooks, "dead-letters", "List undelivered events.", LETTERS, "dead_letters", WEBHOOK_ID)
+add(webhooks, "redeliver", "Send events again.", SENT_AGAIN, "redeliver", WEBHOOK_ID, AFTER)

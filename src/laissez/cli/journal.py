@@ -12,7 +12,7 @@ import msgspec
 import typer
 
 from laissez.cli.errors import EXIT_FAILED
-from laissez.cli.output import Format, FormatOption
+from laissez.cli.output import Format, FormatOption, arg, group, opt
 from laissez.cli.progress import counting
 from laissez.cli.tables import Column, show, show_json
 from laissez.exchange.codec import Codec
@@ -30,18 +30,12 @@ from laissez.units import format_time
 from laissez.wire.rendering import render
 from laissez.wire.texts import code_of, command_name, explain
 
-app = typer.Typer(
-    help="Inspect, verify, export or back up a journal.",
-    no_args_is_help=True,
-    add_completion=False,
-)
+app = group("Inspect, verify, export or back up a journal.")
 
-FolderArgument: TypeAlias = Annotated[Path, typer.Argument(help="The data folder.")]
-FirstOption: TypeAlias = Annotated[
-    int | None, typer.Option("--from", min=1, help="The first entry to show.")
-]
+FolderArgument: TypeAlias = Annotated[Path, arg("The data folder.")]
+FirstOption: TypeAlias = Annotated[int | None, opt("The first entry to show.", "--from", min=1)]
 LastOption: TypeAlias = Annotated[
-    int | None, typer.Option("--to", min=1, help="The last entry. Default: the latest.")
+    int | None, opt("The last entry. Default: the latest.", "--to", min=1)
 ]
 
 
@@ -108,8 +102,7 @@ def _decoded(codec: Codec, entry: Entry) -> dict[str, Any]:
 
 @app.command()
 def verify(folder: FolderArgument, output: FormatOption = Format.TABLE) -> None:
-    """Verify the chain, the order of entries, every outcome by replaying it, and every snapshot.
-    Exit status 1 if anything is wrong."""
+    """Replay a journal and verify every entry and snapshot. Exit status 1 if anything is wrong."""
     with counting("entries") as on_progress:
         report = verify_folder(folder, begin=Replaying.begin, on_progress=on_progress)
     facts = {
@@ -129,8 +122,7 @@ def verify(folder: FolderArgument, output: FormatOption = Format.TABLE) -> None:
 def show_report(
     facts: dict[str, Any], problems: list[str], more: dict[str, Any], output: Format
 ) -> None:
-    """Print the result of a verification, and end with 1 if there are problems. JSON has `more`
-    fields."""
+    """Print the result of a verification. Problems exit with 1. JSON has `more` fields."""
     if output is Format.JSON:
         show_json({**facts, "problems": problems, **more})
     else:
@@ -196,11 +188,10 @@ def export(folder: FolderArgument, first: FirstOption = None, last: LastOption =
 @app.command()
 def backup(
     folder: FolderArgument,
-    target: Annotated[Path, typer.Argument(help="A new folder for the copy.")],
+    target: Annotated[Path, arg("A new folder for the copy.")],
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Copy a journal and its log of refusals, even those of a running server, to a folder from
-    which the service can start."""
+    """Copy a journal, even of a running server, to a folder that a service can start from."""
     entries = copy_journal(folder, target, copy_audit)
     if output is Format.JSON:
         show_json({"folder": str(target), "entries": entries})

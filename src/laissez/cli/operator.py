@@ -12,20 +12,13 @@ from typing import Annotated, NamedTuple
 import msgspec
 import typer
 
-from laissez.cli.commands import connected, located
-from laissez.cli.output import Format, FormatOption
+from laissez.cli.commands import add, located
+from laissez.cli.kinds import answers
+from laissez.cli.output import Format, FormatOption, arg, group, opt
 from laissez.cli.profiles import Target
 from laissez.cli.progress import event_printer, stop_on_signals
-from laissez.cli.tables import (
-    Column,
-    format_second,
-    money,
-    price_column,
-    show,
-    show_json,
-    time_column,
-)
-from laissez.client import AsyncClient, Client, LaissezError
+from laissez.cli.tables import Column, format_second, money, price_column, show, time_column
+from laissez.client import AsyncClient, LaissezError
 from laissez.live.memory import MemoryFile
 from laissez.live.operator_runner import PACE_S, OperatorRunner, is_passing
 from laissez.operators import Decision, Memory, read_maps
@@ -34,16 +27,13 @@ from laissez.wire.inframaps import (
     RUNNER_MAX,
     AlarmReport,
     FloorReport,
+    InfraMaps,
     MapReport,
     RunnerShown,
     SignalRead,
 )
 
-app = typer.Typer(
-    help="Let maps of power, cooling, maintenance and more price the market.",
-    no_args_is_help=True,
-    add_completion=False,
-)
+app = group("Let maps of power, cooling, maintenance and more price the market.")
 
 
 def runner_name(text: str) -> str:
@@ -64,28 +54,21 @@ def runner_name(text: str) -> str:
 @located
 def run(
     target: Target,
-    maps: Annotated[Path, typer.Argument(metavar="MAPS", help="The maps, a TOML file.")],
+    maps: Annotated[Path, arg("The maps, a TOML file.", metavar="MAPS")],
     state: Annotated[
-        Path | None,
-        typer.Option("--state", help="The file for the maps' memory. Default: beside the maps."),
+        Path | None, opt("The file for the maps' memory. Default: beside the maps.")
     ] = None,
-    once: Annotated[bool, typer.Option("--once", help="Decide and send once, then end.")] = False,
+    once: Annotated[bool, opt("Decide and send once, then end.", "--once")] = False,
     dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run", help="Only show what would be sent now, and how each floor comes about."
-        ),
+        bool, opt("Only show what would be sent now, and how each floor comes about.", "--dry-run")
     ] = False,
-    pace: Annotated[
-        float, typer.Option("--pace", min=0.1, max=3600, help="Seconds between two decisions.")
-    ] = PACE_S,
+    pace: Annotated[float, opt("Seconds between two decisions.", min=0.1, max=3600)] = PACE_S,
     name: Annotated[
         str | None,
-        typer.Option(
-            "--name",
+        opt(
+            "The name under which these maps are shown. Default: the file's name.",
             parser=runner_name,
             metavar="NAME",
-            help="The name under which these maps are shown. Default: the file's name.",
         ),
     ] = None,
     output: FormatOption = Format.TABLE,
@@ -144,7 +127,7 @@ async def keep_pricing(
 
 
 def explain(decision: Decision, print_event: Callable[..., None]) -> None:
-    """How each floor comes about, what would be sent, and what is wrong."""
+    """Print the terms of each floor, the commands and the alarms of a decision."""
     for one in decision.priced:
         print_event(
             "floor",
@@ -221,14 +204,7 @@ ALARMS: list[Column[AlarmReport]] = [
 ]
 
 
-@app.command()
-@connected
-def status(client: Client, output: FormatOption = Format.TABLE) -> None:
-    """Show the maps' signals, their pressure, and how each floor comes about."""
-    found = client.inframaps()
-    if output is Format.JSON:
-        show_json(found)
-        return
+def print_runners(found: InfraMaps) -> None:
     if not found.runners:
         typer.echo("no maps have reported lately; `laissez operator run` starts them", err=True)
     for number, runner in enumerate(found.runners):
@@ -248,3 +224,6 @@ def _show_runner(runner: RunnerShown) -> None:
     if runner.alarms:
         typer.echo()
         show(runner.alarms, ALARMS)
+
+
+add(app, "status", "Show the maps' pressures and floors.", answers(print_runners), "inframaps")

@@ -1,5 +1,5 @@
-"""The options that say how a command prints: as a table for people or as JSON for programs
-(`-o json`), once or again and again (`--watch`)."""
+"""Groups of commands, and the options that say how a command prints: as a table for people or as
+JSON for programs (`-o json`), once or repeatedly (`--watch`)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from enum import StrEnum
 from itertools import pairwise
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
@@ -16,33 +16,46 @@ WATCH_SECONDS = "2"
 _NUMBER = re.compile(r"[0-9]*\.?[0-9]+")
 
 
+def opt(about: str, *names: str, **settings: Any) -> Any:
+    """An option of a command; its name follows from the parameter unless names are given."""
+    return typer.Option(*names, help=about, **settings)
+
+
+def arg(about: str, **settings: Any) -> Any:
+    """An argument of a command."""
+    return typer.Argument(help=about, **settings)
+
+
 class Format(StrEnum):
-    """Some answers are no lists; for people these are lines of text."""
+    """TABLE means text for people: a table, or lines."""
 
     TABLE = "table"
     JSON = "json"
 
 
 FormatOption: TypeAlias = Annotated[
-    Format,
-    typer.Option("--output", "-o", help="How to print the answer; --json is short for -o json."),
+    Format, opt("How to print the answer; --json is short for -o json.", "--output", "-o")
 ]
 WatchOption: TypeAlias = Annotated[
     float | None,
-    typer.Option(
+    opt(
+        f"Repeat every {WATCH_SECONDS} (or SECONDS) seconds until Ctrl-C.",
         "--watch",
         "-w",
         metavar="[SECONDS]",
         min=0.1,
         max=DAY_S,
-        help=f"Print it again every {WATCH_SECONDS} (or SECONDS) seconds until Ctrl-C.",
     ),
 ]
 
 
+def group(about: str) -> typer.Typer:
+    return typer.Typer(help=about, no_args_is_help=True, add_completion=False)
+
+
 def spell_out(arguments: Sequence[str]) -> list[str]:
-    """Write the short forms that Typer does not know in full: `--json` is `--output json`, and a
-    bare `--watch` gets its number of seconds."""
+    """Expand the short forms that Typer does not know: `--json` is `--output json`, and a bare
+    `--watch` gets its number of seconds."""
     full = []
     for argument, following in pairwise([*arguments, ""]):
         full += ["--output", Format.JSON.value] if argument == "--json" else [argument]

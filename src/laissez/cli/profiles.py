@@ -1,4 +1,4 @@
-"""Which server the command line speaks to, and with which key.
+"""The server and the key of the command line.
 
 Flags come first, then a profile named with `--profile`, then the environment, then the profile of
 `LAISSEZ_PROFILE` or the file's `default`:
@@ -11,7 +11,7 @@ Flags come first, then a profile named with `--profile`, then the environment, t
     key_file = "~/.config/laissez/lab.key"
 
 A key is never an argument, because every user of the machine can read those, and never in this
-file, so that the file can be shown around. The key of a profile goes to the address of that profile
+file, so that the file can be shared. The key of a profile goes to the address of that profile
 alone; for another address, name a key with `--key-file` or in the environment.
 """
 

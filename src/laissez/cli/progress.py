@@ -1,5 +1,4 @@
-"""The progress of long commands: a bar on standard error, shown only in a terminal, or a line per
-event."""
+"""The progress of long commands: a bar on the terminal, or a line per event."""
 
 from __future__ import annotations
 
@@ -44,7 +43,7 @@ def progress(*columns: ProgressColumn) -> Progress:
 
 @contextmanager
 def counting(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar for work that says how much is done, and of how much."""
+    """A bar for work that reports the done part and the total."""
     with progress() as bar:
         task = bar.add_task(what, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
@@ -52,8 +51,7 @@ def counting(what: str) -> Iterator[Callable[[int, int], None]]:
 
 @contextmanager
 def steps(what: str, total: int) -> Iterator[Callable[[str], None]]:
-    """A bar for a known number of steps. Call what it yields with a description when a step
-    begins."""
+    """A bar for a known number of steps. Call the yielded function when a step begins."""
     with progress() as bar:
         task = bar.add_task(what, total=total)
         done = iter(range(total))

@@ -1,5 +1,4 @@
-"""`laissez serve` runs the service; `laissez up` runs it with a small sample market, for a first
-look."""
+"""`laissez serve` runs the service, `laissez up` a small sample market for a first look."""
 
 from __future__ import annotations
 
@@ -9,8 +8,7 @@ import sys
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
-import typer
-
+from laissez.cli.output import opt
 from laissez.exchange.commands import OPERATOR
 from laissez.server import data_folder, first_start
 from laissez.server.gateway import Gateway
@@ -21,27 +19,20 @@ from laissez.server.settings import read_settings
 SAMPLE_PORT = 8340
 
 PortOption: TypeAlias = Annotated[
-    int | None, typer.Option("--port", help="The port to listen on; 0 takes any that is free.")
+    int | None, opt("The port to listen on; 0 takes any that is free.")
 ]
 
 
 def serve(
-    config: Annotated[
-        Path | None,
-        typer.Option("--config", help="A TOML file of settings."),
-    ] = None,
-    data: Annotated[
-        Path | None, typer.Option("--data", help="The folder that holds the market.")
-    ] = None,
+    config: Annotated[Path | None, opt("A TOML file of settings.")] = None,
+    data: Annotated[Path | None, opt("The folder that holds the market.")] = None,
     topology: Annotated[
-        Path | None,
-        typer.Option("--topology", help="The cluster, for a new data folder (TOML, YAML or JSON)."),
+        Path | None, opt("The cluster, for a new data folder (TOML, YAML or JSON).")
     ] = None,
-    host: Annotated[str | None, typer.Option("--host", help="The address to listen on.")] = None,
+    host: Annotated[str | None, opt("The address to listen on.")] = None,
     port: PortOption = None,
 ) -> None:
-    """Run the service until Ctrl-C or SIGTERM. A new data folder gets a market over the topology,
-    and a first key for the operator."""
+    """Run the service until Ctrl-C or SIGTERM. A new data folder gets an operator's key."""
     flags: dict[str, dict[str, object]] = {
         "server": {"host": host, "port": port},
         "data": {"folder": data and str(data), "topology": topology and str(topology)},
@@ -61,20 +52,16 @@ def serve(
 
 
 def up(
-    data: Annotated[
-        Path,
-        typer.Option("--data", help="The folder for the sample market; a restart continues it."),
-    ] = Path("laissez-sample"),
+    data: Annotated[Path, opt("The folder for the sample market; a restart continues it.")] = Path(
+        "laissez-sample"
+    ),
     port: PortOption = None,
     still: Annotated[
-        bool, typer.Option("--still", help="No automatic trading: no sample tenants, no maps.")
+        bool, opt("No automatic trading: no sample tenants, no maps.", "--still")
     ] = False,
 ) -> None:
-    """Start a sample market on this machine: 96 H100s and 64 A100s, tenants that trade by
-    themselves, and racks whose power draw raises prices.
-
-    It stays up until Ctrl-C.
-    """
+    """Start a sample market until Ctrl-C: 96 H100s and 64 A100s, tenants that trade by themselves,
+    and racks whose power draw raises prices."""
     settings = read_settings(
         flags={
             "server": {

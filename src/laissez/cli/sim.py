@@ -9,7 +9,7 @@ import typer
 
 from laissez.cli.arguments import checked, new_file, out_folder
 from laissez.cli.errors import EXIT_INTERRUPTED
-from laissez.cli.output import Format, FormatOption
+from laissez.cli.output import Format, FormatOption, arg, group, opt
 from laissez.cli.progress import WeightedProgress, progress
 from laissez.cli.sim_journal import from_journal
 from laissez.cli.sim_tables import run_in_figures, show_run, show_summary
@@ -30,9 +30,7 @@ from laissez.units import SECOND_US
 SEEDS_MAX = 10_000
 MINUTE_US = 60 * SECOND_US
 
-app = typer.Typer(
-    help="Simulate clouds and compare them.", no_args_is_help=True, add_completion=False
-)
+app = group("Simulate clouds and compare them.")
 app.command("from-journal")(from_journal)
 
 
@@ -50,17 +48,10 @@ def plot_file(path: Path | None) -> Path | None:
     return None if path is None else checked(check_plot, path, PlotError)
 
 
-ScenarioArgument: TypeAlias = Annotated[
-    Path, typer.Argument(metavar="SCENARIO", help="The scenario, a TOML file.")
-]
+ScenarioArgument: TypeAlias = Annotated[Path, arg("The scenario, a TOML file.", metavar="SCENARIO")]
 OutOption: TypeAlias = Annotated[
     Path | None,
-    typer.Option(
-        "--out",
-        metavar="DIR",
-        callback=out_folder,
-        help="Write all results as CSV files into this folder.",
-    ),
+    opt("Write all results as CSV files into this folder.", metavar="DIR", callback=out_folder),
 ]
 
 
@@ -68,22 +59,16 @@ OutOption: TypeAlias = Annotated[
 def run(
     scenario: ScenarioArgument,
     cloud: Annotated[
-        str,
-        typer.Option(
-            "--cloud", parser=known_cloud, metavar="CLOUD", help=f"One of {', '.join(CLOUDS)}."
-        ),
+        str, opt(f"One of {', '.join(CLOUDS)}.", parser=known_cloud, metavar="CLOUD")
     ] = "market",
-    seed: Annotated[
-        int, typer.Option("--seed", min=0, help="Decides which tenants arrive, and when.")
-    ] = 0,
+    seed: Annotated[int, opt("Decides which tenants arrive, and when.", min=0)] = 0,
     out: OutOption = None,
     timeline: Annotated[
         Path | None,
-        typer.Option(
-            "--timeline",
+        opt(
+            "Write a page that shows each GPU's holders and prices over time.",
             metavar="FILE.html",
             callback=new_file,
-            help="Write a page that shows each GPU's holders and prices over time.",
         ),
     ] = None,
     output: FormatOption = Format.TABLE,
@@ -122,45 +107,32 @@ def compare(
     scenario: ScenarioArgument,
     clouds: Annotated[
         str,
-        typer.Option(
-            "--clouds",
+        opt(
+            f"Some of {', '.join(CLOUDS)}, separated by commas. Default: all.",
             parser=known_clouds,
             metavar="CLOUDS",
-            help=f"Some of {', '.join(CLOUDS)}, separated by commas. Default: all.",
         ),
     ] = ",".join(CLOUDS),
     seeds: Annotated[
-        int,
-        typer.Option(
-            "--seeds", min=1, max=SEEDS_MAX, help="The number of seeds, the same for every cloud."
-        ),
+        int, opt("The number of seeds, the same for every cloud.", min=1, max=SEEDS_MAX)
     ] = 20,
-    first_seed: Annotated[
-        int, typer.Option("--first-seed", min=0, help="The first seed; the others follow it.")
-    ] = 0,
+    first_seed: Annotated[int, opt("The first seed; the others follow it.", min=0)] = 0,
     workers: Annotated[
-        int,
-        typer.Option(
-            "--workers",
-            min=0,
-            help="Processes; 0 means one per core. The results do not depend on it.",
-        ),
+        int, opt("Processes; 0 means one per core. The results do not depend on it.", min=0)
     ] = 0,
     out: OutOption = None,
     keep_history: Annotated[
         bool,
-        typer.Option(
-            "--keep-history",
-            help="Write prices and leases over time too; with many seeds, large files.",
+        opt(
+            "Write prices and leases over time too; with many seeds, large files.", "--keep-history"
         ),
     ] = False,
     plot: Annotated[
         Path | None,
-        typer.Option(
-            "--plot",
+        opt(
+            "Draw a box plot of the tenants' retention.",
             metavar="FILE.svg|.png",
             callback=plot_file,
-            help="Draw a box plot of the tenants' retention.",
         ),
     ] = None,
     output: FormatOption = Format.TABLE,

@@ -1,5 +1,5 @@
 """`laissez sim from-journal`: write a scenario that starts from the market of a real server. It
-works beside a running server, and changes nothing of it."""
+works beside a running server, and changes nothing there."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Final, TypeAlias
 
-import typer
-
 from laissez.cli.arguments import why_not_writable
+from laissez.cli.output import arg, opt
 from laissez.cli.progress import counting
 from laissez.journal import Reader
 from laissez.journal.disk import write_atomically
@@ -46,35 +45,26 @@ count = 0  # that arrive in addition to those
 
 
 class WhatIfError(Exception):
-    """There is no such market; the message says what was expected and what was found."""
+    """There is no such market. The message has the expectation and the value."""
 
 
 def from_journal(
     source: Annotated[
-        Path,
-        typer.Argument(
-            metavar="DATA", help="The data folder of a server, or one of its snapshot files."
-        ),
+        Path, arg("The data folder of a server, or one of its snapshot files.", metavar="DATA")
     ],
     out: Annotated[
-        Path,
-        typer.Option(
-            "--out", metavar="FILE.toml", help="The scenario to write; the market goes beside it."
-        ),
+        Path, opt("The scenario to write; the market goes beside it.", metavar="FILE.toml")
     ] = Path("what-if.toml"),
     at: Annotated[
         str | None,
-        typer.Option(
-            "--at",
+        opt(
+            'The market after this entry, or at this time ("2026-11-15T08:30:00Z"). Default:'
+            " the latest.",
             metavar="SEQ|TIME",
-            help=(
-                'The market after this entry, or at this time ("2026-11-15T08:30:00Z"). Default:'
-                " the latest."
-            ),
         ),
     ] = None,
 ) -> None:
-    """Write a scenario that starts from a real server's market, to see what would happen if."""
+    """Write a scenario that starts from a real server's market, for what-if questions."""
     if out.suffix != ".toml":
         raise WhatIfError(f"--out: expected the name of a .toml file, found {out}")
     if reason := why_not_writable(out):

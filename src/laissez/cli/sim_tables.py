@@ -50,8 +50,7 @@ def groups(run: RunResult) -> list[Group]:
 
 
 def run_in_figures(run: RunResult) -> dict[str, Any]:
-    """JSON of a run, its kinds of tenants and its tenants. Prices and leases over time are in the
-    CSV files."""
+    """JSON of a run, without prices and leases over time, which are in the CSV files."""
     sums = ("cost", *ACCOUNTS, "moves", "revocations")
     by_kind = {
         group.name: {

@@ -1,5 +1,4 @@
-"""`laissez bill`, `budget` and `caps`: what a tenant owes, plans to spend, and may spend per
-hour."""
+"""`laissez bill`, `budget` and `caps`: a tenant's debt, its budget, and its limits per hour."""
 
 from __future__ import annotations
 
@@ -8,22 +7,10 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from laissez.cli.arguments import (
-    SinceOption,
-    TenantOption,
-    UntilOption,
-    amount,
-    amount_or_none,
-)
-from laissez.cli.commands import (
-    IdempotencyOption,
-    ShowByDefault,
-    changes,
-    connected,
-    noun,
-    shows,
-)
-from laissez.cli.output import Format, FormatOption
+from laissez.cli.arguments import SinceOption, TenantOption, UntilOption, amount, or_none
+from laissez.cli.commands import TENANT, IdempotencyOption, add, noun
+from laissez.cli.kinds import changes, connected, shows
+from laissez.cli.output import Format, FormatOption, arg, opt
 from laissez.cli.tables import (
     Column,
     format_second,
@@ -38,29 +25,27 @@ from laissez.client import Client
 from laissez.client.errors import Forbidden, NotFound
 from laissez.units import parse_amount
 from laissez.wire.figures import Budget, SpendingCaps
-from laissez.wire.views import Bill, BillLine, Done
+from laissez.wire.views import Bill, BillLine
 
 OPERATOR = "operator"  # the holder of the operator's keys
 
-budgets = noun("Your budget: what you plan to spend, and what happens then.", ShowByDefault)
-caps = noun("Your caps: what you may spend per hour, at most.", ShowByDefault)
+budgets = noun("Your budget: the amount that you plan to spend, and what happens then.")
+caps = noun("Your caps: the most that you may spend per hour.")
 
 CapRateOption: TypeAlias = Annotated[
     str | None,
-    typer.Option(
-        "--rate",
-        parser=amount_or_none,
+    opt(
+        "The most per hour that leases are charged and open orders may win at.",
+        parser=or_none(amount),
         metavar="DOLLARS|none",
-        help="The most that leases are charged, and open orders may win at, per hour.",
     ),
 ]
 CapWorstRateOption: TypeAlias = Annotated[
     str | None,
-    typer.Option(
-        "--worst-rate",
-        parser=amount_or_none,
+    opt(
+        "The most per hour that leases and open orders could cost at their limits.",
+        parser=or_none(amount),
         metavar="DOLLARS|none",
-        help="The most that leases and open orders could cost at their limits, per hour.",
     ),
 ]
 
@@ -130,14 +115,12 @@ def bill(
     since: SinceOption = None,
     until: UntilOption = None,
     form: Annotated[
-        BillFormat,
-        typer.Option("--format", help="csv or focus (FinOps): a file for other programs."),
+        BillFormat, opt("csv or focus (FinOps): a file for other programs.", "--format")
     ] = BillFormat.TABLE,
     tenant: TenantOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Show what you owe, in total or for a period. The operator sees what each tenant owes, or one
-    tenant's bill."""
+    """Show what you owe, in total or for a period. The operator sees every tenant's total."""
     if form is not BillFormat.TABLE:
         if output is Format.JSON:
             raise typer.BadParameter(f"expected either --format {form} or -o json, found both")
@@ -158,11 +141,7 @@ def bill(
     )
 
 
-@budgets.command("show")
-@shows(BUDGET)
-def show_budget(client: Client, tenant: TenantOption = None) -> Budget:
-    """Show your budget, how much of it is spent, and how long it lasts at your present rate."""
-    return client.budget(tenant)
+add(budgets, "show", "Show your budget, and how long it lasts.", shows(BUDGET), "budget", TENANT)
 
 
 @budgets.command("set")
@@ -170,34 +149,24 @@ def show_budget(client: Client, tenant: TenantOption = None) -> Budget:
 def set_budget(
     client: Client,
     dollars: Annotated[
-        str,
-        typer.Argument(parser=amount, metavar="DOLLARS", help="The budget, such as 250 or 99.50."),
+        str, arg("The budget, such as 250 or 99.50.", parser=amount, metavar="DOLLARS")
     ],
     action: Annotated[
         Action | None,
-        typer.Option(
-            help=(
-                "What happens when it is spent. Default: warn, or with --keep the action set"
-                " before. All others cancel your orders and refuse new ones; limits_to_floor also"
-                " lowers every limit to the floor; relinquish gives up every lease."
-            )
+        opt(
+            "The action when it is spent. All but warn cancel your orders and refuse new ones;"
+            " limits_to_floor also lowers every limit to the floor; relinquish gives up every"
+            " lease. Default: warn, or with --keep the present action."
         ),
     ] = None,
     keep: Annotated[
         bool,
-        typer.Option(
-            "--keep",
-            help=(
-                "Change the budget that is set and keep the count of what was spent. An amount"
-                " below that acts at once."
-            ),
-        ),
+        opt("Keep the count of the present budget. A smaller amount acts at once.", "--keep"),
     ] = False,
     idempotency_key: IdempotencyOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Set a budget in place of the one before, counting from now unless you --keep it. Events tell
-    you when 50, 80 and 100 % are spent."""
+    """Set a budget, counting from now. Events tell you when 50, 80 and 100 % are spent."""
     before = None if keep and action else _budget_before(client, is_needed=keep)
     then = action or (before.action if keep and before else None) or Action.WARN
     budget = client.set_budget(dollars, str(then), keep, idempotency_key=idempotency_key)
@@ -222,18 +191,8 @@ def _budget_before(client: Client, is_needed: bool) -> Budget | None:
         return None
 
 
-@budgets.command("remove")
-@changes("the budget is removed")
-def remove_budget(client: Client, idempotency_key: str | None) -> Done:
-    """Remove your budget."""
-    return client.remove_budget(idempotency_key=idempotency_key)
-
-
-@caps.command("show")
-@shows(CAPS)
-def show_caps(client: Client, tenant: TenantOption = None) -> SpendingCaps:
-    """Show your present and your worst possible cost per hour, and the caps on both."""
-    return client.own_caps(tenant)
+add(budgets, "remove", "Remove your budget.", changes("the budget is removed"), "remove_budget")
+add(caps, "show", "Show your caps, and your cost per hour.", shows(CAPS), "own_caps", TENANT)
 
 
 @caps.command("set")
@@ -245,8 +204,7 @@ def set_caps(
     idempotency_key: IdempotencyOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Set caps of your own; a cap that is not given stays. A cap refuses orders and higher limits
-    that could exceed it; it ends no lease."""
+    """Set caps on orders and higher limits; caps end no lease. A cap that is not given stays."""
     own = client.own_caps().own
     wanted = [
         before if given is None else None if given == "none" else given

@@ -25,8 +25,7 @@ WIDTH_LEAST = 80  # where the output is no terminal
 
 @dataclass(frozen=True, slots=True)
 class Column(Generic[T]):
-    """A title and the cell of a row. An `optional` column is left out if all its cells are
-    empty."""
+    """A title and the cell of a row. An `optional` column without any text is left out."""
 
     title: str
     cell: Callable[[T], object]
@@ -75,7 +74,7 @@ def format_second(time: str | None) -> str:
 def show(
     rows: Iterable[T], columns: Sequence[Column[T]], output: Format = Format.TABLE, empty: str = ""
 ) -> None:
-    """Print rows. For an empty table, standard error says so in the words `empty`."""
+    """Print rows. Without rows, `empty` goes to standard error."""
     rows = tuple(rows)
     if output is Format.JSON:
         show_json(rows)
@@ -111,7 +110,7 @@ def show_again(
             sleep(watch_s)
 
 
-def show_one(row: T, columns: Sequence[Column[T]], output: Format) -> None:
+def show_one(row: T, columns: Sequence[Column[T]], output: Format = Format.TABLE) -> None:
     """Print one thing, a line per field."""
     if output is Format.JSON:
         show_json(row)

@@ -11,14 +11,13 @@ import msgspec
 import typer
 
 from laissez.cli.commands import located, open_client
-from laissez.cli.output import Format, FormatOption
+from laissez.cli.output import Format, FormatOption, arg, group, opt
 from laissez.cli.profiles import Target
 from laissez.cli.progress import event_printer, stop_on_signals
 from laissez.exchange.commands import OPERATOR
 from laissez.live.attending import Where
-from laissez.live.memory import MemoryFile
+from laissez.live.memory import MemoryFile, TaskMemory
 from laissez.live.scripts import Scripts
-from laissez.live.task_memory import TaskMemory
 from laissez.live.task_runner import PACE_S, TaskRunner
 from laissez.live.trader import wall_clock
 from laissez.tenants.templates.task import Task, read_task
@@ -29,16 +28,11 @@ class WrongKey(Exception):
     """The key is an operator's, who cannot run a task."""
 
 
-app = typer.Typer(
-    help="Run a task that trades for itself.", no_args_is_help=True, add_completion=False
-)
+app = group("Run a task that trades for itself.")
 
-TaskArgument: TypeAlias = Annotated[
-    Path, typer.Argument(metavar="TASK", help="The task, a YAML file.")
-]
+TaskArgument: TypeAlias = Annotated[Path, arg("The task, a YAML file.", metavar="TASK")]
 StateOption: TypeAlias = Annotated[
-    Path | None,
-    typer.Option("--state", help="The file for the task's memory. Default: beside the task."),
+    Path | None, opt("The file for the task's memory. Default: beside the task.")
 ]
 
 
@@ -49,20 +43,15 @@ def run(
     task: TaskArgument,
     state: StateOption = None,
     adopt: Annotated[
-        bool,
-        typer.Option("--adopt", help="Take over leases and orders that the tenant already has."),
+        bool, opt("Take over leases and orders that the tenant already has.", "--adopt")
     ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only show what would be sent now.")
-    ] = False,
+    dry_run: Annotated[bool, opt("Only show what would be sent now.", "--dry-run")] = False,
     pace: Annotated[
-        float,
-        typer.Option("--pace", min=0.1, max=30, help="Seconds between decisions without events."),
+        float, opt("Seconds between decisions without events.", min=0.1, max=30)
     ] = PACE_S,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Run a task until it is done. Ctrl-C leaves its leases and orders as they are; the same
-    command continues with them."""
+    """Run a task until it is done. Ctrl-C keeps its leases; running it again continues."""
 
     async def work(runner: TaskRunner) -> None:
         if dry_run:
@@ -83,8 +72,7 @@ def stop(
     state: StateOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Give up everything that the task's tenant has, call the hooks for it, and forget the
-    task."""
+    """Give up everything that the task's tenant has, run the hooks, and forget the task."""
     with_runner(target, task, state, output, PACE_S, lambda runner: runner.release())
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Annotated, Any, TypeAlias
 
 import msgspec
@@ -12,15 +12,14 @@ from laissez.cli.commands import (
     IDEMPOTENCY_KEY,
     OUTPUT,
     Command,
-    changes,
+    add,
+    argument,
     client_command,
-    lists,
     noun,
     option,
-    shows,
 )
-from laissez.cli.output import Format
-from laissez.cli.secret import reveals
+from laissez.cli.kinds import changes, lists, reveals, shows
+from laissez.cli.output import Format, arg, opt
 from laissez.cli.spending import CapRateOption, CapWorstRateOption, lasts_until
 from laissez.cli.tables import Column, number_column, price_column, show_one, time_column
 from laissez.client import Client
@@ -30,13 +29,12 @@ from laissez.wire.views import Key, Tenant
 
 app = noun("The tenants, their caps and their keys (operator).")
 
-NameArgument: TypeAlias = Annotated[
-    str, typer.Argument(metavar="TENANT", help="The tenant's name.")
-]
+NameArgument: TypeAlias = Annotated[str, arg("Its name.", metavar="TENANT")]
 HolderArgument: TypeAlias = Annotated[
-    str | None,
-    typer.Argument(metavar="TENANT", help="The tenant's name. Default: the operator."),
+    str | None, arg("The holder. Default: the operator.", metavar="TENANT")
 ]
+NAME, HOLDER = argument("name", NameArgument), option("tenant", HolderArgument)
+KEY_ID = argument("id", Annotated[str, arg("The key's id.", metavar="KEY")])
 
 
 def cap(text: str) -> int:
@@ -55,15 +53,11 @@ COUNTS = (
 )
 CAP_OPTIONS = (
     *(
-        option(
-            name,
-            Annotated[int | None, typer.Option(parser=cap, metavar="N|default", help=about)],
-            None,
-        )
+        option(name, Annotated[int | None, opt(about, parser=cap, metavar="N|default")])
         for name, _, about in COUNTS
     ),
-    option("rate", CapRateOption, None),
-    option("worst_rate", CapWorstRateOption, None),
+    option("rate", CapRateOption),
+    option("worst_rate", CapWorstRateOption),
 )
 
 
@@ -111,25 +105,9 @@ KEYS: list[Column[Key]] = [
 ]
 
 
-@app.command("list")
-@lists(TENANTS, empty="no tenants")
-def list_tenants(client: Client) -> Iterable[Tenant]:
-    """List all tenants."""
-    return client.tenants()
-
-
-@app.command()
-@lists(SPENDING, empty="no tenants")
-def spending(client: Client) -> Iterable[Spending]:
-    """List every tenant's bill, present rate and budget."""
-    return client.spending()
-
-
-@app.command("show")
-@shows(WITH_CAPS)
-def show_tenant(client: Client, name: NameArgument) -> Tenant:
-    """Show one tenant with its caps."""
-    return client.tenant(name)
+add(app, "list", "List all tenants.", lists(TENANTS, "no tenants"), "tenants")
+add(app, "spending", "List bills and budgets.", lists(SPENDING, "no tenants"), "spending")
+add(app, "show", "Show one tenant with its caps.", shows(WITH_CAPS), "tenant", NAME)
 
 
 def sets_caps(function: Callable[..., Tenant]) -> Command:
@@ -169,11 +147,7 @@ def caps(
     return client.set_caps(name, wanted, idempotency_key=idempotency_key)
 
 
-@app.command()
-@lists(KEYS, empty="no keys")
-def keys(client: Client, name: HolderArgument = None) -> Iterable[Key]:
-    """List the keys of a tenant, or the operator's own. Secrets are never shown again."""
-    return client.keys(name)
+add(app, "keys", "List keys, without their secrets.", lists(KEYS, "no keys"), "keys", HOLDER)
 
 
 @app.command("issue-key")
@@ -183,16 +157,10 @@ def issue_key(
     name: HolderArgument = None,
     scopes: Annotated[
         list[str] | None,
-        typer.Option(
-            "--scope",
-            help="read, trade or operate; may be repeated. Default: all of the holder's.",
-        ),
+        opt("read, trade or operate; may be repeated. Default: all of the holder's.", "--scope"),
     ] = None,
     key_name: Annotated[
-        str,
-        typer.Option(
-            "--name", help="The key's name. Two keys may share one while one replaces the other."
-        ),
+        str, opt("The key's name. A key may share it with the one that it replaces.", "--name")
     ] = "default",
     *,
     idempotency_key: str | None,
@@ -201,12 +169,5 @@ def issue_key(
     return client.issue_key(name, scopes=scopes, name=key_name, idempotency_key=idempotency_key)
 
 
-@app.command("revoke-key")
-@changes("{done.id} of {done.holder} is revoked")
-def revoke_key(
-    client: Client,
-    key: Annotated[str, typer.Argument(metavar="KEY", help="The key's id.")],
-    idempotency_key: str | None,
-) -> Key:
-    """Revoke a key, at once and for good."""
-    return client.revoke_key(key, idempotency_key=idempotency_key)
+REVOKED = changes("{done.id} of {done.holder} is revoked")
+add(app, "revoke-key", "Revoke a key, at once and for good.", REVOKED, "revoke_key", KEY_ID)

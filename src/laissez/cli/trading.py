@@ -1,5 +1,5 @@
 """`laissez quote`, `run`, `instances`, `orders`, `leases`, `limit`, `release` and `price-history`:
-ask for GPUs, see what you have, and give it up."""
+request GPUs, list them, and give them up."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from laissez.cli.arguments import TenantOption, alternative, price, price_or_none, seconds
-from laissez.cli.commands import IdempotencyOption, changes, connected, lists, noun, shows
+from laissez.cli.arguments import alternative, or_none, price, seconds
+from laissez.cli.commands import TENANT, IdempotencyOption, add, argument, noun, operation
 from laissez.cli.errors import EXIT_FAILED
-from laissez.cli.output import Format, FormatOption
+from laissez.cli.kinds import changes, connected, lists, shows
+from laissez.cli.output import Format, FormatOption, arg, opt
 from laissez.cli.tables import Column, money, price_column, show, show_json, time_column
 from laissez.client import Alternative, Client
 from laissez.wire.ids import INSTANCE, LEASE
@@ -28,20 +29,6 @@ from laissez.wire.views import (
 )
 
 POLL_S = 1.0
-
-orders = noun("Your open orders: bids for GPUs that you have not got yet.")
-leases = noun("Your leases: the GPUs that you hold now.")
-
-OrderArgument: TypeAlias = Annotated[str, typer.Argument(metavar="ORDER", help="The order's id.")]
-LeaseArgument: TypeAlias = Annotated[str, typer.Argument(metavar="LEASE", help="The lease's id.")]
-AlternativesArgument: TypeAlias = Annotated[
-    list[Alternative],
-    typer.Argument(
-        parser=alternative,
-        metavar="SCOPE@PRICE",
-        help="SCOPE@PRICE, or SCOPE@BID:LIMIT to bid less than you would pay at most.",
-    ),
-]
 
 
 def alternative_text(alternative: Alternative) -> str:
@@ -92,15 +79,68 @@ PRICE_SEGMENTS: list[Column[PriceSegment]] = [
 ]
 
 
+def order_text(done: OrderDone) -> str:
+    if done.lease is not None:
+        rate = money(done.rate)
+        return f"{done.id} {done.state}: {done.leaf} is yours as {done.lease}, at {rate} $/h"
+    clipped = " (clipped by the band in force)" if done.clipped else ""
+    colon = ": " if done.alternatives else ""
+    alternatives = "  ".join(map(alternative_text, done.alternatives))
+    return f"{done.id} {done.state}{colon}{alternatives}{clipped}"
+
+
+OrderArgument: TypeAlias = Annotated[str, arg("The order's id.", metavar="ORDER")]
+LeaseArgument: TypeAlias = Annotated[str, arg("The lease's id.", metavar="LEASE")]
+AlternativesArgument: TypeAlias = Annotated[
+    list[Alternative],
+    arg(
+        "SCOPE@PRICE, or SCOPE@BID:LIMIT to bid less than you would pay at most.",
+        parser=alternative,
+        metavar="SCOPE@PRICE",
+    ),
+]
+ORDER_ID, LEASE_ID = argument("id", OrderArgument), argument("id", LeaseArgument)
+
+instances = operation("List your instances.", lists(INSTANCES, "no instances"), "instances")
+
+leases = noun("Your leases: the GPUs that you hold now.")
+add(leases, "list", "List your leases.", lists(LEASES, "no leases"), "leases", TENANT)
+add(leases, "show", "Show one lease.", shows(LEASES), "lease", LEASE_ID)
+
+orders = noun("Your open orders: bids for GPUs that you have not got yet.")
+add(orders, "list", "List your open orders.", lists(ORDERS, "no open orders"), "orders", TENANT)
+add(orders, "show", "Show one open order.", shows(ORDERS), "order", ORDER_ID)
+
+
+@orders.command()
+@changes(order_text)
+def place(
+    client: Client, alternatives: AlternativesArgument, idempotency_key: str | None
+) -> OrderDone:
+    """Place an order for one GPU in any of these scopes. The first match fills it."""
+    return client.place(*alternatives, idempotency_key=idempotency_key)
+
+
+@orders.command()
+@changes(order_text)
+def amend(
+    client: Client,
+    order: OrderArgument,
+    alternatives: AlternativesArgument,
+    idempotency_key: str | None,
+) -> OrderDone:
+    """Replace the alternatives of an order."""
+    return client.amend(order, *alternatives, idempotency_key=idempotency_key)
+
+
+add(orders, "cancel", "Cancel an order.", changes(order_text), "cancel", ORDER_ID)
+
+
 @lists(QUOTES, empty="nothing to quote")
 def quote(
     client: Client,
     scope: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="SCOPE",
-            help="A part of the cluster, such as h100/rack1. Default: all you may see.",
-        ),
+        str | None, arg("A part of the cluster, such as h100/rack1. Default: all you may see.")
     ] = None,
 ) -> Iterable[Quote]:
     """Show the lowest price at which you would get a GPU now."""
@@ -111,49 +151,27 @@ def quote(
 def run(
     client: Client,
     max_price: Annotated[
-        str,
-        typer.Option(
-            "--max-price",
-            parser=price,
-            metavar="PRICE",
-            help="The most you will pay for each, in dollars per hour.",
-        ),
+        str, opt("The most you will pay for each, in $ per hour.", parser=price, metavar="PRICE")
     ],
-    type: Annotated[str | None, typer.Option("--type", help="A type of GPU, such as h100.")] = None,
-    scope: Annotated[
-        str | None,
-        typer.Option("--scope", help="A part of the cluster, such as h100/rack1: any GPU in it."),
-    ] = None,
+    type: Annotated[str | None, opt("A type of GPU, such as h100.")] = None,
+    scope: Annotated[str | None, opt("A part of the cluster, such as h100/rack1.")] = None,
     near: Annotated[
-        str | None,
-        typer.Option(
-            "--near", metavar="LEASE", help="Near a lease of yours: in the same --level as it is."
-        ),
+        str | None, opt("A lease of yours: run in the same --level as it is.", metavar="LEASE")
     ] = None,
     level: Annotated[
-        str | None,
-        typer.Option(
-            "--level", help="With --near: a level's name (rack), or steps up from the GPU."
-        ),
+        str | None, opt("With --near: a level's name (rack), or steps up from the GPU.")
     ] = None,
-    count: Annotated[int, typer.Option("--count", min=1, help="The number of instances.")] = 1,
+    count: Annotated[int, opt("The number of instances.", min=1)] = 1,
     wait: Annotated[
-        bool,
-        typer.Option(
-            "--wait", help="Wait until all are running; exit status 1 if one never will be."
-        ),
+        bool, opt("Wait until all run; exit status 1 if one never will.", "--wait")
     ] = False,
     timeout: Annotated[
-        float | None,
-        typer.Option(
-            "--timeout", parser=seconds, metavar="DURATION", help="With --wait: at most this long."
-        ),
+        float | None, opt("With --wait: at most this long.", parser=seconds, metavar="DURATION")
     ] = None,
     idempotency_key: IdempotencyOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Request instances, up to a price. They run as soon as the market lets them, and for as long
-    as it does."""
+    """Request instances, up to a price. They run when, and as long as, the market lets them."""
     if sum(given is not None for given in (type, scope, near)) != 1:
         raise typer.BadParameter("expected exactly one of --type, --scope and --near")
     if (near is None) != (level is None):
@@ -195,79 +213,6 @@ def wait_for(
     return tuple(latest.values())
 
 
-@lists(INSTANCES, empty="no instances")
-def instances(client: Client) -> Iterable[Instance]:
-    """List your instances."""
-    return client.instances()
-
-
-@orders.command("list")
-@lists(ORDERS, empty="no open orders")
-def list_orders(client: Client, tenant: TenantOption = None) -> Iterable[Order]:
-    """List your open orders, with the alternatives in force."""
-    return client.orders(tenant=tenant)
-
-
-@orders.command("show")
-@shows(ORDERS)
-def show_order(client: Client, order: OrderArgument) -> Order:
-    """Show one open order."""
-    return client.order(order)
-
-
-def order_text(done: OrderDone) -> str:
-    if done.lease is not None:
-        rate = money(done.rate)
-        return f"{done.id} {done.state}: {done.leaf} is yours as {done.lease}, at {rate} $/h"
-    clipped = " (clipped by the band in force)" if done.clipped else ""
-    colon = ": " if done.alternatives else ""
-    alternatives = "  ".join(map(alternative_text, done.alternatives))
-    return f"{done.id} {done.state}{colon}{alternatives}{clipped}"
-
-
-@orders.command()
-@changes(order_text)
-def place(
-    client: Client, alternatives: AlternativesArgument, idempotency_key: str | None
-) -> OrderDone:
-    """Place an order for one GPU in any of these parts of the cluster. The first match fills it and
-    cancels the rest."""
-    return client.place(*alternatives, idempotency_key=idempotency_key)
-
-
-@orders.command()
-@changes(order_text)
-def amend(
-    client: Client,
-    order: OrderArgument,
-    alternatives: AlternativesArgument,
-    idempotency_key: str | None,
-) -> OrderDone:
-    """Replace the alternatives of an order."""
-    return client.amend(order, *alternatives, idempotency_key=idempotency_key)
-
-
-@orders.command()
-@changes(order_text)
-def cancel(client: Client, order: OrderArgument, idempotency_key: str | None) -> OrderDone:
-    """Cancel an order."""
-    return client.cancel(order, idempotency_key=idempotency_key)
-
-
-@leases.command("list")
-@lists(LEASES, empty="no leases")
-def list_leases(client: Client, tenant: TenantOption = None) -> Iterable[Lease]:
-    """List your leases with the market's rate, your present charge, and the cost so far."""
-    return client.leases(tenant=tenant)
-
-
-@leases.command("show")
-@shows(LEASES)
-def show_lease(client: Client, lease: LeaseArgument) -> Lease:
-    """Show one lease."""
-    return client.lease(lease)
-
-
 def limit_text(done: LeaseDone) -> str:
     unit = "" if done.limit is None else " $/h"
     return f"{done.id} {done.state}, limit {money(done.limit)}{unit}"
@@ -279,26 +224,23 @@ def limit(
     lease: LeaseArgument,
     price: Annotated[
         str,
-        typer.Argument(
-            parser=price_or_none,
+        arg(
+            "Dollars per hour; none keeps the lease at any price.",
+            parser=or_none(price),
             metavar="PRICE|none",
-            help="Dollars per hour; none keeps the lease at any price.",
         ),
     ],
     idempotency_key: str | None,
 ) -> LeaseDone:
     """Set the most you will pay for a lease. A rate above it ends the lease at once."""
-    return client.set_limit(
-        lease, None if price == "none" else price, idempotency_key=idempotency_key
-    )
+    limit = None if price == "none" else price
+    return client.set_limit(lease, limit, idempotency_key=idempotency_key)
 
 
 @changes("{done.id} {done.state}")
 def release(
     client: Client,
-    target: Annotated[
-        str, typer.Argument(metavar="LEASE|INSTANCE", help="The id of the lease or instance.")
-    ],
+    target: Annotated[str, arg("Its id.", metavar="LEASE|INSTANCE")],
     idempotency_key: str | None,
 ) -> LeaseDone | Instance:
     """Give up a lease, or stop an instance."""

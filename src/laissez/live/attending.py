@@ -1,5 +1,5 @@
-"""A tenant's session, kept up over lost connections and restarts of the server, in which every
-event is heard once and in order."""
+"""A tenant's session that survives lost connections and restarts of the server. Every event is
+delivered once and in order."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from laissez.client import (
     UnexpectedAnswer,
 )
 from laissez.live.hooks import LeaseHooks
-from laissez.live.task_memory import TaskMemory
+from laissez.live.memory import TaskMemory
 from laissez.wire.events import Numbered
 
-RECONNECT_TIMEOUT_S: Final = 30.0  # then a new session is opened
+RECONNECT_TIMEOUT_S: Final = 30.0  # after that, a new session is opened
 AGAIN_S, AGAIN_S_MAX = 1.0, 30.0  # between two attempts to reach a server that is away
 AWAY: Final = (ConnectionFailed, OutcomeUnknown, Unavailable, UnexpectedAnswer, RateLimited)
 
@@ -30,7 +30,7 @@ Work: TypeAlias = Callable[[AsyncSession, AsyncClient], Awaitable[None]]
 
 
 class Where:
-    """The server and the key, which `repr` does not show."""
+    """The address of the server and a key. `repr` does not show the key."""
 
     def __init__(self, url: str, key: str | None, insecure: bool = False) -> None:
         self.url, self._key, self._insecure = url, key, insecure
@@ -49,7 +49,7 @@ class Where:
 
 
 class Attendant:
-    """Hears every event for `hooks`; sets `news` whenever there is something new."""
+    """Passes every event to `hooks`, and sets `news` after each."""
 
     def __init__(
         self,
@@ -64,10 +64,10 @@ class Attendant:
         self._hooks = hooks
         self._news = news
         self._tell = tell
-        self._seen = 0  # the number of the last event that was heard
+        self._seen = 0  # the number of the last event
 
     async def attend(self, work: Work) -> None:
-        """Do `work` in a session; again, in another one, if the server goes away meanwhile."""
+        """Do `work` in a session. Begin again in a new session if the server goes away."""
         pause_s = AGAIN_S
         while True:
             try:
@@ -86,11 +86,11 @@ class Attendant:
                 pause_s = min(AGAIN_S_MAX, 2 * pause_s)
 
     async def catch_up(self, session: AsyncSession) -> None:
-        """What happened while nobody listened comes as events; what is then still not known comes
-        from the list of leases."""
+        """Wait for the events since the last session, then compare with the list of leases, which
+        also has changes older than the server's history."""
         listed = await session.leases()
         while self._seen != listed.n:
-            if self._seen > listed.n:  # something happened meanwhile
+            if self._seen > listed.n:  # the list is already out of date
                 listed = await session.leases()
             else:
                 self._news.clear()
@@ -99,8 +99,7 @@ class Attendant:
         self._tell("connected", leases=str(len(listed.leases)))
 
     async def _beside_reading(self, session: AsyncSession, work: Awaitable[None]) -> None:
-        """Whichever ends first decides: the work is done, or there is nothing more to hear because
-        the session has ended."""
+        """Work and read events until either ends: the work is done, or the session has ended."""
         both = [asyncio.ensure_future(work), asyncio.ensure_future(self._read(session))]
         try:
             await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
@@ -111,7 +110,7 @@ class Attendant:
             await asyncio.wait(both)
 
     async def _read(self, session: AsyncSession) -> None:
-        """Every event, in order; one that was missed is made up for by looking."""
+        """Handle every event in order. After missed events, compare with the list of leases."""
         while True:
             try:
                 async for told in session.events():

@@ -1,9 +1,8 @@
-"""Telling the user's hooks what happened to each lease: that it started, that its price comes near
-its limit, that it ended and why.
+"""Calls the user's hooks: a lease has started, its price nears its limit, or it has ended.
 
-Every start and every end is told at least once, over restarts of either side: a lease counts as
-told only when its hook is through. After a crash a hook may therefore be called a second time for
-the same lease, never not at all.
+Every start and every end is delivered at least once, even over restarts of either side: a lease is
+recorded only after its hook has finished. So a hook may run a second time for the same lease after
+a crash, but it is never skipped.
 """
 
 from __future__ import annotations
@@ -11,19 +10,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from laissez.live.memory import TaskMemory
 from laissez.live.scripts import ScriptFailed, Scripts
-from laissez.live.task_memory import TaskMemory
 from laissez.tenants.templates.task import Hooks
 from laissez.wire.events import Event, LeaseEnded, LeaseStarted, LimitNear, Notice
 from laissez.wire.views import Lease
 
-# why a lease ended while nobody listened for longer than the server remembers
+# the reason of an end that is older than the history of the server
 UNKNOWN: Final = "unknown"
 
 
 class LeaseHooks:
-    """Calls hooks in the order in which things happened to each lease; `on_saved` is told when a
-    hook on an approaching limit has done its work."""
+    """Calls the hooks of each lease in the order of its events.
+
+    `on_saved` is called when the hook for an approaching limit has succeeded, `on_told` when a
+    start or an end has been recorded.
+    """
 
     def __init__(
         self,
@@ -40,7 +42,7 @@ class LeaseHooks:
         self._tell = tell
         self._on_saved = on_saved
         self._on_told = on_told
-        self._starting: dict[str, str] = {}  # leases whose start is being told
+        self._starting: dict[str, str] = {}  # leases whose start hook has not finished
         self._saving: set[str] = set()
         self._ending: set[str] = set()
 
@@ -54,7 +56,7 @@ class LeaseHooks:
                 self._ended(event.lease, event.leaf, event.reason, event.rate, event.limit)
 
     def reconcile(self, leases: tuple[Lease, ...]) -> None:
-        """Tell what was missed, given all leases there are."""
+        """Call the hooks for missed starts and ends, given all present leases."""
         listed = {lease.id for lease in leases}
         for lease in leases:
             self._started(lease.id, lease.leaf, lease.charged, lease.limit)
@@ -74,8 +76,7 @@ class LeaseHooks:
         )
 
     def _near(self, event: LimitNear) -> None:
-        """One at a time: while a checkpoint is being written another one would only slow it
-        down."""
+        """One at a time: a second checkpoint would only slow down the one being written."""
         facts = _facts(event.lease, event.leaf, event.rate, event.limit)
         if self._hooks.on_limit_near is None:
             self._tell("limit_near", **_shown(facts))

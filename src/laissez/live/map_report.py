@@ -1,8 +1,7 @@
-"""From a decision of an operator's maps to the report that the server shows. Everything in it is
-what the decision was made of.
+"""The report of a decision by an operator's maps, for the server to show. It has all inputs of the
+decision.
 
-A report is for people to look at, so what is longer than the server takes is cut short rather than
-not told at all.
+A report is for people, so a text that is too long for the server is truncated instead of refused.
 """
 
 from __future__ import annotations
@@ -28,7 +27,10 @@ from laissez.wire.inframaps import (
     SignalRead,
 )
 
-KINDS: Final = {kind: name for name, kind in MAPS.items()}
+KINDS: Final[dict[type[InfraMap], str]] = {
+    **{kind: name for name, kind in MAPS.items()},
+    Maintenance: "maintenance",
+}
 
 
 def make_report(
@@ -45,34 +47,21 @@ def make_report(
 
 
 def _map(each: InfraMap, decision: Decision, alarms: Mapping[str, Alarm]) -> MapReport:
-    start, end = (
-        (format_time(each.start), format_time(each.end))
-        if isinstance(each, Maintenance)
-        else (None, None)
-    )
-    signals = tuple(_signal(each, signal, decision, alarms) for signal in each.signals())
-    pressures = tuple(
-        Pressed(node, pressure) for node, pressure in decision.pressures[each.name].items()
-    )
+    period = (each.start, each.end) if isinstance(each, Maintenance) else ()
     return MapReport(
         _cut(each.name, NAME_MAX),
-        _kind(each),
+        _kind(type(each)),
         each.nodes,
         each.weight,
-        signals,
-        pressures,
-        start,
-        end,
+        tuple(_signal(each, signal, decision, alarms) for signal in each.signals()),
+        tuple(Pressed(*pressed) for pressed in decision.pressures[each.name].items()),
+        *map(format_time, period),
     )
 
 
-def _kind(each: InfraMap) -> str:
-    """As it is written in a file of maps."""
-    kind = type(each)
-    own = (
-        "maintenance" if isinstance(each, Maintenance) else f"{kind.__module__}:{kind.__qualname__}"
-    )
-    return _cut(KINDS.get(kind, own), NAME_MAX)
+def _kind(kind: type[InfraMap]) -> str:
+    """The kind as a file of maps spells it."""
+    return _cut(KINDS.get(kind, f"{kind.__module__}:{kind.__qualname__}"), NAME_MAX)
 
 
 def _signal(
@@ -83,40 +72,30 @@ def _signal(
     missing = None if alarm is None else _cut(alarm.reason, WORDS_MAX)
     if reading is None:
         return SignalRead(_cut(signal, NAME_MAX), missing=missing)
-    return SignalRead(_cut(signal, NAME_MAX), float(reading.value), _moment(reading.at), missing)
+    return SignalRead(_cut(signal, NAME_MAX), float(reading.value), _time(reading.at), missing)
 
 
 def _floor(priced: Priced) -> FloorReport:
     terms = tuple(
         FloorTerm(_cut(term.name, NAME_MAX), term.weight, term.pressure) for term in priced.terms
     )
+    base, wanted, in_force = map(format_price, (priced.base, priced.wanted, priced.in_force))
     asked = None if priced.asked is None else format_price(priced.asked)
-    return FloorReport(
-        priced.node,
-        format_price(priced.base),
-        format_price(priced.wanted),
-        format_price(priced.in_force),
-        asked,
-        terms,
-    )
+    return FloorReport(priced.node, base, wanted, in_force, asked, terms)
 
 
 def _alarm(alarm: Alarm) -> AlarmReport:
-    signal, where, reason = (
-        _cut(alarm.signal, NAME_MAX),
-        _cut(alarm.where, PATH_MAX),
-        _cut(alarm.reason, WORDS_MAX),
-    )
-    return AlarmReport(alarm.kind.value, where, signal, _moment(alarm.since), reason)
+    signal, where = _cut(alarm.signal, NAME_MAX), _cut(alarm.where, PATH_MAX)
+    since, reason = _time(alarm.since), _cut(alarm.reason, WORDS_MAX)
+    return AlarmReport(alarm.kind.value, where, signal, since, reason)
 
 
-def _moment(us: float) -> str:
-    """A reading may bear any time that a source gives it, also one that is none; that is 1970
-    then."""
+def _time(us: float) -> str:
+    """The time of a reading, 1970 if its source gave an impossible one."""
     return format_time(int(us) if 0 <= us <= TIME_MAX_US else 0)
 
 
 def _cut(text: str, most: int) -> str:
-    """An operator's own code may say anything, also what no JSON can hold."""
+    """Truncate a text. An operator's own code may produce text that JSON cannot encode."""
     sound = text.encode(errors="replace").decode()
     return sound if len(sound) <= most else sound[: most - 3] + "..."

@@ -1,7 +1,7 @@
-"""What a runner must remember over a restart: one small file, replaced as a whole, with a lock
+"""The memory of a runner, which survives restarts: one small file, replaced atomically, with a lock
 beside it so that no two runners do the same work.
 
-Orders, leases and floors are not in it: the server knows them.
+Orders, leases and floors are not in it, because the server knows them.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import fcntl
 import os
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
@@ -17,12 +17,28 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 
 class MemoryFault(Exception):
-    """The file cannot be used; the message says why and what to do."""
+    """The file cannot be used. The message has the reason and a remedy."""
+
+
+class TaskMemory(msgspec.Struct, forbid_unknown_fields=True):
+    """The memory of a task. `leases` are the leaves of leases whose start hook has finished, by id;
+    `spent_before` is the tenant's debt when the task began, in micro-dollars.
+
+    `application` is empty before the first decision.
+    """
+
+    task: str
+    tenant: str
+    url: str
+    started_at: int
+    spent_before: int = 0
+    last_event: int | None = None
+    leases: dict[str, str] = {}
+    application: dict[str, Any] = {}
 
 
 class MemoryFile(Generic[T]):
-    """The file, which holds a `form`, and its lock, which ends with the process however that
-    ends."""
+    """A file with a struct of type `form`, and its lock, which ends with the process."""
 
     def __init__(self, path: Path, form: type[T]) -> None:
         self.path = path
@@ -42,7 +58,7 @@ class MemoryFile(Generic[T]):
             ) from None
 
     def read(self) -> T | None:
-        """What was remembered, or None at the first start."""
+        """The memory, or None at the first start."""
         try:
             return msgspec.json.decode(self.path.read_bytes(), type=self._form)
         except FileNotFoundError:
@@ -55,7 +71,7 @@ class MemoryFile(Generic[T]):
             ) from error
 
     def write(self, memory: T) -> None:
-        """Replace the file as a whole: whoever reads it finds the old one or the new one."""
+        """Replace the file atomically: a reader finds the old content or the new one."""
         fresh = self.path.with_name(self.path.name + ".new")
         try:
             with open(fresh, "wb", opener=_private) as file:
@@ -67,7 +83,7 @@ class MemoryFile(Generic[T]):
             raise MemoryFault(f"{self.path} cannot be written: {error.strerror}") from error
 
     def forget(self) -> None:
-        """There is nothing more to remember."""
+        """Remove the file."""
         self.path.unlink(missing_ok=True)
 
     def close(self) -> None:

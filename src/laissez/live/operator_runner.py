@@ -1,11 +1,9 @@
-"""An operator's maps, run against a server: look at what is in force, take the readings, decide,
-send, report, in a circle."""
+"""Runs an operator's maps against a server in a loop: read, decide, send, report."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
-from itertools import islice
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -20,17 +18,17 @@ from laissez.operators import Alarm, Decision, LeafIndex, Memory, Operator, Oper
 from laissez.units import SECOND_US, format_price, parse_amount, parse_price
 from laissez.wire import events, requests
 from laissez.wire.limits import BATCH_COMMANDS_MAX
+from laissez.wire.rendering import seconds
 
 PPM: Final = 1_000_000
 PACE_S: Final = 10.0  # from one decision to the next
-# prices do not wait longer for a report to be taken; the next one replaces it anyway
+# a report must not delay prices; the next one replaces it anyway
 REPORT_WITHIN_S: Final = 2.0
 
 
 class OperatorRunner:
-    """`tell(what, **facts)` is called for everything worth knowing. What the maps must remember is
-    in `memory`. The server knows the runner by its `name`, and hears from it every `pace_s`
-    seconds."""
+    """Decides and reports under `name` every `pace_s` seconds. `tell(what, **facts)` is called for
+    every notable event; `memory` is the memory of the maps."""
 
     def __init__(
         self,
@@ -51,12 +49,11 @@ class OperatorRunner:
         self._standing: dict[str, Alarm] = {}
         self._name = name
         self._pace_s = pace_s
-        self._is_reported = True  # unless it turns out otherwise
+        self._is_reported = True  # whether the last report was taken
         self.memory = memory or Memory()
 
     async def turn(self) -> Decision:
-        """Look, decide, send, report. If the server is away nothing was decided, and nothing is
-        forgotten."""
+        """Look, decide, send, report. If the server is away, the memory does not change."""
         view = await self.look()
         decision = self._operator.decide(view)
         await self._send(decision.commands)
@@ -66,11 +63,11 @@ class OperatorRunner:
         return decision
 
     async def plan(self) -> Decision:
-        """What would be sent now."""
+        """Decide without sending."""
         return self._operator.decide(await self.look())
 
     async def look(self) -> OperatorView:
-        # sources wait for others; the rest of us need not
+        # in a thread, because sources may wait for servers
         readings = await asyncio.to_thread(self._operator.read, self._clock())
         resources = [resource async for resource in self._client.resources()]
         leaves = {resource.leaf for resource in resources}
@@ -97,9 +94,9 @@ class OperatorRunner:
         )
 
     async def _send(self, decided: tuple[OperatorCommand, ...]) -> None:
-        """In batches; what is refused is told and, if it is still wanted, tried again the next
-        time."""
-        for some in _chunks(decided):
+        """Send in batches, and report refusals. The next decision repeats what is wanted."""
+        for first in range(0, len(decided), BATCH_COMMANDS_MAX):
+            some = decided[first : first + BATCH_COMMANDS_MAX]
             done = await self._client.batch([_request(command) for command in some])
             for command, result in zip(some, done.results, strict=True):
                 refused = {} if result.detail is None else {"why": result.detail}
@@ -110,8 +107,8 @@ class OperatorRunner:
                 )
 
     async def _report(self, decision: Decision, now: int) -> None:
-        """Show what was read and decided. That nobody can see it is told when it begins, and stops
-        no price."""
+        """Send the readings and the decision to the server. The first failure in a row is reported;
+        failures stop no price."""
         report = make_report(self._operator.composition.maps, decision, now, self._pace_s)
         try:
             async with asyncio.timeout(REPORT_WITHIN_S):
@@ -127,7 +124,7 @@ class OperatorRunner:
             self._is_reported = False
 
     def _tell_alarms(self, alarms: tuple[Alarm, ...]) -> None:
-        """Each once when it begins and once when it is over."""
+        """Report each alarm when it begins and when it is over."""
         now = {alarm.key: alarm for alarm in alarms}
         for key, alarm in now.items():
             if key not in self._standing or _gist(self._standing[key]) != _gist(alarm):
@@ -147,20 +144,14 @@ class OperatorRunner:
 
 
 def _gist(alarm: Alarm) -> tuple[str, str]:
-    """What is worth telling again: another kind, or another consequence, which its reason ends
-    with. How old a reading is changes all the time."""
+    """The part of an alarm whose change is reported: its kind and its consequence, with which the
+    reason ends. The rest, such as the age of a reading, changes all the time."""
     return alarm.kind.value, alarm.reason.rpartition("; ")[2]
 
 
 def is_passing(error: LaissezError) -> bool:
-    """Whether it may be over the next time."""
+    """Whether a retry may succeed."""
     return getattr(error, "status", 503) in (429, 500, 502, 503, 504)
-
-
-def _chunks(decided: tuple[OperatorCommand, ...]) -> Iterator[list[OperatorCommand]]:
-    left = iter(decided)
-    while some := list(islice(left, BATCH_COMMANDS_MAX)):
-        yield some
 
 
 def _request(command: OperatorCommand) -> requests.OperatorCommand:
@@ -175,8 +166,8 @@ def _request(command: OperatorCommand) -> requests.OperatorCommand:
                 node=command.node,
                 rise=_setting(command.rise),
                 fall=_setting(command.fall),
-                hold_s=_s(command.hold_us),
-                flash_s=_s(command.flash_us),
+                hold_s=seconds(command.hold_us),
+                flash_s=seconds(command.flash_us),
             )
         case commands.TakeOffline():
             return requests.TakeOffline(leaf=command.leaf)
@@ -211,22 +202,14 @@ def _shown(value: object) -> str:
 
 
 def _setting(band: Band | None) -> requests.BandSetting | None:
-    return (
-        None
-        if band is None
-        else requests.BandSetting(format_price(band.fraction_ppm), band.interval_us / SECOND_US)
-    )
+    if band is None:
+        return None
+    return requests.BandSetting(format_price(band.fraction_ppm), band.interval_us / SECOND_US)
 
 
 def _band(band: events.Band | None) -> Band | None:
-    return (
-        None if band is None else Band(parse_amount(band.fraction), round(band.seconds * SECOND_US))
-    )
+    return None if band is None else Band(parse_amount(band.fraction), _us(band.seconds) or 0)
 
 
-def _s(us: int | None) -> float | None:
-    return None if us is None else us / SECOND_US
-
-
-def _us(seconds: float | None) -> int | None:
-    return None if seconds is None else round(seconds * SECOND_US)
+def _us(duration_s: float | None) -> int | None:
+    return None if duration_s is None else round(duration_s * SECOND_US)

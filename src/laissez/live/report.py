@@ -1,5 +1,4 @@
-"""What a task says about itself: what it sent, what was refused, what its budget came to, and what
-it leaves behind."""
+"""The events that a task reports: commands, refusals, a spent budget, leases left."""
 
 from __future__ import annotations
 
@@ -18,42 +17,36 @@ Tell: TypeAlias = Callable[..., None]  # tell(what, **facts)
 
 
 class Report:
-    """Tells what is worth knowing, and nothing twice in a row."""
+    """Reports events, but not the same one twice in a row."""
 
     def __init__(self, tell: Tell) -> None:
         self.tell = tell
-        self._last: dict[str, dict[str, str]] = {}  # what was last said about each thing
+        self._last: dict[str, dict[str, str]] = {}  # the last facts about each subject
 
     def once(self, about: str, what: str, **facts: str) -> None:
-        """Unless it was the last that was said about this."""
+        """Report an event unless the last one about the same subject had the same facts."""
         if self._last.get(about) != facts:
             self._last[about] = facts
             self.tell(what, **facts)
 
     def over(self, about: str) -> None:
-        """If it comes again it is to be said again."""
+        """Forget the subject, so that its next event is reported."""
         self._last.pop(about, None)
 
     def outcomes(self, view: TenantView, outcomes: list[Outcome]) -> None:
-        """What was sent after this view and what became of it; raises if nobody was there to
-        answer."""
+        """Report the commands sent after this view. Raises if the server was away."""
         leaves = {held.lease: held.leaf for held in view.leases}
         for command, outcome in outcomes:
             asked = described(command, leaves)
             if isinstance(outcome, AWAY):
                 raise outcome
             if isinstance(outcome, LaissezError):
-                self.once(
-                    f"refused {asked}",
-                    "refused",
-                    **asked,
-                    why=str(outcome),
-                )
+                self.once(f"refused {asked}", "refused", **asked, why=str(outcome))
             else:
                 self.tell(str(command.__struct_config__.tag), **asked)
 
     def budget(self, settings: AdapterSettings, view: TenantView) -> None:
-        """That there is nothing to spend any more: from then on the task only waits."""
+        """Report that the budget is spent: from then on the task only waits."""
         if settings.budget is not None and not view.leases and rate_max(settings, view.spent) == 0:
             self.once(
                 "budget",
@@ -63,7 +56,7 @@ class Report:
             )
 
     def left(self, view: TenantView | None) -> None:
-        """Nobody should pay for what they did not know that they have."""
+        """Report leases and orders that stay, because they cost money."""
         if view is None or not (view.leases or view.orders):
             return
         limits = [lease.limit for lease in view.leases]

@@ -1,9 +1,8 @@
-"""The user's own command lines: hooks, which are called when something happens to a lease, and
-probes, which print a number.
+"""The user's command lines: hooks for the events of a lease, and probes, which print a number.
 
-A command line runs in a shell of its own, in the folder of the task, with what happened in its
-environment. One that takes too long is ended, with everything it started. What goes wrong is said
-and does not stop the trading: a failed checkpoint is no reason to lose the GPU too.
+A command line runs in a shell of its own, in the folder of the task, with the facts in its
+environment. At its timeout it is killed, together with its children. A failure is reported and does
+not stop the trading: a failed checkpoint is no reason to lose the GPU as well.
 """
 
 from __future__ import annotations
@@ -17,18 +16,17 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-LOOK_S: Final = 0.05  # between two looks whether all of a script is gone
-GRACE_S: Final = 5.0  # between asking a script to stop and ending it
+POLL_S: Final = 0.05  # between two checks for remaining children
+GRACE_S: Final = 5.0  # between SIGTERM and SIGKILL
 OUTPUT_BYTES_MAX: Final = 64 * 1024  # a probe prints a number
 
 
 class ScriptFailed(Exception):
-    """A command line did not do what it was called for."""
+    """A command line failed."""
 
 
 class Scripts:
-    """Runs command lines. Those about one lease run one after the other, in the order in which
-    things happened."""
+    """Runs command lines, those of one lease one after the other in the order of events."""
 
     def __init__(self, folder: Path, timeout_s: float) -> None:
         self._folder = folder
@@ -42,7 +40,7 @@ class Scripts:
         facts: Mapping[str, str],
         then: Callable[[ScriptFailed | None], None],
     ) -> None:
-        """Run a hook after those that the lease already has; `then` is told how it went."""
+        """Run a hook after the earlier ones of its lease; `then` gets its failure, or None."""
         before = self._last.get(lease)
         task = asyncio.create_task(self._after(before, line, facts, then))
         self._last[lease] = task
@@ -55,16 +53,16 @@ class Scripts:
 
     @property
     def count(self) -> int:
-        """Leases with a hook under way."""
+        """The number of leases with a running hook."""
         return len(self._last)
 
     async def drain(self) -> None:
-        """Wait until every hook is through."""
+        """Wait until every hook has finished."""
         while self._last:
             await asyncio.gather(*self._last.values(), return_exceptions=True)
 
     async def probe(self, name: str, line: str) -> float:
-        """The number that a command line prints last."""
+        """The last number that a command line prints."""
         words = (await self._run(line, {}, capture=True)).split()
         try:
             number = float(words[-1])
@@ -101,7 +99,7 @@ class Scripts:
                 env={**os.environ, **facts},
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE if capture else None,
-                start_new_session=True,  # so that it can be ended with all that it started
+                start_new_session=True,  # so that its children can be killed with it
             )
         except OSError as error:
             raise ScriptFailed(f"{line!r} cannot be started: {error.strerror}") from error
@@ -120,7 +118,7 @@ class Scripts:
 
 
 async def _finished(process: asyncio.subprocess.Process) -> bytes:
-    """The end of what it prints, once it has ended."""
+    """The end of its output, after it has exited."""
     printed = b""
     while process.stdout is not None and (more := await process.stdout.read(OUTPUT_BYTES_MAX)):
         printed = (printed + more)[-OUTPUT_BYTES_MAX:]
@@ -129,7 +127,7 @@ async def _finished(process: asyncio.subprocess.Process) -> bytes:
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """End it, with everything that it started: ask first, then insist."""
+    """Terminate it with its children, and kill them after a while."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, number)
@@ -143,4 +141,4 @@ async def _all_gone(group: int) -> None:
     with contextlib.suppress(ProcessLookupError):
         while True:
             os.killpg(group, 0)
-            await asyncio.sleep(LOOK_S)
+            await asyncio.sleep(POLL_S)

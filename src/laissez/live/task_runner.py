@@ -1,9 +1,8 @@
-"""A task, run against a server until it is done: look, decide, send, in a circle that outlives lost
+"""Runs a task against a server until it is done: look, decide, send, in a loop that survives lost
 connections and restarts of either side.
 
-What it must not forget is in its memory file; everything else it learns anew from the server. It
-manages all leases and orders of its tenant, so at its first start there must be none, unless it is
-told to adopt them.
+Its memory is a file; it learns everything else from the server again. It manages all leases and
+orders of its tenant, so there must be none at its first start unless the user lets it adopt them.
 """
 
 from __future__ import annotations
@@ -18,10 +17,9 @@ import msgspec
 from laissez.client import AsyncClient, AsyncSession, NotFound
 from laissez.live.attending import Attendant, Where, Work
 from laissez.live.hooks import LeaseHooks
-from laissez.live.memory import MemoryFault, MemoryFile
+from laissez.live.memory import MemoryFault, MemoryFile, TaskMemory
 from laissez.live.report import Report
 from laissez.live.scripts import ScriptFailed, Scripts
-from laissez.live.task_memory import TaskMemory
 from laissez.live.trader import Clock, Trader, wall_clock
 from laissez.market.commands import CancelOrder, Relinquish, TenantCommand
 from laissez.tenants import EconAdapter, HookError, TenantView
@@ -29,9 +27,9 @@ from laissez.tenants.templates import Template, TemplateError
 from laissez.tenants.templates.task import Task
 from laissez.units import parse_amount
 
-PACE_S: Final = 2.0  # between two looks, if nothing happens
-AGAIN_S: Final = 0.1  # between two attempts to give everything up
-LEAVE_S: Final = 2.0  # for a turn under way, when it is stopped
+PACE_S: Final = 2.0  # between two decisions without events
+AGAIN_S: Final = 0.1  # between two attempts to relinquish everything
+LEAVE_S: Final = 2.0  # for the present turn when the runner is stopped
 
 
 class NoSuchPlace(Exception):
@@ -43,7 +41,7 @@ class NotAlone(Exception):
 
 
 class TaskRunner:
-    """`tell(what, **facts)` is called for everything worth knowing."""
+    """`tell(what, **facts)` is called for every notable event."""
 
     def __init__(
         self,
@@ -66,14 +64,14 @@ class TaskRunner:
         self._pace_s = pace_s
         self._clock = clock
         self._memory = self._recalled()
-        self._app: Template | None = None  # while it is only being given up, nobody asks it
+        self._app: Template | None = None  # not needed to release everything
         self._news, self._stopped, self._hurried = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._hooks = LeaseHooks(
             task.hooks, scripts, self._memory, tell, self._saved, self._news.set
         )
         self._attendant = Attendant(where, self._memory, self._hooks, self._news, tell)
         self._probing: asyncio.Task[None] | None = None
-        self._left: TenantView | None = None  # what was there at the last look
+        self._left: TenantView | None = None  # the last view
 
     def _recalled(self) -> TaskMemory:
         remembered = self._file.read()
@@ -89,14 +87,14 @@ class TaskRunner:
         return remembered or fresh
 
     def stop(self) -> None:
-        """Leave everything as it is and end, after the hooks under way; called again, at once."""
+        """End, and keep leases and orders. A second call ends running hooks too."""
         if self._stopped.is_set():
             self._hurried.set()
         self._stopped.set()
         self._news.set()
 
     async def run(self, adopt: bool = False) -> None:
-        """Until the task is done, or `stop` is called."""
+        """Run until the task is done or `stop` is called."""
         app = self._made()
 
         async def work(session: AsyncSession, client: AsyncClient) -> None:
@@ -111,7 +109,7 @@ class TaskRunner:
         """Give up everything that the tenant has, and forget the task."""
 
         async def work(session: AsyncSession, client: AsyncClient) -> None:
-            if self._is_new:  # nobody was told of a start, and there is no need to
+            if self._is_new:  # no start hook has run, and none is needed
                 self._memory.leases = {
                     lease.id: lease.leaf for lease in (await session.leases()).leases
                 }
@@ -128,7 +126,7 @@ class TaskRunner:
         self._file.forget()
 
     async def dry_run(self) -> list[TenantCommand]:
-        """What would be sent now."""
+        """The commands that the first decision would send now."""
         app = self._made()
         async with self._where.client() as client, self._where.session() as session:
             if self._is_new:
@@ -142,8 +140,7 @@ class TaskRunner:
         return self._app
 
     async def _attend(self, work: Work) -> None:
-        """Until the work is done; if stopped, after the turn under way, or at once where the server
-        is away."""
+        """Work until it is done. If stopped, finish the present turn unless the server is away."""
         attending = asyncio.ensure_future(self._attendant.attend(work))
         stopped = asyncio.ensure_future(self._stopped.wait())
         try:
@@ -162,7 +159,7 @@ class TaskRunner:
             self._remember()
 
     async def _hooks_through(self) -> None:
-        """What the user's hooks do should be done, unless the user says otherwise."""
+        """Let the user's hooks finish, unless the user stops them."""
         if self._scripts.count:
             self._tell(
                 "waiting", hooks=str(self._scripts.count), hint="Ctrl-C again leaves at once"
@@ -177,7 +174,7 @@ class TaskRunner:
         await asyncio.wait(either)
 
     async def _begin(self, session: AsyncSession, client: AsyncClient, adopt: bool) -> None:
-        """At the first start: see that nothing is there, and from where spending counts."""
+        """At the first start: check that the tenant has nothing, and note its debt."""
         if not self._is_new:
             return
         await self._check_scopes(client)
@@ -193,8 +190,7 @@ class TaskRunner:
         self._remember()
 
     async def _check_scopes(self, client: AsyncClient) -> None:
-        """An order that names a place that is not there is refused whole, again and again: better
-        to say so at once."""
+        """Fail early: the server would refuse every order that names an unknown scope."""
         for scope in self._task.scopes:
             try:
                 _ = [node async for node in client.topology(scope)]
@@ -216,7 +212,7 @@ class TaskRunner:
 
     async def _until_done(self, app: Template, trader: Trader) -> None:
         while not self._stopped.is_set():
-            self._news.clear()  # from here on: what happens during a turn calls for another
+            self._news.clear()  # an event during the turn calls for another turn
             try:
                 if await self._turn(app, trader):
                     self._tell("done")
@@ -224,7 +220,7 @@ class TaskRunner:
             except HookError as error:
                 self._tell("cannot_decide", why=str(error))
             self._remember()
-            # a slow probe must not keep a budget from being watched
+            # a slow probe must not delay the check of the budget
             if self._probing is None or self._probing.done():
                 self._probing = asyncio.create_task(self._probe(app))
             with contextlib.suppress(TimeoutError):
@@ -234,7 +230,7 @@ class TaskRunner:
         self._left = await trader.look()
 
     async def _turn(self, app: Template, trader: Trader) -> bool:
-        """Look, decide, send; whether the task is over."""
+        """Look, decide, send. Returns whether the task is over."""
         self._left = view = await trader.look()
         decided = trader.adapter.decide(view)
         self._report.outcomes(view, await trader.send(decided, view.now))
@@ -250,11 +246,10 @@ class TaskRunner:
             cancelled = [CancelOrder(self._tenant, order.order) for order in view.orders]
             given_up = [Relinquish(self._tenant, lease.lease) for lease in view.leases]
             self._report.outcomes(view, await trader.send([*cancelled, *given_up], view.now))
-            await asyncio.sleep(AGAIN_S)  # where something was refused
+            await asyncio.sleep(AGAIN_S)  # a command may have been refused
 
     async def _first_probed(self, app: Template) -> None:
-        """Nothing is decided before the probes have been asked once; after a lost connection what
-        they said before will do."""
+        """Run the probes once before the first decision, but not after a lost connection."""
         if self._probing is None:
             self._probing = asyncio.create_task(self._probe(app))
             await asyncio.wait([self._probing])
@@ -269,8 +264,7 @@ class TaskRunner:
                     self._report.once(f"probe {name}", "probe_failed", why=str(error))
 
     def _saved(self) -> None:
-        """The hook on an approaching limit succeeded: the work is safe, and the node may go for
-        less."""
+        """The hook for an approaching limit has saved the work: the node is worth less."""
         if self._app is not None:
             self._app.checkpointed(self._clock())
             self._news.set()
@@ -282,5 +276,5 @@ class TaskRunner:
 
 
 async def _owed(client: AsyncClient) -> int:
-    """All that the tenant owes, in micro-dollars."""
+    """The tenant's debt in micro-dollars."""
     return parse_amount((await client.bill()).total)

@@ -1,4 +1,4 @@
-"""One turn of a tenant: look at what it has, let its adapter decide, send what it says."""
+"""One turn of a tenant: look at its leases and orders, decide with its adapter, send."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from laissez.wire.session import LeasesReply, OrdersReply, Reply
 Clock: TypeAlias = Callable[[], int]
 Outcome: TypeAlias = tuple[TenantCommand, Reply | LaissezError]
 
-# two lists are asked for together and show different instants only if something happened in between
+# the two lists differ in time only if something happened between the two requests
 LOOKS_MAX = 5
 
 
@@ -29,8 +29,8 @@ def wall_clock() -> int:
 
 
 class Trader:
-    """Trades for one tenant in one session. `spent` tells, in micro-dollars, what the task has cost
-    so far; without a budget nobody asks."""
+    """Trades for one tenant in one session. `spent` returns the cost of the task so far in
+    micro-dollars; it is needed only with a budget."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class Trader:
         self._names = Names()
 
     async def turn(self) -> tuple[TenantView, list[Outcome]]:
-        """What was seen, and each command sent with what became of it."""
+        """Look, decide and send. Returns the view and each command with its outcome."""
         view = await self.look()
         return view, await self.send(self.adapter.decide(view), view.now)
 
@@ -74,11 +74,11 @@ class Trader:
             leases, orders = await asyncio.gather(self._session.leases(), self._session.orders())
             if leases.n == orders.n:
                 break
-        return leases, orders  # the last look will do: the next turn mends what it got wrong
+        return leases, orders  # the next turn corrects any mistake that follows from this
 
     async def _quote(self, scope: str) -> int | None:
         try:
             quote = await self._session.quote(scope)
-        except NotFound:  # the lease that showed it has just ended
+        except NotFound:  # the lease that made it visible has just ended
             return None
         return None if quote.price is None else parse_price(quote.price)

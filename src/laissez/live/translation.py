@@ -1,5 +1,4 @@
-"""Between the words of the API and those of the market: prices as text and as numbers, orders by
-name and by number."""
+"""Translates between the API's texts and ids and the policies' numbers."""
 
 from __future__ import annotations
 
@@ -17,17 +16,16 @@ Sent: TypeAlias = requests.TenantCommand | requests.OperatorCommand
 
 
 class Names:
-    """Numbers for the orders and leases of one tenant: policies speak of numbers, the API of
-    ids."""
+    """Numbers for the orders and leases of one tenant, whose ids policies do not know."""
 
     def __init__(self) -> None:
         self._orders: dict[int, str] = {}
         self._leases: dict[int, str] = {}
-        self._last = 0  # a number is never used again
-        self._touched: dict[int, int] = {}  # when an order was last amended from here
+        self._last = 0  # numbers are never reused
+        self._amended: dict[int, int] = {}  # by order: the time of the last amendment
 
     def held(self, leases: tuple[views.Lease, ...]) -> tuple[Held, ...]:
-        """Leases with their numbers; those that are gone are forgotten."""
+        """Leases with their numbers. Ended ones are forgotten."""
         self._leases = self._numbered(self._leases, [lease.id for lease in leases])
         return tuple(
             Held(
@@ -41,10 +39,10 @@ class Names:
         )
 
     def resting(self, orders: tuple[views.Order, ...]) -> tuple[Resting, ...]:
-        """Orders with their numbers; those that are gone are forgotten."""
+        """Open orders with their numbers. Others are forgotten."""
         self._orders = self._numbered(self._orders, [order.id for order in orders])
-        self._touched = {
-            number: at for number, at in self._touched.items() if number in self._orders
+        self._amended = {
+            number: at for number, at in self._amended.items() if number in self._orders
         }
         return tuple(
             self._resting(number, order) for number, order in zip(self._orders, orders, strict=True)
@@ -59,16 +57,16 @@ class Names:
         return self._last
 
     def _resting(self, number: int, order: views.Order) -> Resting:
-        placed_at = self._touched.get(number, parse_time(order.placed_at))
+        placed_at = self._amended.get(number, parse_time(order.placed_at))
         return Resting(number, placed_at, read_alternatives(order.alternatives))
 
     def request(self, command: commands.TenantCommand, now: int) -> Sent:
-        """The command as the API takes it."""
+        """The request for a command."""
         match command:
             case commands.PlaceOrder():
                 return requests.PlaceOrder(alternatives=alternatives_text(command.alternatives))
             case commands.AmendOrder():
-                self._touched[command.order] = now
+                self._amended[command.order] = now
                 return requests.AmendOrder(
                     order=self._orders[command.order],
                     alternatives=alternatives_text(command.alternatives),
@@ -87,8 +85,7 @@ class Names:
 
 
 def described(command: commands.TenantCommand, leaves: Mapping[int, str]) -> dict[str, str]:
-    """What a command asks for, in words and dollars per hour. `leaves` are those of the leases, by
-    number."""
+    """A command in words and dollars per hour. `leaves` are the leaves of the leases, by number."""
     match command:
         case commands.PlaceOrder() | commands.AmendOrder():
             return {

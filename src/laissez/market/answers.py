@@ -45,7 +45,7 @@ class LeaseView(msgspec.Struct, frozen=True, gc=False):
 
 
 class TenantCounts(msgspec.Struct, frozen=True, gc=False):
-    """How many orders and leases a tenant has now, and had in all."""
+    """The numbers of orders and leases that a tenant has now, and of all it ever had."""
 
     orders_placed: int
     orders_open: int

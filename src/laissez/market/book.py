@@ -123,7 +123,7 @@ class Book:
         resting.last = None
 
     def best_rival(self) -> int:
-        """The best bid of any tenant but the leader; 0 if there is none."""
+        """The best bid of any tenant but the leader; 0 without such a bid."""
         rival = self._first_rival()
         return 0 if rival is None else rival.best
 

@@ -275,7 +275,7 @@ def idle_within_reach(scope: Node) -> list[Node]:
 
 
 def end_holds(state: State, until: int) -> None:
-    """End the holds that end by `until`, each at its own time, and clear at that time (M17)."""
+    """End the holds that end by `until`, in order of time, and clear at the end of each (M17)."""
     holds = state.holds
     while holds and holds[0][0] <= until:
         at = holds[0][0]

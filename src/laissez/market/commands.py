@@ -112,7 +112,7 @@ class BringOnline(msgspec.Struct, frozen=True, gc=False, tag="bring_online"):
 
 
 class AdvanceTime(msgspec.Struct, frozen=True, gc=False, tag="advance_time"):
-    """Let time pass. Holds that end on the way end at their own time."""
+    """Let time pass. Holds that end on the way end at the time at which they are due."""
 
 
 class CloseBooks(msgspec.Struct, frozen=True, gc=False, tag="close_books"):

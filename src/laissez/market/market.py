@@ -1,9 +1,9 @@
 """The market: commands in, events out, and read-only questions.
 
 `apply` is the only way to change anything; `apply_typed` is the same for commands from a typed
-decoder. Time passes first: holds that end before the command end at their own time. Then the guards
-decide, and only then does the command take effect, so a refused command changes nothing. The market
-has no clock: commands carry the time, which never runs backwards.
+decoder. Time passes first: holds that end before the command end at the time at which they are due.
+Then the guards decide, and only then does the command take effect, so a refused command changes
+nothing. The market has no clock: commands carry the time, which never runs backwards.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ class Market:
         return tuple(self._state.tenants)
 
     def owner(self, leaf: str) -> str | None:
-        """Who owns a leaf; `None` is the operator (M1)."""
+        """The owner of a leaf; `None` is the operator (M1)."""
         lease = questions.find_leaf(self._state, leaf).lease
         return None if lease is None else lease.tenant.name
 
@@ -179,7 +179,7 @@ class Market:
 
     def standing_rate(self, node: str) -> int:
         """The highest floor or bid on the path of a node."""
-        return questions.standing_rate(self._state, node)
+        return questions.find_node(self._state, node).rate(None)
 
     def standing_rates(self, node: str, since: int, segments_max: int) -> tuple[RateSegment, ...]:
         """The history of a node's standing rate since `since`, or as far back as the books and
@@ -203,7 +203,7 @@ class Market:
         return questions.pricing_domain(self._state, tenant)
 
     def counts(self, tenant: str) -> TenantCounts:
-        """How many orders and leases a tenant has now, and had in all."""
+        """The numbers of orders and leases that a tenant has now, and of all it ever had."""
         return questions.counts(self._state, tenant)
 
     def orders(self, tenant: str | None = None) -> tuple[OrderView, ...]:

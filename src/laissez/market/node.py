@@ -114,7 +114,7 @@ class Node:
         return floor
 
     def highest_limit(self) -> int:
-        """The highest limit of the orders on the path of this node; -1 if there are none."""
+        """The highest limit of the orders on the path of this node; -1 without orders."""
         limit = -1
         node: Node | None = self
         while node is not None:

@@ -331,10 +331,6 @@ def price_history(state: State, name: str, id: int, segments_max: int) -> tuple[
     return (PriceSegment(lease.start, begin, None, before), *newest)
 
 
-def standing_rate(state: State, path: str) -> int:
-    return find_node(state, path).rate(None)
-
-
 def standing_rates(
     state: State, path: str, since: int, segments_max: int
 ) -> tuple[RateSegment, ...]:

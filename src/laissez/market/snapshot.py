@@ -4,11 +4,9 @@ A snapshot holds only what commands made. Books, prices, asks and caches are reb
 Everything is written in a defined order (by id, name or path), never in that of a hash table, so
 equal states give equal bytes under any hash seed.
 
-The checksum finds damage, not forgery.
+The checksum detects damage, not forgery.
 
-    magic (8 bytes) | version (2 bytes, big-endian) | sha256 of the body (32 bytes) | body
-    (MessagePack)
-
+    magic (8 bytes) | version (2 bytes, big-endian) | sha256 of the body (32 bytes) | MessagePack
 """
 
 from __future__ import annotations
@@ -264,8 +262,8 @@ def _describe_tenant(tenant: Tenant) -> _Tenant:
 
 
 def load(data: bytes) -> State:
-    """Rebuild the state. Anything but an intact snapshot of this version raises an error that says
-    what is wrong."""
+    """Rebuild the state. Anything but an intact snapshot of this version raises a `SnapshotError`
+    that names the fault."""
     try:
         return _rebuild(msgspec.msgpack.decode(_checked_body(data), type=_State))
     except (msgspec.MsgspecError, TopologyError, LookupError, ValueError) as problem:

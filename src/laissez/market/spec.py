@@ -140,8 +140,8 @@ def _expanded(pattern: str, place: str) -> list[str]:
 
 
 def _choices(inside: str, place: str) -> list[str]:
-    """What stands between two brackets: numbers `01-24`, words, or several of them with commas
-    between."""
+    """The choices between two brackets: a range of numbers such as `01-24`, a word, or a
+    comma-separated list of these."""
     found: list[str] = []
     for item in inside.split(","):
         if bounds := _RANGE.fullmatch(item):

@@ -110,20 +110,10 @@ class Topology:
         position = self._at(path)
         return self._end[position] == position + 1
 
-    def parent(self, path: str) -> str | None:
-        """The node right above; `None` above a root."""
-        self._at(path)
-        return path.rpartition("/")[0] or None
-
     def children(self, path: str) -> tuple[str, ...]:
         """The nodes right below, in path order; none below a leaf."""
         position = self._at(path)
         return self._siblings(position + 1, self._end[position])
-
-    def ancestors(self, path: str) -> tuple[str, ...]:
-        """The nodes above, root first, without the node itself."""
-        parts = self.nodes[self._at(path)].split("/")
-        return tuple(["/".join(parts[:depth]) for depth in range(1, len(parts))])
 
     def leaf_range(self, path: str) -> tuple[int, int]:
         """The half-open range of the leaves below in `leaves`."""
@@ -179,7 +169,7 @@ class Topology:
 
     def _lay_out(self) -> list[str]:
         """All nodes in path order; fills the two arrays. In path order a leaf that is also an inner
-        node comes right before what is below it."""
+        node comes right before the nodes below it."""
         nodes: list[str] = []
         above: list[int] = []  # positions of the nodes on the path of the previous leaf
         previous: list[str] = []

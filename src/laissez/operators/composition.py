@@ -145,8 +145,7 @@ class Composition:
     def _maintain(
         self, view: OperatorView
     ) -> tuple[list[TakeOffline], list[BringOnline], frozenset[str]]:
-        """The leaves to take offline, those to bring online, and those that are offline because of
-        a window."""
+        """The leaves to take offline, to bring online, and those taken by a window."""
         closed, taken = closed_leaves(self.maintenance, view), view.memory.taken
         still_taken = taken & view.offline
         leaving = [one for one in view.leaves.paths if one in closed and one not in view.offline]

@@ -35,13 +35,13 @@ class OperatorError(ValueError):
 
 
 class MapError(OperatorError):
-    """Settings of a map, base price, window, controls or source that make no sense. The message
-    names the setting and what was expected."""
+    """Settings of a map, base price, window, controls or source that make no sense. The message has
+    the setting and the expectation."""
 
 
 class MapsFileError(OperatorError):
-    """A `maps.toml` that cannot be used. One line for each mistake: file, table, field, what was
-    expected, what was found."""
+    """A `maps.toml` that cannot be used. The message has a line for each mistake: file, table,
+    field, expectation and value."""
 
 
 class TraceError(OperatorError):

@@ -15,8 +15,7 @@ from laissez.operators.view import OperatorView
 
 @dataclass(frozen=True, kw_only=True)
 class PowerTelemetry(SignalMap):
-    """The signal is the power drawn as a share of the power provisioned (`measured_power_util` of
-    the Google traces)."""
+    """The signal is drawn over provisioned power (Google's `measured_power_util`)."""
 
     cap: Share = 0.8
 

@@ -50,7 +50,7 @@ class Operator:
 
 class DryRun:
     """Maps without a market: their decisions over a day of telemetry, carried out as they are.
-    Nobody bids and no band clips; set `leased` by hand for maps that need it."""
+    There are no bids and no bands; set `leased` by hand for maps that need it."""
 
     def __init__(self, operator: Operator | Composition, leaves: Iterable[str]) -> None:
         self.operator = operator

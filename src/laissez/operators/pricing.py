@@ -101,8 +101,7 @@ class Term(msgspec.Struct, frozen=True, gc=False):
 
 
 class Priced(msgspec.Struct, frozen=True, gc=False):
-    """How a floor came about: its terms, the floor wanted, the one in force, and the price that is
-    requested now, if any."""
+    """The terms of a floor, wanted and in force, and the price requested now, if any."""
 
     node: str
     base: int

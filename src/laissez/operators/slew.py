@@ -33,8 +33,7 @@ class SlewLimits:
 
 
 class Floor(NamedTuple):
-    """A node's floor: wanted, in force, its upper bound, and the interval of the fall band that
-    governs it, if any."""
+    """A node's floor, its upper bound, and the interval of its fall band, if any."""
 
     wanted: int
     in_force: int

@@ -25,8 +25,7 @@ AHEAD_MAX_US: Final = 60 * SECOND_US
 
 
 class Judgement(msgspec.Struct, frozen=True, gc=False):
-    """The pressure of one map on each of its nodes, finite and not negative; its alarms; and the
-    readings to remember."""
+    """The finite pressures of a map on its nodes, its alarms, and the readings to remember."""
 
     pressures: Mapping[str, float]
     alarms: tuple[Alarm, ...]

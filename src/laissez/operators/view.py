@@ -1,5 +1,5 @@
-"""The input of a decision: the time, what is in force in the market, the readings, and the memory
-of the previous decision. Nothing here looks anything up.
+"""The input of a decision: the time, the settings in force in the market, the readings, and the
+memory of the previous decision. Nothing here does I/O.
 
 The same view gives the same decision, live, simulated or in a test. The caller takes the readings
 (`Operator.read`) and asks the market.
@@ -47,8 +47,8 @@ class LeafIndex:
 
 
 class Reading(msgspec.Struct, frozen=True, gc=False):
-    """A value and its time, in microseconds on the clock of `OperatorView.now`. Nobody has checked
-    it yet."""
+    """A value that is not yet checked, and its time in microseconds on the clock of
+    `OperatorView.now`."""
 
     value: float
     at: int
@@ -106,7 +106,7 @@ class FloorState(msgspec.Struct, frozen=True, gc=False):
 
 
 class Memory(msgspec.Struct, frozen=True):
-    """What one decision passes to the next, as plain data that the caller carries or stores.
+    """The state between two decisions, as plain data that the caller carries or stores.
 
     A caller that loses it is always on the safe side: floors wait before they fall, alarms count
     from now, and leaves that maintenance took offline are named in an alarm instead of coming back.

@@ -23,7 +23,8 @@ from laissez.journal import (
     snapshots,
 )
 from laissez.journal.recovery import replay
-from laissez.market import Market, SnapshotError, Topology
+from laissez.market import Market, Topology
+from laissez.market.errors import SnapshotError
 from laissez.server.clock import Clock
 from laissez.server.event_log import EventLog
 from laissez.server.settings import Limits

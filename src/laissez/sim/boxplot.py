@@ -2,7 +2,7 @@
 terminal.
 
 The name of each cloud stands beside its box. The fills differ in lightness and not only in hue, so
-that they can be told apart on grey paper and by colour-blind readers.
+that they can be distinguished on grey paper and by colour-blind readers.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SUFFIXES: Final = (".svg", ".png")
 # dark, middle, light, white
 FILLS: Final = {"market": "#0072b2", "fcfs": "#e69f00", "fcfs-p": "#f6dfa6", "ideal": "#ffffff"}
 OTHER_FILL: Final = "#b3b3b3"
-HATCHED: Final = "ideal"  # nobody can build it
+HATCHED: Final = "ideal"  # a bound, not a real cloud
 INK: Final = "#222222"
 SOFT: Final = "#5f5f5f"
 WIDTH_IN: Final = 6.6

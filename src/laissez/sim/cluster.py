@@ -10,8 +10,9 @@ from typing import Final
 
 import msgspec
 
-from laissez.market import Market, SnapshotError, Topology
+from laissez.market import Market, Topology
 from laissez.market.answers import LeaseView, OrderView
+from laissez.market.errors import SnapshotError
 from laissez.sim.scenario import ScenarioError
 from laissez.tenants.paths import parent_of
 from laissez.units import MICRO_PER_DOLLAR
@@ -57,8 +58,7 @@ def build(
 
 
 def _leaves(tree: str, count: int, gpus_per_host: int) -> list[str]:
-    """Fill one host after the other and alternate between zones, so that even a small cluster has
-    GPUs in each."""
+    """Fill host after host in alternate zones, so that even small clusters use each."""
     zones = max(ZONES, -(-count // (gpus_per_host * ROWS * RACKS * HOSTS)))
     width = len(str(zones))
     hosts = (
@@ -90,8 +90,7 @@ class Start(msgspec.Struct, frozen=True):
 
 
 def read_start(path: str, prices: Mapping[str, float]) -> Start:
-    """Read a snapshot. `prices` are the list prices of other clouds; types without one cost the
-    floor of their tree."""
+    """Read a snapshot. Types without a list price in `prices` cost the floor of their tree."""
     data = b""
     try:
         data = Path(path).read_bytes()

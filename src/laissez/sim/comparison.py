@@ -43,8 +43,7 @@ def compare(
     keep_history: bool = False,
     on_run: Callable[[RunResult], None] = lambda run: None,
 ) -> list[RunResult]:
-    """All runs, by seed and then by cloud, each in the order given. `on_run` is called as soon as a
-    run is done."""
+    """All runs, by seed and then by cloud. `on_run` gets each as soon as it is done."""
     runs = {}
     for run in as_they_finish(scenario, clouds, seeds, workers, keep_history):
         runs[run.seed, run.cloud] = run

@@ -9,8 +9,17 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from laissez.market import Band, BringOnline, SetControls, SetFloor, TakeOffline, Topology
-from laissez.operators import LeafIndex, Memory, Operator, OperatorError, OperatorView, read_maps
+from laissez.market import BringOnline, SetControls, SetFloor, TakeOffline, Topology
+from laissez.operators import (
+    Controls,
+    LeafIndex,
+    Memory,
+    Move,
+    Operator,
+    OperatorError,
+    OperatorView,
+    read_maps,
+)
 from laissez.sim import scenario as tables
 from laissez.sim.clouds.cloud import Cloud
 from laissez.sim.clouds.market_cloud import MarketCloud
@@ -23,7 +32,6 @@ from laissez.units import MICRO_PER_DOLLAR, SECOND_US
 OPERATOR: Final = "operator"
 MAPS: Final = "maps"
 MINUTE_US: Final = 60 * SECOND_US
-PPM: Final = 1_000_000
 
 
 def check_operator(scenario: tables.Scenario, topology: Topology) -> None:
@@ -66,15 +74,17 @@ def _act(action: tables.ActionTable, cloud: Cloud, outages: Outages) -> None:
 
 def set_controls(node: str, table: tables.MarketTable) -> SetControls:
     """The command for a table of controls. 0 seconds mean no hold and no fee."""
-    hold, flash = (
-        _us(seconds) if seconds else None for seconds in (table.hold_seconds, table.flash_seconds)
-    )
-    return SetControls(node, _band(table.rise), _band(table.fall), hold, flash)
+    return Controls(
+        node=node,
+        rise=_move(table.rise),
+        fall=_move(table.fall),
+        hold_s=table.hold_seconds or None,
+        flash_s=table.flash_seconds or None,
+    ).command()
 
 
 class Maps:
-    """The operator's maps. They decide every `pace_us`, and their sources are read at the virtual
-    time."""
+    """The operator's maps decide every `pace_us`. Sources are read at the virtual time."""
 
     def __init__(
         self, operator: Operator, pace_us: int, kernel: Kernel, cloud: MarketCloud, outages: Outages
@@ -129,10 +139,5 @@ def read_operator(path: str) -> Operator:
     return operator
 
 
-def _band(band: tables.Band | None) -> Band | None:
-    return None if band is None else Band(round(band.share * PPM), _us(band.seconds))
-
-
-def _us(seconds: float) -> int:
-    """At least 1: the market knows no shorter time."""
-    return max(1, round(seconds * SECOND_US))
+def _move(band: tables.Band | None) -> Move | None:
+    return None if band is None else Move(fraction=band.share, every_s=band.seconds)

@@ -1,5 +1,4 @@
-"""The results of a run: one row per tenant, one for the run, and the history of prices and
-leases."""
+"""The results of a run: its tenants, its totals, and the history of prices and leases."""
 
 from __future__ import annotations
 
@@ -19,8 +18,8 @@ MOVE_US: Final = 120 * SECOND_US
 
 
 class TenantResult(msgspec.Struct, frozen=True, kw_only=True):
-    """`retention` is performance over `alone`, the performance with the cluster to itself. Hours
-    are GPU-hours."""
+    """`retention` is `performance` over `alone`, the performance with all GPUs. Hours are
+    GPU-hours."""
 
     tenant: str
     kind: str  # `inference`, `training`, `batch`, or `incumbent`, whose performance is unknown
@@ -86,7 +85,7 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def retention(self) -> float:
-        """The mean over the measured tenants; 1 if there are none."""
+        """The mean over the measured tenants; 1 without any."""
         retained = [one.retention for one in self.measured]
         return sum(retained) / len(retained) if retained else 1.0
 

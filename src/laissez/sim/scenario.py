@@ -49,8 +49,7 @@ COLD_STARTS: Final = 2  # that a job has time for: the first, and one after a ch
 
 
 class ScenarioError(ValueError):
-    """The scenario cannot be run. The message names the field, what was expected and what was
-    found."""
+    """The scenario cannot be run. The message has the field, the expectation and the value."""
 
 
 def check_seed(seed: object) -> None:
@@ -60,8 +59,7 @@ def check_seed(seed: object) -> None:
 
 
 class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A table of the file. The constructor checks it, so that a scenario written in Python obeys
-    the same rules as a file."""
+    """A table of the file. The constructor checks it, also for scenarios made in Python."""
 
     def __post_init__(self) -> None:
         mistakes = mistakes_in(self) or list(self.conflicts())
@@ -80,8 +78,7 @@ class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class ClusterTable(Table, frozen=True, kw_only=True):
-    """Either counts of GPUs by type, or shares of the types; then `Scenario.demand` determines the
-    number of GPUs."""
+    """Counts of GPUs by type, or shares of the GPUs that `Scenario.demand` implies."""
 
     gpus: Annotated[Mapping[str, Count], Meta(min_length=1)] | None = None
     shares: Parts = msgspec.field(default_factory=lambda: {"h100": 0.5, "a100": 0.5})
@@ -213,8 +210,7 @@ class ControlsTable(MarketTable, frozen=True, kw_only=True):
 
 
 class ActionTable(Table, frozen=True, kw_only=True):
-    """One action of the operator, `at_minutes` after the start. Floors and controls exist in the
-    market alone."""
+    """One action of the operator. Floors and controls exist in the market alone."""
 
     at_minutes: NotNegative
     floor: FloorTable | None = None
@@ -303,8 +299,7 @@ class Scenario(Table, frozen=True, kw_only=True):
                     )
 
     def _latest_hours(self) -> float:
-        """The latest end of a run, whatever is drawn: the latest possible deadline, and with a
-        start not before `hours`."""
+        """The latest possible end of a run: the last deadline, with a start at least `hours`."""
         longest = [getattr(self, kind).hours[1] for kind in self.tenants.mix if self.tenants.count]
         latest: float = self.tenants.arrivals_hours + max(longest) if longest else 0.0
         return latest if self.start is None else max(latest, self.hours)

@@ -25,8 +25,7 @@ def read_scenario(path: Path | str) -> Scenario:
 
 
 def write_scenario(scenario: Scenario) -> str:
-    """A file that reads back as the same scenario. Every field is written, so that a new default
-    changes nothing."""
+    """A file of the same scenario, with every field, so that new defaults change nothing."""
     fields = _given(scenario)
     tables = {name: fields.pop(name) for name in list(fields) if isinstance(fields[name], Table)}
     return _lines(fields) + "".join(

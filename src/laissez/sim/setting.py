@@ -51,8 +51,7 @@ class Setting:
         self._run_alone(range(len(self.population.specs)), on_alone)
 
     def _run_alone(self, numbers: Iterable[int], on_alone: Callable[[int], None]) -> None:
-        """Run these tenants alone, and redraw those that fall short on the same cluster until none
-        does."""
+        """Run these tenants alone. Redraw those that fall short on the same cluster."""
         while numbers:
             for number in numbers:
                 spec = self.population.specs[number]
@@ -88,8 +87,7 @@ class Setting:
         )
 
     def varied(self, scenario: Scenario) -> Setting:
-        """The same tenants, cluster and performance alone under a scenario with the same
-        baseline."""
+        """The same tenants, cluster and performance alone under another scenario."""
         if baseline_of(scenario) != baseline_of(self.scenario):
             raise ScenarioError(
                 "expected a scenario that differs in name, market, tenants.adaptive,"
@@ -100,8 +98,7 @@ class Setting:
         return varied
 
     def with_trading(self, name: str, trading: Trading, value: float) -> Setting:
-        """The same setting, but this tenant trades like that, and all its work is worth `value`
-        dollars to it."""
+        """The same setting, but this tenant trades like that for work worth `value` dollars."""
         if name not in self.alone:
             known = ", ".join(self.alone)
             raise ScenarioError(f"expected the name of a tenant, one of {known}, found {name!r}")

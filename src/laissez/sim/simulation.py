@@ -64,8 +64,7 @@ class Simulation:
         return max(last, round(self.scenario.hours * HOUR_US))
 
     def _schedule_operations(self, seed: int) -> list[Action]:
-        """Schedule the operator's actions and the failures. Returns the operator's actions for the
-        start of the run."""
+        """Schedule actions and failures. Returns the operator's actions for the start."""
         scenario, kernel, cloud = self.scenario, self.kernel, self.cloud
         topology, start = self.population.cluster.topology, self.population.start
         outages = Outages(cloud, start.offline if start else (), OPERATOR)

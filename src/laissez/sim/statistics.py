@@ -84,7 +84,7 @@ class Bootstrap:
     def part_of_the_way(
         self, ours: Sequence[float], theirs: Sequence[float], best: Sequence[float]
     ) -> Estimate | None:
-        """How far our mean is on the way from theirs to the best. None if there is no gap in any
+        """Our mean on the way from theirs (0) to the best (1). None without a gap in any
         resample."""
         return self._ratio(self._less(ours, theirs), self._less(best, theirs))
 

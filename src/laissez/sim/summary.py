@@ -1,5 +1,4 @@
-"""The figures of a comparison: each cloud over all seeds, and the market against each of the
-others."""
+"""The figures of a comparison: each cloud over all seeds, and the market against the others."""
 
 from __future__ import annotations
 
@@ -40,7 +39,7 @@ class CloudSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 class Against(msgspec.Struct, frozen=True):
     """The market compared with this cloud: the difference of mean retention, and the reduction of
-    mean degradation, None if there is none to reduce."""
+    mean degradation, None without degradation."""
 
     cloud: str
     difference: Estimate

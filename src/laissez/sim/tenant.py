@@ -1,9 +1,9 @@
 """A tenant of a cloud: its world runs, and its adapter decides, regularly and after each change of
-what it holds.
+its leases.
 
-Incumbents are the tenants of the market that a run starts from. Nobody knows what they run: they
-keep what they hold up to the limits they had, leave their orders as they are, and decide nothing.
-All their time counts as useful. They have no known performance, so means over tenants skip them.
+Incumbents are the tenants of the market that a run starts from. Their work is unknown: they keep
+their leases up to their limits, leave their orders as they are, and decide nothing. All their time
+counts as useful. Their performance is unknown, so means over tenants skip them.
 """
 
 from __future__ import annotations

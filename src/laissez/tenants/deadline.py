@@ -1,5 +1,5 @@
-"""Work with a deadline, and what speed is worth to it: Uniform Progress (Wu et al., "Can't Be
-Late", NSDI 2024) as prices.
+"""Work with a deadline, and the worth of speed: Uniform Progress (Wu et al., "Can't Be Late", NSDI
+2024) as prices.
 
 A job that does the same share of its work in every hour until its deadline is on schedule. Its
 *urgency* is the share that it must do per hour from now on, divided by that uniform share: 1 on
@@ -29,8 +29,8 @@ LEFT_US_MIN: Final = 60_000_000  # the last minute counts as a minute: rates sta
 
 
 class Deadline(Checked, frozen=True, gc=False):
-    """The whole work between `start` and `due` is worth `value` dollars. What is not done by then
-    is done afterwards only if `finish_late`.
+    """The whole work between `start` and `due` is worth `value` dollars. Late work is done only if
+    `finish_late`.
 
     `urgency_max` bounds the urgency. 1 suits work of which every part counts the same even if the
     rest is never done: then being behind is no reason to pay more.
@@ -68,8 +68,8 @@ class Deadline(Checked, frozen=True, gc=False):
         return done < 1 and (now < self.due or self.finish_late)
 
     def nodes_useful(self, pace: float, done: float, now: int, cold_s: float) -> int:
-        """How many nodes, each doing `pace` of the work per hour, have work for at least twice
-        their cold start. None if they could not start before the work is over."""
+        """The number of nodes, each doing `pace` of the work per hour, that have work for at least
+        twice their cold start; 0 if they could not start in time."""
         if not self.is_worth_doing(done, now):
             return 0
         if not self.finish_late and self.left_s(now) <= cold_s:
@@ -78,8 +78,7 @@ class Deadline(Checked, frozen=True, gc=False):
         return math.ceil((1.0 - done) / (pace * useful_h))
 
     def value_of_progress(self, done: float, now: int, reserve_s: float = 0.0) -> float:
-        """Dollars for the whole work at the present urgency. This is dollars per hour for one unit
-        of progress per hour."""
+        """Dollars per hour for doing the whole work in an hour, at the present urgency."""
         return self.value * self.urgency(done, now, reserve_s)
 
     def left_s(self, now: int) -> float:
@@ -87,6 +86,5 @@ class Deadline(Checked, frozen=True, gc=False):
         return max(LEFT_US_MIN, self.due - now) / SECOND_US
 
     def expected_hold_s(self, hold_times: HoldTimes, cold_s: float, now: int) -> float:
-        """How long a node is likely to be kept: not beyond the deadline. Late work is still worth a
-        restart."""
+        """The expected time for which a node is kept. Late work is worth a restart too."""
         return min(hold_times.expected_s(cold_s), max(self.left_s(now), 2 * cold_s))

@@ -61,13 +61,11 @@ class Application(ABC):
         return HoldTimes(HOLD_S)
 
     def see(self, view: TenantView) -> None:
-        """Told the leases and their costs before every decision. Seeing the same view twice must
-        change nothing."""
+        """Told the view before every decision. A repeated view must change nothing."""
         self.hold_times.see(view)
 
     def at_stake(self, node: str, held: Leaves, now: int) -> float | None:
-        """The utility that is lost while `node` comes or goes, beside its own: all of it if the
-        application restarts."""
+        """The other utility lost while `node` comes or goes: all of it in a restart."""
         return None
 
     def is_redundant(self, node: str, held: Leaves, now: int) -> bool:

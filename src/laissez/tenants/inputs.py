@@ -46,8 +46,7 @@ def checked(name: str, found: T, kind: Any, error: type[ValueError]) -> T:
 
 
 def load_json(file: Path, kind: Any, error: type[Exception], *keys: str) -> Any:
-    """The value below `keys` in a JSON file, gzipped or not, as a `kind`. Unknown keys are
-    ignored."""
+    """The value below `keys` in a JSON file, gzipped or not. Unknown keys are ignored."""
     reader = Reader(str(file), closed=False)
     found = _json(file, error)
     for at, key in enumerate(keys):
@@ -71,8 +70,7 @@ def _json(file: Path, error: type[Exception]) -> Any:
 
 
 def load_csv(file: Path, kind: type[T], error: type[Exception]) -> list[T]:
-    """The rows of a CSV file, each as a `kind`. An empty cell counts as missing; unknown columns
-    are ignored."""
+    """The rows of a CSV file. Empty cells count as missing; unknown columns are ignored."""
     found = []
     table: type = kind
     try:

@@ -74,8 +74,7 @@ def dearest_first(prices: Mapping[str, int]) -> Alternatives:
 def move(
     here: Valuation, leases: Sequence[Held], quotes: Quotes, settings: AdapterSettings
 ) -> list[Alternatives]:
-    """Orders for better places than those of `leases`, which are all that are held `here`, the one
-    that gains most first."""
+    """Orders for better places than those of `leases`, the one that gains most first."""
     if not leases or not settings.moves_max or not quotes:
         return []
     found = [

@@ -1,4 +1,4 @@
-"""What a path says by itself: the type of hardware, and how near two places are.
+"""The facts in a path: the type of hardware, and the nearness of two places.
 
 A path is a node's name, `h100/zone-a/rack1/host2/gpu3`. An application knows places only by their
 paths, so it can reason about the nodes it holds without ever seeing the rest of the cluster.

@@ -1,5 +1,5 @@
-"""The price of a node, from the hooks: what it is worth to get one (`grow_price`) and to keep one
-(`keep_price`), in dollars per hour.
+"""The prices of a node from the hooks, in dollars per hour: to get one (`grow_price`) and to keep
+one (`keep_price`).
 
 Both start from the money that the node's utility is worth. Only utility within the gap counts:
 beyond its objective an application needs nothing. Progress is different, because it can be stored:
@@ -84,7 +84,7 @@ class Moment:
 
 
 class Valuation:
-    """What nodes are worth to an application that holds `held`, in dollars per hour."""
+    """The worth of nodes to an application that holds `held`, in dollars per hour."""
 
     __slots__ = ("app", "gap", "held", "moment", "now", "value")
 
@@ -150,15 +150,13 @@ class Valuation:
         )
 
     def _kept_worth(self, taken: float) -> float:
-        """The worth of a node whose loss takes `taken` utility, before the costs of a
-        reconfiguration."""
+        """The worth of a node whose loss takes `taken` utility, before any cost of a change."""
         if self.moment.is_storable:
             return self.value * (taken if self.gap + taken > 0 else AHEAD * taken)
         return self.value * (max(0.0, self.gap + taken) - max(0.0, self.gap))
 
     def _stake(self, node: str) -> float:
-        """What the rest of the application does not earn per hour while `node` comes or goes:
-        nothing, unless it restarts."""
+        """The hourly loss of the other nodes while `node` comes or goes: 0 without a restart."""
         stake = self.app.at_stake(node, self.held, self.now)
         return 0.0 if stake is None or finite("at_stake", stake) <= 0 else self.value * stake
 

@@ -1,5 +1,4 @@
-"""The settings of an adapter: what it may spend, and how much a price must move before it is worth
-a command."""
+"""The settings of an adapter: bounds of its spending, and the tolerance of its prices."""
 
 from __future__ import annotations
 

@@ -6,8 +6,8 @@ from dataclasses import asdict, replace
 
 import typer
 
-from laissez.cli.arguments import SinceOption, UntilOption
-from laissez.cli.audit import CannotAudit, DataOption, OneTenantOption, folder_of
+from laissez.cli.arguments import SinceOption, TenantOption, UntilOption
+from laissez.cli.audit import CannotAudit, DataOption, folder_of
 from laissez.cli.errors import EXIT_FAILED
 from laissez.cli.output import Format, FormatOption
 from laissez.cli.progress import counting
@@ -33,7 +33,7 @@ SUMS: list[Column[Sum]] = [
 
 def bills(
     data: DataOption = None,
-    tenant: OneTenantOption = None,
+    tenant: TenantOption = None,
     since: SinceOption = None,
     until: UntilOption = None,
     output: FormatOption = Format.TABLE,

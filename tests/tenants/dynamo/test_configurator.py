@@ -61,7 +61,7 @@ def test_the_sweep_is_dynamos() -> None:
 
 
 @pytest.mark.usefixtures("stand_in")
-def test_what_aiconfigurator_does_not_know_is_one_kind_of_error() -> None:
+def test_all_failures_of_aiconfigurator_are_one_kind_of_error() -> None:
     with pytest.raises(
         DynamoError, match="unknown on 1 x h100_sxm with vllm current, found: no such model"
     ):

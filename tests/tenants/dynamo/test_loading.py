@@ -1,5 +1,5 @@
-"""Profiles from files: the two formats, what is refused, and how well the model fits the public
-sweeps where they are at hand."""
+"""Profiles from files: the two formats, the refusals, and the fit of the model to the public sweeps
+if they are here."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_bad_dynamo_files_are_refused(
         load_dynamo(*paths)
 
 
-def test_what_is_no_json_object_is_refused(tmp_path: Path) -> None:
+def test_files_without_a_json_object_are_refused(tmp_path: Path) -> None:
     (tmp_path / "torn.json").write_text("{")
     for path in (
         tmp_path / "torn.json",
@@ -175,7 +175,7 @@ def test_the_measured_sweep_is_read_as_published() -> None:
 
 
 @real
-def test_left_out_points_are_found_again_by_interpolation() -> None:
+def test_points_left_out_are_recovered_by_interpolation() -> None:
     ttft_errors: list[float] = []
     itl_errors: list[float] = []
     for path in sorted((PUBLIC_DATA / "aiconfigurator").glob("*Llama*bf16*.json")):

@@ -83,7 +83,7 @@ def test_without_engines_or_latencies_the_corrections_stay() -> None:
     )
 
 
-def test_expected_latency_of_mixed_engines_is_weighted_by_what_they_do() -> None:
+def test_expected_latency_of_mixed_engines_is_weighted_by_load() -> None:
     plan = planned(MIXED, Sla(isl=1000, osl=200, ttft_ms=200, itl_ms=30), 100, 1000, 200)
     found = corrected(
         seen(ttft_ms=60), MIXED, plan, ({"h100": 1, "a100": 1}, {"h100": 1}), Corrections()
@@ -143,7 +143,7 @@ def test_the_70b_example_can_use_h100_but_not_a100_on_four_gpus() -> None:
 
 
 @pytest.mark.parametrize("number", [math.nan, math.inf, -1.0, "3"])
-def test_an_observation_or_objective_that_is_no_number_is_refused(number: float) -> None:
+def test_invalid_observations_and_objectives_are_refused(number: float) -> None:
     with pytest.raises(DynamoError, match="itl_ms"):
         Observation(1, 1, 1, 1, number, 1, 1)
     with pytest.raises(DynamoError, match="ttft_ms"):
@@ -174,7 +174,7 @@ def test_a_kalman_predictor_repeats_until_it_has_five_points_and_then_follows_th
     assert 50.0 == pytest.approx(predictor.next(), abs=0.1)
 
 
-def test_a_kalman_predictor_never_expects_less_than_nothing() -> None:
+def test_a_kalman_predictor_never_predicts_a_negative_load() -> None:
     predictor = Kalman()
     for value in (50.0, 40.0, 30.0, 20.0, 10.0, 0.0, 0.0):
         predictor.add(value)
@@ -196,7 +196,7 @@ def test_a_plan_is_plain_data() -> None:
     )
 
 
-def test_a_steady_predictor_holds_a_burst_for_as_long_as_it_is_told() -> None:
+def test_a_steady_predictor_holds_a_burst_for_its_intervals() -> None:
     steady = Steady(3)
     for _ in range(10):
         steady.add(5.0)
@@ -207,7 +207,7 @@ def test_a_steady_predictor_holds_a_burst_for_as_long_as_it_is_told() -> None:
     assert [True, True, True, False, False, False] == held
 
 
-def test_a_steady_predictor_needs_a_first_load_and_ignores_what_is_no_number() -> None:
+def test_a_steady_predictor_needs_a_first_load_and_ignores_nan() -> None:
     steady = Steady(2)
     assert 0.0 == steady.next()
     steady.add(float("nan"))

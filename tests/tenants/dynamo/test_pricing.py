@@ -1,5 +1,5 @@
-"""What an inference service bids: for what it misses, for what it would miss, and not for what it
-has to spare."""
+"""The bids of an inference service: for missing capacity, for capacity that it would miss, and not
+for spare capacity."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def total(app: Dynamo, tree: str = "h100") -> int:
     return sum(app.serving.plan.replicas(tree))
 
 
-def test_what_is_lost_climbs_through_the_service_credits_or_in_proportion() -> None:
+def test_the_loss_climbs_through_the_service_credits_or_in_proportion() -> None:
     assert [0.0, 0.05, 0.10, 0.25, 1.0, 1.0] == pytest.approx(
         [service_credits(late) for late in (0, 0.0005, 0.001, 0.01, 1, 2)]
     )
@@ -72,7 +72,7 @@ def test_what_is_lost_climbs_through_the_service_credits_or_in_proportion() -> N
     assert 0.0 == service_credits(1e-12) == in_proportion(1e-12), "an error of rounding"
 
 
-def test_a_request_needs_both_pools_so_what_is_lost_is_what_the_worse_one_loses() -> None:
+def test_a_request_needs_both_pools_so_the_worse_one_decides_the_loss() -> None:
     for credits in (service_credits, in_proportion):
         now = Pools((Coverage(0.2, 0.3), Coverage(0.05, 0.1)), (True, True), credits).service_level(
             (2, 3)
@@ -83,7 +83,7 @@ def test_a_request_needs_both_pools_so_what_is_lost_is_what_the_worse_one_loses(
     assert 1.0 == only_prefill.lost == only_prefill.decode_late, "one pool alone serves nobody"
 
 
-def test_a_service_that_is_paid_by_the_request_bids_what_its_requests_earn() -> None:
+def test_a_service_paid_by_the_request_bids_the_earnings_of_its_requests() -> None:
     by_request = Serving(
         built_in("llama-3.1-8b", 1),
         LOOSE,
@@ -118,7 +118,7 @@ def test_there_is_one_wish_for_each_engine_short_and_none_beyond() -> None:
         assert {TREES} >= set(wishes)
 
 
-def test_a_type_that_misses_the_objective_is_not_wished_for_where_it_would_not_do() -> None:
+def test_a_type_that_misses_the_objective_is_not_requested() -> None:
     # an A100 may still prefill
     assert {("h100",), TREES} == set(service(60, TIGHT_ITL).wishes((), 0))
     assert {("h100",), TREES} == set(service(60, TIGHT_TTFT).wishes((), 0))  # or decode
@@ -126,7 +126,7 @@ def test_a_type_that_misses_the_objective_is_not_wished_for_where_it_would_not_d
     assert {("h100",)} == set(neither.wishes((), 0))
     assert 0.0 == grow_price(neither, "a100", (), 0)
     assert neither.utility_gap(leaves(0, 50), 0) == 1.0
-    assert () == neither.serving.roles(leaves(0, 3)).decode
+    assert ({}, {}) == neither.serving.at_work(leaves(0, 3))
 
 
 def test_the_bid_rises_with_load() -> None:
@@ -165,7 +165,7 @@ def test_without_traffic_one_engine_of_each_kind_is_kept_unless_told_otherwise()
     assert 0.0 == keep_price(service(0, min_endpoint=0), leaves(1)[0], leaves(1), 0)
 
 
-def test_before_anything_was_seen_the_fewest_engines_are_wished_for() -> None:
+def test_before_the_first_observation_the_fewest_engines_are_requested() -> None:
     assert 2 == len(Dynamo(Serving(built_in("llama-3.1-8b", 1), LOOSE), TREES, 100.0).wishes((), 0))
 
 
@@ -179,22 +179,22 @@ def test_revenue_follows_the_load_if_a_nominal_load_is_given() -> None:
 def test_types_are_put_where_they_are_comparatively_good() -> None:
     app = service(60)
     need = app.serving.plan.replicas("h100")[0]
-    roles = app.serving.roles(leaves(need, 30))
+    prefill, decode = app.serving.at_work(leaves(need, 30))
     # 2.8x in prefill, 2x in decode
-    assert all(engine[0].startswith("h100") for engine in roles.prefill[:need])
-    assert {engine[0][:4] for engine in roles.decode} == {"a100"}
-    assert need + 30 == len(roles.prefill) + len(roles.decode)
+    assert need == prefill["h100"]
+    assert {"a100"} == set(decode)
+    assert need + 30 == sum(prefill.values()) + sum(decode.values())
 
 
 def test_with_too_few_nodes_both_pools_are_served_alike() -> None:
     app = service(200)
-    roles = app.serving.roles(leaves(6))
+    prefills, decodes = (sum(pool.values()) for pool in app.serving.at_work(leaves(6)))
     prefill, decode = app.serving.plan.replicas("h100")
-    assert 1 <= len(roles.prefill) <= 5
-    assert len(roles.prefill) / prefill == pytest.approx(len(roles.decode) / decode, abs=0.2)
+    assert 1 <= prefills <= 5 and 6 == prefills + decodes
+    assert prefills / prefill == pytest.approx(decodes / decode, abs=0.2)
 
 
-def test_the_corrections_of_what_is_observed_change_the_plan() -> None:
+def test_observed_corrections_change_the_plan() -> None:
     serving = Serving(built_in("llama-3.1-8b", 1), LOOSE, predictor=Constant)
     serving.observe(traffic(60), leaves(6))
     slow = Observation(600, 2000, 200, 40, 60, 12, 10)
@@ -224,7 +224,7 @@ def test_an_engine_of_four_takes_four_leaves_of_one_host() -> None:
     assert app.utility_gap((*together[:3], "h100/zone-a/host0"), 0) == app.utility_gap(together, 0)
 
 
-def test_what_cannot_be_set_up_is_refused() -> None:
+def test_impossible_services_are_refused() -> None:
     serving = Serving(built_in("llama-3.1-8b", 1), LOOSE)
     for bad in ((), ("h200",), ("h100", "v100/zone-a")):
         with pytest.raises(DynamoError, match="expected scopes in"):
@@ -243,7 +243,7 @@ def test_what_cannot_be_set_up_is_refused() -> None:
 
 
 @pytest.mark.parametrize(("h100", "a100", "closes_all"), [(1, 0, False), (2, 1, True)])
-def test_an_engine_that_frees_another_for_the_pool_that_is_late_is_worth_what_that_closes(
+def test_an_engine_that_frees_another_for_the_late_pool_is_worth_the_gap_it_closes(
     h100: int, a100: int, closes_all: bool
 ) -> None:
     """Here an A100 can only decode, and prefill is late. With one more of them an H100 that decodes
@@ -270,7 +270,7 @@ pools = st.builds(Coverage, shares, shares)
     steps=st.tuples(pools, pools),
     credits=st.sampled_from([service_credits, in_proportion]),
 )
-def test_the_shares_of_all_that_are_missing_add_up_to_what_is_lost(
+def test_the_shares_of_all_missing_nodes_add_up_to_the_loss(
     counts: tuple[int, int], steps: tuple[Coverage, Coverage], credits: Credits
 ) -> None:
     now = Pools(steps, (True, True), credits).service_level(counts)
@@ -379,7 +379,7 @@ def test_more_held_never_widens_the_gap_and_every_price_is_finite(
 
 @settings(max_examples=20)
 @given(load=st.floats(1, 300), sla=slas)
-def test_what_is_wished_for_is_what_the_plan_lacks(load: float, sla: Sla) -> None:
+def test_the_wishes_are_the_engines_that_the_plan_lacks(load: float, sla: Sla) -> None:
     app = service(load, sla)
     wished = tuple(wish[0] for wish in app.wishes((), 0))
     assert total(app) == len(wished)

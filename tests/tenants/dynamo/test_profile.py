@@ -44,20 +44,18 @@ def test_ttft_is_linear_between_points_and_flat_beyond_them() -> None:
 
 
 @pytest.mark.parametrize(("requests", "context"), [(20, 500), (40, 750), (25, 1600), (10, 3999)])
-def test_itl_between_contexts_is_what_the_cost_of_a_step_says(
-    requests: float, context: float
-) -> None:
+def test_itl_between_contexts_follows_the_cost_of_a_step(requests: float, context: float) -> None:
     assert modelled_ms(requests, context) == pytest.approx(example().itl_ms(requests, context))
 
 
 def test_a_batch_never_uses_more_of_the_cache_than_was_profiled() -> None:
     profile = example()
-    assert 160 == profile.batch_max(500)
+    assert 160 == profile.step(500).batch_max
     assert profile.itl_ms(160, 500) == profile.itl_ms(10_000, 500)
     assert 160 / profile.itl_ms(160, 500) * 1000 == pytest.approx(
         profile.decode_tokens_per_s(500, 1e9)
     )
-    assert 1 == profile.batch_max(1e9)
+    assert 1 == profile.step(1e9).batch_max
 
 
 def test_a_short_context_is_served_like_the_shortest_profiled() -> None:
@@ -82,7 +80,7 @@ def test_a_point_that_is_slower_than_a_harder_one_is_lowered() -> None:
 
 
 @pytest.mark.parametrize("number", [math.nan, math.inf, -1.0])
-def test_no_latency_is_given_for_what_is_no_number(number: float) -> None:
+def test_invalid_numbers_have_no_latency(number: float) -> None:
     for asked in (
         example().ttft_ms,
         lambda isl: example().itl_ms(isl, 500),
@@ -113,7 +111,7 @@ def test_a_profile_of_bad_points_is_refused(
         EngineProfile("h100", 1, KV, prefill, decode)
 
 
-def test_what_is_remembered_is_bounded_and_a_profile_travels_to_other_processes() -> None:
+def test_caches_are_bounded_and_profiles_can_be_pickled() -> None:
     profile = example()
     for context in range(CACHED_MAX + 10):
         profile.decode_tokens_per_s(500 + context / 10, 5.0)

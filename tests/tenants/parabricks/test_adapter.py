@@ -1,5 +1,5 @@
-"""What nodes are worth to a batch: prices through the hooks, from asking to keeping, pausing,
-resuming and trading down."""
+"""The worth of nodes to a batch: prices through the hooks, for growing, keeping, pausing, resuming
+and trading down."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_batch_ahead_of_schedule_pauses_at_high_prices_and_resumes_when_time_r
     assert asked == sorted(set(asked)) and asked[0] < high < asked[-1]
 
 
-def test_while_work_remains_an_idle_batch_asks_for_what_is_cheap() -> None:
+def test_an_idle_batch_with_work_asks_for_cheap_nodes() -> None:
     app = tenant(hours=720)
     assert [SCOPES] * 8 == app.wishes((), 0)
     required, pace = app.utility_gap((), 0), ALONE / 10
@@ -117,7 +117,7 @@ def test_it_wants_as_many_as_it_can_use_and_pays_half_for_those_not_needed_yet()
     assert [full / 2] * (8 - needed) == pytest.approx(prices[needed:])
 
 
-def test_what_is_not_needed_yet_is_let_go_of_first_and_what_is_needed_is_kept_for_more() -> None:
+def test_nodes_not_needed_yet_go_first_and_needed_ones_are_kept_for_more() -> None:
     app = tenant(samples=40)
     held = tuple(f"h100/zone-a/rack1/host{at}/gpu0" for at in range(8))
     assert keep_price(app, held[0], held, 0) == pytest.approx(
@@ -125,7 +125,7 @@ def test_what_is_not_needed_yet_is_let_go_of_first_and_what_is_needed_is_kept_fo
     )
 
 
-def test_no_more_nodes_are_wished_for_than_find_enough_to_do_for_two_cold_starts() -> None:
+def test_nodes_are_requested_only_if_they_find_work_for_two_cold_starts() -> None:
     app = tenant(samples=1)
     one_h = 2 * app.cold_s / 3600.0 * app.batch.pace_best  # what a node does in that time
     for left, wished in ((2.5, 3), (1.5, 2), (0.9, 1)):
@@ -133,7 +133,7 @@ def test_no_more_nodes_are_wished_for_than_find_enough_to_do_for_two_cold_starts
         assert wished == len(app.wishes((), HOUR))
 
 
-def test_after_the_deadline_only_a_batch_that_may_be_late_goes_on() -> None:
+def test_after_the_deadline_only_a_batch_that_may_be_late_continues() -> None:
     late, lost = tenant(), tenant(finish_late=False)
     assert late.wishes((), 37 * HOUR) and grow_price(late, "a100", (), 37 * HOUR) > 0
     assert [] == lost.wishes((), 37 * HOUR) and 0.0 == grow_price(lost, "a100", (), 37 * HOUR)
@@ -154,7 +154,7 @@ def test_losing_one_node_of_many_puts_only_that_node_at_stake() -> None:
     assert app.at_stake(A_LEAF, (A_LEAF, H_LEAF), 0) is None
 
 
-def test_of_two_machines_the_one_without_a_sample_is_worth_nothing_at_the_end() -> None:
+def test_a_machine_without_a_sample_is_worth_nothing_at_the_end() -> None:
     app = tenant(samples=1, hours=2)
     other = "a100/zone-a/rack1/host2/gpu0"
     held = (A_LEAF, A_LEAF.replace("gpu0", "gpu1"), other)

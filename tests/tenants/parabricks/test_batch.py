@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from laissez.tenants.parabricks import RUN_TIMES, Batch, ParabricksError
+from laissez.tenants.parabricks import RUN_TIMES, Batch
 from laissez.tenants.parabricks.batch import CACHED_MAX
-from laissez.tenants.parabricks.runtime import machines, slots
+from laissez.tenants.parabricks.runtime import ParabricksError, machines, slots
 
 pytestmark = pytest.mark.once
 
@@ -33,7 +33,7 @@ def batch(samples: int = 20, checkpoint_s: float = 600.0) -> Batch:
     return Batch([1.0] * samples, SCOPES, checkpoint_s=checkpoint_s)
 
 
-def test_with_samples_enough_every_gpu_takes_its_own() -> None:
+def test_with_enough_samples_every_gpu_takes_its_own() -> None:
     assert batch().speed(A_HOST) == pytest.approx(4 * A100.per_hour(1))
     assert batch().speed((*A_HOST, "h100")) == pytest.approx(
         4 * A100.per_hour(1) + H100.per_hour(1)
@@ -47,7 +47,7 @@ def test_the_last_sample_takes_all_gpus_of_one_machine_and_none_of_another() -> 
     assert batch(3).speed(A_HOST) == pytest.approx(A100.per_hour(2) + 2 * A100.per_hour(1))
 
 
-def test_speeds_stay_right_when_more_were_asked_for_than_are_remembered() -> None:
+def test_speeds_stay_right_when_the_cache_is_full() -> None:
     one = batch()
     assert all(
         one.speed((f"a100/host{at}/gpu0", "h100"))
@@ -195,7 +195,7 @@ def test_work_on_a_sample_that_was_finished_meanwhile_is_not_taken_from_the_othe
     assert one.done * one.total == pytest.approx(0.2)
 
 
-def test_a_batch_that_lost_everything_pauses_at_its_checkpoint_and_resumes_from_there() -> None:
+def test_a_batch_without_nodes_pauses_at_its_checkpoint_and_resumes_from_there() -> None:
     one = batch()
     one.advance(A_HOST[:1], 28 * MINUTE)
     one.lost(A_HOST[0], A_HOST[:1], 28 * MINUTE)
@@ -242,7 +242,7 @@ def test_time_does_not_go_back() -> None:
         max_size=12,
     )
 )
-def test_progress_stays_within_bounds_whatever_happens(steps: list[tuple[int, int, str]]) -> None:
+def test_progress_always_stays_within_bounds(steps: list[tuple[int, int, str]]) -> None:
     one, now = batch(5), 0
     for count, minutes, fate in steps:
         now += minutes * MINUTE
@@ -265,7 +265,7 @@ def test_progress_stays_within_bounds_whatever_happens(steps: list[tuple[int, in
     st.lists(st.tuples(st.integers(1, 4), st.integers(1, 30)), min_size=1, max_size=6),
     st.permutations(range(4)),
 )
-def test_all_nodes_together_lose_all_that_is_not_saved_in_whatever_order(
+def test_all_nodes_together_lose_all_unsaved_work_in_any_order(
     steps: list[tuple[int, int]], order: list[int]
 ) -> None:
     one, now = Batch([1.0, 0.3, 0.2, 0.1, 1.0], SCOPES, checkpoint_s=36_000.0), 0
@@ -297,7 +297,7 @@ def test_all_nodes_together_lose_all_that_is_not_saved_in_whatever_order(
         ([1.0], SCOPES, 8, float("inf"), "checkpoint_s: .* found inf"),
     ],
 )
-def test_a_batch_that_cannot_be_is_refused(
+def test_an_impossible_batch_is_refused(
     sizes: list[float], scopes: tuple[str, ...], nodes_max: int, checkpoint_s: float, message: str
 ) -> None:
     with pytest.raises(ParabricksError, match=message):

@@ -10,13 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from laissez.tenants.parabricks import RUN_TIMES, ParabricksError, RunTime, fit, load_published
+from laissez.tenants.parabricks import RUN_TIMES
 from laissez.tenants.parabricks.runtime import (
     A100_DNA,
     A100_DNA_S,
     H100_DNA,
     H100_SPEEDUP,
     H100_SPEEDUP_RANGE,
+    ParabricksError,
+    RunTime,
+    fit,
+    load_published,
 )
 from support.paths import PUBLIC_DATA
 
@@ -27,7 +31,7 @@ HEADER = "gpu,num_gpus,pipeline,input,parabricks_version,alignment_s,total_s,sou
 
 
 @pytest.mark.parametrize(("gpus", "seconds"), A100_DNA_S.items())
-def test_the_a100_law_is_within_three_percent_of_what_was_published(
+def test_the_a100_law_is_within_three_percent_of_the_published_runs(
     gpus: int, seconds: float
 ) -> None:
     assert A100_DNA.seconds(gpus) == pytest.approx(seconds, rel=0.03)
@@ -70,7 +74,7 @@ def test_one_count_of_gpus_is_not_enough_to_fit(points: list[tuple[int, float]])
 
 
 @pytest.mark.parametrize("point", [(0, 100.0), (1, 0.0), (1, -1.0), (1, math.nan), (1, math.inf)])
-def test_a_run_that_cannot_be_is_refused(point: tuple[int, float]) -> None:
+def test_an_impossible_run_is_refused(point: tuple[int, float]) -> None:
     with pytest.raises(ParabricksError, match="1 GPU or more, seconds above 0"):
         fit([(2, 10.0), (4, 5.0), point])
 
@@ -81,7 +85,7 @@ def test_runs_that_get_slower_with_more_gpus_fit_nothing() -> None:
 
 
 @pytest.mark.parametrize("factor", [0.0, -1.0, math.inf, math.nan])
-def test_a_factor_that_is_none_is_refused(factor: float) -> None:
+def test_an_invalid_factor_is_refused(factor: float) -> None:
     with pytest.raises(ParabricksError, match="factor: expected a number above 0"):
         A100_DNA.sped_up(factor)
 

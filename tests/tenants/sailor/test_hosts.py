@@ -1,5 +1,5 @@
-"""Where leaves are, counted: the same as what the planner is told of hosts by name, and adding or
-taking one is a change of one host's size."""
+"""Counts of leaves by host: they agree with the hosts by name, and adding or removing a leaf
+changes the size of one host."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ sets = st.lists(st.one_of(leaves, scopes), max_size=12).map(tuple)
 
 @settings(max_examples=50)
 @given(held=sets, node=st.one_of(leaves, scopes))
-def test_a_layout_counts_what_is_where_and_one_more_makes_one_host_larger(
+def test_a_layout_counts_gpus_per_host_and_one_more_makes_one_host_larger(
     held: tuple[str, ...], node: str
 ) -> None:
     here = HeldNodes(held, LAYOUT)

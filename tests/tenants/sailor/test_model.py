@@ -19,7 +19,6 @@ from laissez.tenants.sailor.iteration import (
     Group,
     Plan,
     Stage,
-    fits,
     iteration_time,
     ring_time,
     send_times,
@@ -28,6 +27,7 @@ from laissez.tenants.sailor.iteration import (
 from laissez.tenants.sailor.loading import load_gpu, load_profile, load_sizes, load_times
 from laissez.tenants.sailor.model import Curve, LayerTime, Profile, SailorError
 from support.paths import PUBLIC_DATA
+from support.tenant_world import fits
 
 pytestmark = pytest.mark.once
 
@@ -206,7 +206,7 @@ def test_extra_layers_are_in_the_last_stages() -> None:
     ("boundaries", "sent"),
     [([], [0]), ([1], [1, 2]), ([1, 10], [1, 11, 20]), ([1, 10, 100], [2, 11, 110, 200])],
 )
-def test_what_stages_send(boundaries: list[float], sent: list[float]) -> None:
+def test_stages_send_activations_and_gradients(boundaries: list[float], sent: list[float]) -> None:
     assert sent == send_times(boundaries)
 
 
@@ -237,7 +237,7 @@ def test_larger_messages_always_take_longer(gpu: str, size: float) -> None:
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, -1.0])
-def test_numbers_that_make_no_time_are_refused(bad: float) -> None:
+def test_numbers_without_a_time_are_refused(bad: float) -> None:
     with pytest.raises(SailorError):
         LayerTime(bad, 0.0)
     with pytest.raises(SailorError):
@@ -306,13 +306,13 @@ def test_sailors_files_are_read(folder: Path) -> None:
         (["1", 2, 3], "'1'"),
     ],
 )
-def test_a_bad_time_is_refused_by_its_place(tmp_path: Path, row: list[Any], message: str) -> None:
+def test_a_bad_time_is_refused_with_its_place(tmp_path: Path, row: list[Any], message: str) -> None:
     path = write(tmp_path / "times.json", {"m": {"A": {"1": {"1": {"0": row}}}}})
     with pytest.raises(SailorError, match=message):
         load_times(path, "m", "A")
 
 
-def test_what_is_missing_is_named(folder: Path, tmp_path: Path) -> None:
+def test_missing_parts_of_files_are_named(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(SailorError, match=r"expected 'B', found \['A'\]"):
         load_times(folder / "profiles_tmp.json.gz", "m", "B")
     with pytest.raises(SailorError, match="expected 'n'"):
@@ -325,7 +325,7 @@ def test_what_is_missing_is_named(folder: Path, tmp_path: Path) -> None:
         builtin_profile("GPT-5")
 
 
-def test_files_that_are_not_what_they_should_be_are_refused(tmp_path: Path) -> None:
+def test_files_of_another_form_are_refused(tmp_path: Path) -> None:
     broken = tmp_path / "broken.json"
     broken.write_text("{")
     with pytest.raises(SailorError, match="expected JSON"):

@@ -70,7 +70,7 @@ def test_wishes_go_from_the_hosts_held_upwards() -> None:
     )[0]
 
 
-def test_a_full_host_is_not_wished_for() -> None:
+def test_a_full_host_is_not_requested() -> None:
     full = tuple(f"{HOST}/gpu{n}" for n in range(8))
     assert RACK == make().wishes(full, 0)[0][0]
 
@@ -82,7 +82,7 @@ def test_a_wish_has_at_most_16_alternatives_and_always_the_scopes() -> None:
     assert SCOPES == wish[-2:]
 
 
-def test_a_job_asks_for_all_that_it_can_use_and_no_more() -> None:
+def test_a_job_asks_for_exactly_the_nodes_it_can_use() -> None:
     assert 28 == len(make().wishes(HELD, 0)) == len(make(speed=30.0).wishes(HELD, 0)), (
         "also when it is on schedule"
     )
@@ -175,7 +175,7 @@ def test_losing_any_node_restarts_the_job_so_each_is_kept_for_the_whole_restart(
     )
 
 
-def test_a_node_that_waits_for_others_in_other_hosts_is_kept_for_what_it_was_bought_for() -> None:
+def test_a_node_that_waits_for_others_in_other_hosts_is_kept_at_its_bid() -> None:
     """In hosts of one GPU its bundle can only be elsewhere. It was asked for anywhere; where it
     came to be must not make it worth less."""
     app = make(NEO)
@@ -192,7 +192,7 @@ def test_a_node_that_waits_for_others_in_other_hosts_is_kept_for_what_it_was_bou
     )
 
 
-def test_a_node_bought_towards_a_bundle_is_kept_for_what_it_was_bought() -> None:
+def test_a_node_of_an_unfinished_bundle_is_kept_at_its_bid() -> None:
     app = make(NEO)
     assert app.is_redundant("a100", ("a100",), 0)
     assert keep_price(app, "a100", ("a100",), 0) == pytest.approx(grow_price(app, "a100", (), 0))
@@ -259,7 +259,7 @@ def test_nodes_are_held_no_longer_than_the_deadline() -> None:
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -1.0])
-def test_numbers_that_make_no_job_are_refused(bad: float) -> None:
+def test_invalid_numbers_of_a_job_are_refused(bad: float) -> None:
     deadline = Deadline(0, HOUR_US, 1.0)
     with pytest.raises(SailorError, match="epochs"):
         Job(deadline, epochs=bad, samples_per_epoch=1, checkpoint_s=1)
@@ -269,7 +269,7 @@ def test_numbers_that_make_no_job_are_refused(bad: float) -> None:
         Sailor(make().job, make().what_if, cold_start_s=bad)
 
 
-def test_a_site_or_scopes_that_cannot_be_are_refused() -> None:
+def test_impossible_layouts_and_scopes_are_refused() -> None:
     with pytest.raises(SailorError, match="nodes_max"):
         make(nodes_max=0)
     with pytest.raises(SailorError, match="at most 6 words"):

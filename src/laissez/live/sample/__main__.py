@@ -1,5 +1,5 @@
-"""Run the sample's tenants and its maps beside a server until standard input ends: whoever started
-this is gone then, however it ended."""
+"""Run the sample's tenants and its maps beside a server until standard input is closed, which
+happens when the parent process ends."""
 
 from __future__ import annotations
 
@@ -14,10 +14,8 @@ from typing import Final, Protocol
 
 from laissez.client import AsyncClient, AsyncSession, LaissezError
 from laissez.live.operator_runner import OperatorRunner
-from laissez.live.sample.batch import BatchWorld
-from laissez.live.sample.inference import InferenceWorld
 from laissez.live.sample.maps import make_operator
-from laissez.live.sample.training import TrainingWorld
+from laissez.live.sample.worlds import BatchWorld, InferenceWorld, TrainingWorld
 from laissez.live.trader import Trader, wall_clock
 from laissez.tenants import AdapterSettings, Application, EconAdapter, Leaves
 
@@ -29,7 +27,7 @@ log = logging.getLogger("laissez.sample")
 
 
 class World(Protocol):
-    """An application and what it runs."""
+    """An application and the work that it runs."""
 
     @property
     def app(self) -> Application: ...
@@ -45,7 +43,7 @@ WORLDS: Final[dict[str, Callable[[int], World]]] = {
 
 
 def sped_up() -> Callable[[], int]:
-    """A clock that runs faster from now on, and never back."""
+    """A clock that runs faster from now on, and never backwards."""
     start, began_ns = wall_clock(), time.monotonic_ns()
     return lambda: start + (time.monotonic_ns() - began_ns) // 1000 * SPEED
 
@@ -54,7 +52,7 @@ async def trade(url: str, key: str, tenant: str, make: Callable[[int], World]) -
     clock = sped_up()
     world = make(clock())
     async with AsyncSession(url, key) as session:
-        # at this pace a finer one would be all there is to see
+        # at this pace a smaller tolerance would change prices all the time
         adapter = EconAdapter(tenant, world.app, AdapterSettings(tolerance=0.2))
         trader = Trader(session, adapter, clock=clock)
         while True:
@@ -81,7 +79,7 @@ async def press(url: str, key: str) -> None:
 
 
 async def again(what: Callable[[], Awaitable[None]]) -> None:
-    """Whatever a lost connection ends is begun anew."""
+    """Start again after a lost connection."""
     while True:
         with contextlib.suppress(LaissezError):
             await what()
@@ -100,7 +98,7 @@ async def main(url: str, keys: Path) -> None:
     left_alone = asyncio.create_task(asyncio.to_thread(sys.stdin.read))
     await asyncio.wait([running, left_alone], return_when=asyncio.FIRST_COMPLETED)
     if running.done():
-        await running  # only a bug ends it: let it be seen
+        await running  # only a bug ends it: raise it
     running.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await running

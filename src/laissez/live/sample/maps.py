@@ -1,5 +1,5 @@
-"""The maps of the sample: three racks, of which each in turn comes near its power cap for a while;
-a grid that is a little dirtier now and then; and one rack whose cables will be changed next week.
+"""The maps of the sample: three racks that take turns in nearing their power caps, a grid whose
+carbon intensity varies, and a rack whose cables will be changed next week.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from laissez.units import HOUR_US, SECOND_US
 
 ROUND_S: Final = 120.0  # until it is the same rack's turn again
 TURN_S: Final = 25.0
-# of what the rack is provisioned for; the span of Google's power domains in May 2019
+# shares of the provisioned power; the span of Google's power domains in May 2019
 QUIET, BUSY = 0.70, 0.79
 RACKS: Final = {
     "power-a1": "h100/zone-a/rack1",
@@ -69,7 +69,7 @@ def cabling(now: int) -> Maintenance:
 
 
 def intensity(now: int) -> float:
-    """The carbon of the grid: it changes in steps, as those who publish it do."""
+    """The carbon intensity of the grid, which changes in steps as published data do."""
     return GRID[int(now / SECOND_US // GRID_S) % len(GRID)]
 
 

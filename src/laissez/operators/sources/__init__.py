@@ -1,5 +1,4 @@
-"""Where signals come from. All I/O of the operator's side is here; maps and decisions see only
-readings."""
+"""The sources of signals, and all I/O of the operator's side."""
 
 from laissez.operators.sources.csv_trace import CsvTrace
 from laissez.operators.sources.prometheus import PrometheusQuery

@@ -166,7 +166,6 @@ def _number(text: str) -> float:
 
 
 def _combined(take: Take, values: Sequence[float]) -> float:
-    """A value that is not finite wins, so that it ends in an alarm: no sum or maximum of it means
-    anything."""
+    """A value that is not finite wins, so that it ends in an alarm."""
     absurd = [value for value in values if not math.isfinite(value)]
     return absurd[0] if absurd else TAKES[take](values)

@@ -17,7 +17,7 @@ from laissez.operators.view import Missing, Reading
 
 
 class Source(ABC):
-    """A source has a reading or says why not. It never raises because of the outside world."""
+    """A source of readings. It never raises because of the outside world."""
 
     is_remote: ClassVar[bool] = False  # whether a read may wait for a server
 
@@ -43,8 +43,7 @@ class PythonCallable(Source):
             raise MapError(f"call: expected a function, found {shown(self.call)}")
 
     def read(self, now: int) -> Reading | Missing:
-        """Call the function in a thread, so that a hanging one blocks neither other maps nor the
-        exit."""
+        """Call the function in a thread, so that a hanging one blocks nothing else."""
         if self._calling is not None and self._calling.is_alive():
             return Missing(f"{self._name} has not come back from an earlier call")
         answers: list[Reading | Missing] = []

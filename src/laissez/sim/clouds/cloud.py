@@ -1,9 +1,8 @@
 """A cloud as its tenants see it: it takes orders, limits and relinquished leases, and reports gains
 and losses.
 
-Every cloud takes the same commands and shows the same view, so a tenant cannot tell them apart
-except by how it fares. Only the contract differs: who gets a GPU, when it is taken away, and what
-it costs.
+Every cloud takes the same commands and shows the same view. Only the contract differs: the tenant
+that gets a GPU, the time at which it is taken away, and its price.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ class Lease(msgspec.Struct, frozen=True):
 
 
 class Cloud(ABC):
-    """What all clouds share: customers, and the handoff of a leaf, which takes a moment."""
+    """The base of all clouds: customers, and the handoff of a leaf, which takes a moment."""
 
     name: str
 

@@ -3,8 +3,8 @@
 An order waits for a free GPU that it can use at a price within its limit; later orders for other
 hardware may pass it. With preemption (`fcfs-p`), an inference tenant that would have to wait takes
 a GPU from a training tenant without warning, as with spot instances. The victim is the GPU that was
-leased last: a cloud does not know what its tenants would lose, but one that has just begun cannot
-lose much.
+leased last: a cloud does not know the losses of its tenants, but work that has just begun is cheap
+to lose.
 """
 
 from __future__ import annotations

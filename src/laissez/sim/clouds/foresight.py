@@ -1,5 +1,5 @@
-"""Perfect foresight: the work that each tenant has left, the load that it will get, and what
-hardware does for it.
+"""Perfect foresight: the remaining work of each tenant, its future load, and the speed of hardware
+for it.
 
 The performance of every tenant counts the same, from 0 to 1: the share of a job's work that is done
 at its deadline, and the share of a service's requests that are served in time.
@@ -108,8 +108,7 @@ def outlook(world: World, now: int) -> Outlook | None:
 
 
 def _training(app: Sailor, now: int) -> Job:
-    """Every gain or loss restarts all nodes: on average, this costs each node twice its own
-    share."""
+    """Every gain or loss restarts all nodes, which costs each twice its share on average."""
     job, speed, host = app.job, app.what_if.planner.speed, app.what_if.layout.gpus_per_host
     trees = [tree_of(scope) for scope in app.what_if.scopes]
     at_risk_s = min(job.since_checkpoint_s(now), job.until_checkpoint_s(now))

@@ -1,5 +1,5 @@
 """The upper bound: a cloud that knows everything, plans for all tenants at once, and gives GPUs to
-those for whom they do most.
+the tenants that profit most.
 
 It ignores orders and limits and looks into its tenants instead. A relinquished lease stays until
 the plan ends it, since its tenant may need it sooner than it believes. But it pays the same costs
@@ -128,8 +128,8 @@ class Ideal(Fcfs):
     # -- carrying out
 
     def _carry_out(self, tree: str, changes: Mapping[str, int]) -> None:
-        """Change the numbers of GPUs of one type: end relinquished leases, take what is still
-        missing, and give it out."""
+        """Change the numbers of GPUs of one type: end relinquished leases, take GPUs that are still
+        missing, and grant them."""
         losing = {name: -change for name, change in changes.items() if change < 0}
         getting = {name: change for name, change in changes.items() if change > 0}
         for name, count in losing.items():
@@ -182,8 +182,7 @@ class Ideal(Fcfs):
         ]
 
     def _to_go(self, name: str, tree: str, count: int) -> list[str]:
-        """The leaves that a tenant misses least: relinquished ones, then the latest, from the host
-        with the fewest."""
+        """The leaves to take first: relinquished, then latest, from the host with fewest."""
         held = [one for one in self._held[name].values() if tree_of(one.leaf) == tree]
         relinquished = self._relinquished.get(name, set())
         on_host = Counter(parent_of(one.leaf) for one in held)
@@ -198,8 +197,7 @@ class Ideal(Fcfs):
         return [one.leaf for one in held[:count]]
 
     def _best_first(self, name: str, idle: list[str]) -> list[str]:
-        """Training goes next to the GPUs it has, then to the emptiest host; the others go to the
-        fullest one."""
+        """Training goes beside its GPUs, then to the emptiest host; others to the fullest."""
         room = Counter(map(parent_of, idle))
         if self._planned[name].kind != "training":
             return sorted(idle, key=lambda leaf: (room[parent_of(leaf)], leaf))

@@ -175,8 +175,7 @@ class MarketCloud(Cloud):
         self._sleep()
 
     def _sleep(self) -> None:
-        """Wake at the market's next deadline, such as the end of a hold: it moves without a command
-        then."""
+        """Wake at the market's next deadline, such as the end of a hold."""
         deadline = self.market.next_deadline()
         if deadline is not None and (self._wakes_at is None or deadline < self._wakes_at):
             self._wakes_at = deadline

@@ -189,14 +189,14 @@ class AllocationPlan:
             self._first[name][tree] = gpus
 
     def _gain(self, name: str, tree: str, gpus: list[int], before: list[int], cost: float) -> int:
-        """How many more GPUs there are than in the bin before, or now."""
+        """A variable: the GPUs gained since the bin before, or since now."""
         gain = self._program.variable(-cost)
         terms = [(gain, -1.0), *((each, 1.0) for each in gpus), *((each, -1.0) for each in before)]
         self._program.at_most(terms, 0.0 if before else self._held[name].get(tree, 0))
         return gain
 
     def _loss(self, name: str, tree: str, gpus: int) -> int:
-        """How many fewer GPUs there are than now."""
+        """A variable: the GPUs lost compared with now."""
         loss = self._program.variable(-TINY)
         self._program.at_most([(gpus, -1.0), (loss, -1.0)], -self._held[name].get(tree, 0))
         return loss

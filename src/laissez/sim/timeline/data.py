@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-
-import msgspec
+from typing import Any
 
 from laissez.sim.clouds.cloud import Lease
 from laissez.sim.results import ACCOUNTS, RunResult, TenantResult, dollars
@@ -17,60 +16,8 @@ from laissez.tenants.paths import tree_of
 from laissez.units import HOUR_S, MICRO_PER_DOLLAR, SECOND_US
 
 
-class TimelineLease(msgspec.Struct, frozen=True, array_like=True):
-    """`prices` alternate between a time and the price in dollars per hour from then on."""
-
-    leaf: int
-    tenant: int
-    start_s: float
-    end_s: float
-    reason: int
-    cost: float
-    prices: tuple[float, ...]
-
-
-class TimelineTenant(msgspec.Struct, frozen=True, kw_only=True):
-    name: str
-    kind: str
-    start_s: float
-    end_s: float
-    retention: float | None  # None for incumbents
-    performance: float
-    alone: float
-    cost: float
-    hours: tuple[float, ...]  # useful, reconfiguring, lost, surplus
-    moves: int
-    revocations: int
-
-
-class TimelineSeries(msgspec.Struct, frozen=True, kw_only=True):
-    """One type over time. A price is None where nothing is for sale, or nothing is leased."""
-
-    tree: str
-    at_s: tuple[float, ...]
-    quoted: tuple[float | None, ...]
-    charged: tuple[float | None, ...]
-    leased: tuple[int, ...]
-
-
-class Timeline(msgspec.Struct, frozen=True, kw_only=True):
-    scenario: str
-    cloud: str
-    seed: int
-    gpus: int
-    span_s: float
-    demand: float
-    retention: float | None  # None if there are only incumbents
-    utilisation: float
-    revenue: float
-    tenants: tuple[TimelineTenant, ...]
-    leaves: tuple[str, ...]  # leased at least once, in the order of the rows
-    reasons: tuple[str, ...]
-    leases: tuple[TimelineLease, ...]
-    series: tuple[TimelineSeries, ...]
-
-
-def timeline(result: RunResult) -> Timeline:
+def timeline(result: RunResult) -> dict[str, Any]:
+    """The data of a run. `leaves` were leased at least once, in the order of the rows."""
     in_prices = [point.tree for point in result.prices]
     trees = list(dict.fromkeys([*in_prices, *(tree_of(lease.leaf) for lease in result.leases)]))
     leaves = sorted(
@@ -82,52 +29,47 @@ def timeline(result: RunResult) -> Timeline:
     positions = [
         {name: at for at, name in enumerate(names)} for names in (leaves, tenants, reasons)
     ]
-    return Timeline(
-        scenario=result.scenario,
-        cloud=result.cloud,
-        seed=result.seed,
-        gpus=result.gpus,
-        span_s=round(result.hours * HOUR_S, 2),
-        demand=round(result.demand, 3),
-        retention=round(result.retention, 4) if result.measured else None,
-        utilisation=round(result.utilisation, 4),
-        revenue=round(result.revenue, 2),
-        tenants=tuple(map(_tenant, result.tenants)),
-        leaves=tuple(leaves),
-        reasons=tuple(reasons),
-        leases=tuple(_lease(lease, *positions) for lease in result.leases),
-        series=tuple(_series(result, tree) for tree in trees),
-    )
+    return {
+        "scenario": result.scenario,
+        "cloud": result.cloud,
+        "seed": result.seed,
+        "gpus": result.gpus,
+        "span_s": round(result.hours * HOUR_S, 2),
+        "demand": round(result.demand, 3),
+        "retention": round(result.retention, 4) if result.measured else None,
+        "utilisation": round(result.utilisation, 4),
+        "revenue": round(result.revenue, 2),
+        "tenants": tuple(map(_tenant, result.tenants)),
+        "leaves": tuple(leaves),
+        "reasons": tuple(reasons),
+        "leases": tuple(_lease(lease, *positions) for lease in result.leases),
+        "series": tuple(_series(result, tree) for tree in trees),
+    }
 
 
-def _tenant(one: TenantResult) -> TimelineTenant:
-    return TimelineTenant(
-        name=one.tenant,
-        kind=one.kind,
-        start_s=round(one.start_s, 2),
-        end_s=round(one.end_s, 2),
-        retention=round(one.retention, 4) if one.is_measured else None,
-        performance=round(one.performance, 4),
-        alone=round(one.alone, 4),
-        cost=round(one.cost, 4),
-        hours=tuple(round(getattr(one, account), 4) for account in ACCOUNTS),
-        moves=one.moves,
-        revocations=one.revocations,
-    )
+def _tenant(one: TenantResult) -> dict[str, Any]:
+    return {
+        "name": one.tenant,
+        "kind": one.kind,
+        "start_s": round(one.start_s, 2),
+        "end_s": round(one.end_s, 2),
+        "retention": round(one.retention, 4) if one.is_measured else None,
+        "performance": round(one.performance, 4),
+        "alone": round(one.alone, 4),
+        "cost": round(one.cost, 4),
+        "hours": tuple(round(getattr(one, account), 4) for account in ACCOUNTS),
+        "moves": one.moves,
+        "revocations": one.revocations,
+    }
 
 
 def _lease(
     lease: Lease, leaves: dict[str, int], tenants: dict[str, int], reasons: dict[str, int]
-) -> TimelineLease:
-    return TimelineLease(
-        leaf=leaves[lease.leaf],
-        tenant=tenants[lease.tenant],
-        start_s=_seconds(lease.start),
-        end_s=_seconds(lease.end),
-        reason=reasons[lease.reason],
-        cost=round(dollars(lease.charge), 4),
-        prices=tuple(_visible_changes(lease)),
-    )
+) -> list[Any]:
+    """Leaf, tenant, start, end, reason, cost, and prices, each with its start."""
+    start_s, end_s, cost = _seconds(lease.start), _seconds(lease.end), dollars(lease.charge)
+    at, tenant, reason = leaves[lease.leaf], tenants[lease.tenant], reasons[lease.reason]
+    return [at, tenant, start_s, end_s, reason, round(cost, 4), list(_visible_changes(lease))]
 
 
 def _visible_changes(lease: Lease) -> Iterable[float]:
@@ -139,15 +81,16 @@ def _visible_changes(lease: Lease) -> Iterable[float]:
         shown = price
 
 
-def _series(result: RunResult, tree: str) -> TimelineSeries:
+def _series(result: RunResult, tree: str) -> dict[str, Any]:
+    """One type over time. A price is None while nothing is for sale, or nothing is leased."""
     points = [point for point in result.prices if point.tree == tree]
-    return TimelineSeries(
-        tree=tree,
-        at_s=tuple(round(point.at_s, 2) for point in points),
-        quoted=_rounded([point.price for point in points]),
-        charged=_rounded([point.charged for point in points]),
-        leased=tuple(point.leased for point in points),
-    )
+    return {
+        "tree": tree,
+        "at_s": tuple(round(point.at_s, 2) for point in points),
+        "quoted": _rounded([point.price for point in points]),
+        "charged": _rounded([point.charged for point in points]),
+        "leased": tuple(point.leased for point in points),
+    }
 
 
 def _rounded(values: Sequence[float | None]) -> tuple[float | None, ...]:

@@ -99,8 +99,8 @@ class InferenceSpec(Spec, frozen=True, kw_only=True):
         return InferenceWorld(app, self.start, self.loads, BIN_US, plan_us, table.cold_seconds)
 
     def need(self, scenario: Scenario, shares: Mapping[str, float], planners: Planners) -> Need:
-        """What its planner would ask for if it foresaw the load: whole engines with headroom, and
-        those of the last peak for a while."""
+        """The need that its planner would see if it knew the load in advance: whole engines with
+        headroom, and those of the last peak for a while."""
         table = scenario.inference
         held = 1 + round(table.hold_plan_seconds / BIN_S)
         wanted = [

@@ -39,7 +39,7 @@ def draw(
     redraws: Mapping[int, int] | None = None,
     before: Population | None = None,
 ) -> Population:
-    """Draw all tenants. `redraws` is how often a tenant (from 0) was drawn again; the cluster and
+    """Draw all tenants. `redraws` counts the repeated draws of tenants (from 0); the cluster and
     the value are then those of `before`."""
     if scenario.start is not None:
         return _on_top(
@@ -104,8 +104,8 @@ def _needs(context: DrawContext, specs: tuple[Spec, ...]) -> list[Need]:
 
 
 def typical_gpus(needs: Sequence[Need]) -> float:
-    """How many GPUs all tenants need together when one of them needs one: the mean over needed
-    GPU-hours and not over time, so that hours with few tenants count little."""
+    """The mean number of GPUs that all tenants need together, over needed GPU-hours and not over
+    time, so that hours with few tenants count little."""
     changes: list[tuple[int, float]] = []
     for need in needs:
         before = 0.0
@@ -195,8 +195,7 @@ def _shares(parts: Mapping[str, float]) -> dict[str, float]:
 
 
 def _counts(gpus: int, shares: Mapping[str, float]) -> dict[str, int]:
-    """Whole GPUs of each type, at least one; what rounding leaves goes to the types that it cut
-    most."""
+    """Whole GPUs of each type, at least one. The rest goes to the types that rounding cut most."""
     counts = {tree: max(1, int(gpus * share)) for tree, share in shares.items()}
     most_cut = sorted(shares, key=lambda tree: counts[tree] - gpus * shares[tree])
     for tree in most_cut[: max(0, gpus - sum(counts.values()))]:

@@ -39,8 +39,8 @@ class Planners:
 
 
 class DrawContext(msgspec.Struct, frozen=True):
-    """What tenants are drawn from. `shares` are the types with their shares of the cluster,
-    `recorded` the bins of a trace, if there is one."""
+    """The input of the draws. `shares` are the types with their shares of the cluster, `recorded`
+    the bins of a trace, if there is one."""
 
     scenario: Scenario
     shares: Mapping[str, float]

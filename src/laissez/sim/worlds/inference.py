@@ -137,8 +137,7 @@ class InferenceWorld(World):
     def _prefill(
         self, load: Load, arrived: float, seconds: float, engines: Counts
     ) -> tuple[float, float, float]:
-        """The requests that are admitted, how far they meet the TTFT objective, and their mean
-        TTFT."""
+        """The admitted requests, the share of the TTFT objective that they meet, and their TTFT."""
         profiles = self.app.serving.profiles
         speeds = [
             (tree, count * profiles[tree].prefill_tokens_per_s(load.isl)) for tree, count in engines

@@ -1,7 +1,7 @@
-"""The true course of what a tenant runs. The application only believes; its world knows.
+"""The true course of a tenant's work. The application has only beliefs; its world has the facts.
 
-A world learns which nodes it has and lets time pass. It tells its application what an application
-would observe (load, progress, lost work), and it keeps account of the time of every node.
+A world gets and loses nodes and lets time pass. Its application learns from it what a real one
+would observe (load, progress, lost work). The world keeps account of the time of every node.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What late requests cost: service credits to the service's own customers, as a share of revenue.
+"""The cost of late requests: service credits to the service's own customers, as a share of revenue.
 
 A tenth is paid back if more than one request in a thousand is late, a quarter if more than one in a
 hundred is (Microsoft's online-services SLA as the LaissezCloud paper states it). Beyond that, late

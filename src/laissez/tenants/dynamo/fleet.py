@@ -1,5 +1,5 @@
-"""Which of the leaves held make up engines. A leaf is one GPU; an engine needs all of its GPUs on
-one host.
+"""The engines among the leaves held. A leaf is one GPU; an engine needs all of its GPUs on one
+host.
 
 At most one engine of each type is under construction at a time: the fullest. Leaves of any other
 unfinished engine are of no use.
@@ -48,7 +48,7 @@ def unfinished(held: Sequence[str], profile: EngineProfile) -> tuple[str, int] |
 
 
 def useful(held: Sequence[str], profiles: Mapping[str, EngineProfile]) -> tuple[int, ...]:
-    """For each type, in order, how many leaves are in engines or in the one under construction."""
+    """The numbers of leaves in engines, whole or under construction, by type in order."""
     counts = dict.fromkeys(profiles, 0)
     for leaf in held:
         tree = tree_of(leaf)

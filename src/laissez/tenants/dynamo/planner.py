@@ -25,8 +25,7 @@ from laissez.tenants.inputs import Checked, NotNegative, Positive
 
 
 class Sla(Checked, frozen=True, gc=False):
-    """Objectives, and the lengths expected before any request was seen. The defaults are
-    Dynamo's."""
+    """Objectives, and the lengths expected before any request. The defaults are Dynamo's."""
 
     error: ClassVar = DynamoError
 
@@ -37,8 +36,7 @@ class Sla(Checked, frozen=True, gc=False):
 
 
 class Observation(Checked, frozen=True, gc=False):
-    """One interval: the number of requests, and their means. Without requests the means do not
-    count."""
+    """One interval: the number of requests, and their means, if there were any."""
 
     error: ClassVar = DynamoError
 
@@ -103,8 +101,7 @@ def planned(
     min_endpoint: int = 1,
     headroom: float = 1.0,
 ) -> Plan:
-    """The plan for an interval with `req_per_s` requests of `isl` and `osl` tokens, for `headroom`
-    times the need."""
+    """The plan for `req_per_s` requests of `isl` and `osl` tokens, times `headroom`."""
     known = corrections or Corrections()
     prefill = req_per_s * isl * min(1.0, known.prefill) * headroom
     decode = req_per_s * osl * headroom

@@ -1,13 +1,12 @@
-"""How far the nodes held go: each is put to prefill or to decode, and each pool serves some share
-of its need.
+"""The service level of the nodes held: each node works in the prefill or the decode pool, and each
+pool serves some share of its need.
 
-A request needs both pools, so the pool that is worse off decides how many requests are served in
-time, and nodes are split so that this number is largest. Types differ in what they are
-comparatively good at. With types in the order of how much more of the prefill need than of the
-decode need one node covers, a best split gives the first nodes to prefill and the rest to decode;
-so there are only as many splits to look at as there are nodes. A further node can be put into any
-such split on its own side of the cut, and makes neither pool worse: the loss never rises with the
-nodes held.
+A request needs both pools, so the worse pool decides how many requests are served in time, and
+nodes are split so that this number is largest. Types have different comparative advantages. With
+types in the order of how much more of the prefill need than of the decode need one node covers, a
+best split gives the first nodes to prefill and the rest to decode; so there are only as many splits
+to look at as there are nodes. A further node can be put into any such split on its own side of the
+cut, and makes neither pool worse: the loss never rises with the nodes held.
 """
 
 from __future__ import annotations
@@ -35,8 +34,7 @@ class Coverage(msgspec.Struct, frozen=True, gc=False):
 
 
 class ServiceLevel(msgspec.Struct, frozen=True, gc=False):
-    """The shares of the needs that are late, the share of revenue that this loses, and the share of
-    capacity beyond need."""
+    """The late shares of the needs, the share of revenue lost, and that of spare capacity."""
 
     prefill_late: float
     decode_late: float
@@ -45,7 +43,7 @@ class ServiceLevel(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def gap(self) -> float:
-        """The loss or, if there is none, minus the spare capacity."""
+        """The loss or, without a loss, minus the spare capacity."""
         return self.lost if self.lost > 0 else -self.spare
 
     def closed_by(self, node: Coverage) -> float:
@@ -82,7 +80,7 @@ class Change(msgspec.Struct, frozen=True, gc=False):
 
 
 def coverage(plan: Plan, tree: str, gpus: int) -> Coverage:
-    """What one of the `gpus` GPUs of an engine covers."""
+    """The coverage of one of the `gpus` GPUs of an engine."""
     one = plan.capacity[tree]
     return Coverage(
         _covered(plan.prefill_need, one.prefill, plan.min_endpoint) / gpus,
@@ -91,8 +89,7 @@ def coverage(plan: Plan, tree: str, gpus: int) -> Coverage:
 
 
 class Pools:
-    """The two pools of a plan, and the coverage of one node of each type. A pool that is not
-    `wanted` counts as served."""
+    """The two pools of a plan. A pool that is not `wanted` counts as served."""
 
     def __init__(
         self, nodes: Sequence[Coverage], wanted: tuple[bool, bool], credits: Credits
@@ -103,14 +100,14 @@ class Pools:
         self._credits = credits
 
     def service_level(self, counts: Sequence[int]) -> ServiceLevel:
-        """The service level with so many nodes of each type."""
+        """The service level with these numbers of nodes, by type."""
         (served, _, prefill, decode), _ = self._best(counts)
         late = _late(served)
         spare = 0.0 if late else max(0.0, 1 - 1 / served)
         return ServiceLevel(_late(prefill), _late(decode), self._credits(late), spare)
 
     def prefills(self, counts: Sequence[int]) -> tuple[int, ...]:
-        """How many of so many nodes of each type prefill."""
+        """The numbers of nodes that prefill, by type."""
         _, left = self._best(counts)
         taken = [0] * len(counts)
         for at in self._order:
@@ -142,8 +139,7 @@ class Pools:
 
 
 def _covered(need: float, capacity: float, min_endpoint: int) -> float:
-    """The share of a pool that one engine covers: of its need, but never more than of its fewest
-    engines."""
+    """The covered share of a pool's need, at most that of its fewest engines."""
     if capacity <= 0 or (need <= 0 and not min_endpoint):
         return 0.0
     return min(
@@ -156,7 +152,7 @@ def _late(served: float) -> float:
 
 
 def _missing(late: float, covered: float) -> float:
-    """How many such nodes a pool lacks."""
+    """The number of such nodes that a pool lacks."""
     if late <= 0:
         return 0.0
     return late / covered if covered > 0 else math.inf

@@ -49,8 +49,7 @@ class Constant:
 
 
 class Kalman(Constant):
-    """A level and its trend, both of which wander (local linear trend); before five points the last
-    value."""
+    """A local linear trend; before five points the last value."""
 
     def __init__(self, q_level: float = Q_LEVEL, q_trend: float = Q_TREND, r: float = R) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What inference is worth: the revenue at risk, and the nodes that would save it."""
+"""The pricing hooks of inference: the revenue at risk, and the nodes that would save it."""
 
 from __future__ import annotations
 

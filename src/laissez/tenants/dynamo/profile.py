@@ -1,5 +1,5 @@
-"""How fast one engine is: the time to first token (TTFT) by input length, and the time between
-tokens (ITL) by how much it has to do at once.
+"""The speed of one engine: the time to first token (TTFT) by input length, and the time between
+tokens (ITL) by load.
 
 A decode step reads the weights, does a little for each request and reads every token in the cache:
 ITL is about `a + b * n + c * n * context`. Profiles give it along curves of equal context, by the
@@ -29,7 +29,7 @@ Line: TypeAlias = tuple[float, float, float, float]
 
 
 class DynamoError(ValueError):
-    """A profile or setting that no plan can be made from. The message says what was expected."""
+    """A profile or setting from which no plan can be made. The message has the expectation."""
 
 
 class Curve(msgspec.Struct, frozen=True):
@@ -161,10 +161,6 @@ class EngineProfile:
         _check("concurrency", concurrency)
         return self._steps[context].itl_ms(concurrency)
 
-    def batch_max(self, context: float) -> int:
-        """The most requests at once that fit the cache and were profiled."""
-        return self._steps[context].batch_max
-
     def step(self, context: float) -> DecodeStep:
         """A step of decoding, for many questions about one context."""
         return self._steps[context]
@@ -184,8 +180,7 @@ class EngineProfile:
         return meets
 
     def decode_tokens_per_s(self, context: float, itl_slo_ms: float) -> float:
-        """Output tokens that the whole engine writes per second at its largest batch; 0 if it
-        cannot meet the objective."""
+        """Output tokens per second at the largest batch; 0 if the objective cannot be met."""
         return self._throughputs[context, itl_slo_ms]
 
     def _throughput(self, asked: tuple[float, float]) -> float:
@@ -201,8 +196,7 @@ class EngineProfile:
         return DecodeStep(band, share, tokens, self.max_kv_tokens, used_max, batch_max)
 
     def _beside(self, context: float) -> tuple[Band, float]:
-        """The band around `context`, and how far the context is from its low curve to its high
-        one."""
+        """The band around `context`, and the place of the context between its two curves."""
         _check("context", context)
         after = bisect_left(self.contexts, context)
         if after in (0, len(self.contexts)):

@@ -1,4 +1,4 @@
-"""What hardware does for an inference service: the profiling hooks.
+"""The profiling hooks of inference: the utility of hardware for a service.
 
 Utility is the share of revenue that is not lost to late requests; the objective is to lose none. A
 lost engine takes only its own share with it, and a redundant one can go at any time. There is
@@ -38,12 +38,13 @@ class DynamoProfile(Application):
         return self.serving.service_level(held).gap
 
     def marginal_utility(self, node: str, held: Leaves, now: int) -> float:
-        """The node's share of what is missing. The last one closes all of it, and may leave spare
-        capacity. The same whether the node comes or goes, so that no node bought is shed again.
+        """The node's share of the missing capacity. The last node closes all of it, and may leave
+        spare capacity. The share is the same for a node that comes and for one that goes, so that
+        no node is bought and shed again.
 
-        The difference of the losses with it and without it would jump with every split of the rest
-        into two pools, and prices would jump along. Only a node that cannot do what is missing, and
-        frees another for it, is worth that difference.
+        The difference of the losses with and without the node would jump with every split of the
+        rest into two pools, and prices would jump along. Only a node that cannot close the gap
+        itself, but frees another for it, is worth that difference.
         """
         change = self.serving.change(node, held)
         before, after = change.before, change.after

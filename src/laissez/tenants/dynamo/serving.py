@@ -26,7 +26,6 @@ from laissez.tenants.inputs import Positive, checked
 from laissez.tenants.paths import tree_of, without
 
 Counts: TypeAlias = tuple[int, ...]  # nodes of each type
-Engine: TypeAlias = tuple[str, ...]  # its leaves
 # the nodes without one and with it, and its type unless it is of no use
 Beside: TypeAlias = tuple[Counts, Counts, str | None]
 
@@ -36,13 +35,6 @@ CACHED_MAX: Final = 512  # sets of nodes: they hardly change from one decision t
 # Engines missed at a time. No tenant is granted more at once, and a wild prediction must not fill
 # the memory.
 SHORT_MAX: Final = 256
-
-
-class Roles(msgspec.Struct, frozen=True):
-    """The engines at work in each pool."""
-
-    prefill: tuple[Engine, ...]
-    decode: tuple[Engine, ...]
 
 
 class Shortage(msgspec.Struct, frozen=True):
@@ -149,11 +141,11 @@ class Serving:
         self._shortages = Cache(CACHED_MAX, self._short)
 
     def service_level(self, held: Leaves) -> ServiceLevel:
-        """How `held` serve the plan."""
+        """The service level of `held` under the plan."""
         return self._levels[self._counts[held]]
 
     def change(self, node: str, held: Leaves) -> Change:
-        """What `node` does beside `held` or, if it is one of them, beside the others."""
+        """The change that `node` makes beside the rest of `held`."""
         return self._changes[self._beside[node, held]]
 
     def _useful(self, held: Leaves) -> Counts:
@@ -180,8 +172,7 @@ class Serving:
         return tuple(scopes)
 
     def shortages(self, held: Leaves, trees: Sequence[str]) -> tuple[Shortage, ...]:
-        """What each pool misses and which of `trees` would do, first for the pool where an engine
-        is worth more."""
+        """The shortage of each pool, first of the one where an engine is worth more."""
         return self._shortages[self._counts[held], tuple(trees)]
 
     def _short(self, asked: tuple[Counts, tuple[str, ...]]) -> tuple[Shortage, ...]:
@@ -214,30 +205,18 @@ class Serving:
         ]
         return [one[0] for one in found if one is not None for _ in range(one[1])]
 
-    def roles(self, held: Leaves) -> Roles:
-        """Which engines prefill and which decode. Engines that the plan does not need serve too:
-        they spread the load."""
-        split = list(zip(*self._split(held), strict=True))
-        return Roles(
-            tuple(engine for each, prefills in split for engine in each[:prefills]),
-            tuple(engine for each, prefills in split for engine in each[prefills:]),
-        )
-
     def at_work(self, held: Leaves) -> tuple[dict[str, int], dict[str, int]]:
-        """How many engines of each type prefill, and how many decode."""
-        split = list(zip(self.profiles, *self._split(held), strict=True))
+        """The numbers of engines of each type that prefill and that decode. Engines that the plan
+        does not need serve too: they spread the load."""
+        able = [
+            count if node.prefill + node.decode > 0 else 0
+            for count, node in zip(self._whole[tuple(held)], self.nodes.values(), strict=True)
+        ]
+        split = list(zip(self.profiles, able, self._engine_pools.prefills(able), strict=True))
         return (
             {tree: prefills for tree, _, prefills in split if prefills},
-            {tree: len(each) - prefills for tree, each, prefills in split if len(each) > prefills},
+            {tree: count - prefills for tree, count, prefills in split if count > prefills},
         )
 
-    def _split(self, held: Leaves) -> tuple[list[list[Engine]], tuple[int, ...]]:
-        """The engines of each type that can do anything, and how many of them prefill."""
-        able = [
-            each if node.prefill + node.decode > 0 else []
-            for each, node in zip(self._whole[tuple(held)], self.nodes.values(), strict=True)
-        ]
-        return able, self._engine_pools.prefills([len(each) for each in able])
-
-    def _engines(self, held: Leaves) -> list[list[Engine]]:
-        return [fleet.engines(held, profile) for profile in self.profiles.values()]
+    def _engines(self, held: Leaves) -> list[int]:
+        return [len(fleet.engines(held, profile)) for profile in self.profiles.values()]

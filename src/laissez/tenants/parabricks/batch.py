@@ -17,13 +17,7 @@ from msgspec import Meta
 from laissez.tenants.cache import Cache
 from laissez.tenants.hooks import Leaves, Wish
 from laissez.tenants.inputs import Count, Positive, checked
-from laissez.tenants.parabricks.runtime import (
-    RUN_TIMES,
-    ParabricksError,
-    RunTime,
-    machines,
-    slots,
-)
+from laissez.tenants.parabricks.runtime import RUN_TIMES, ParabricksError, RunTime, machines, slots
 from laissez.tenants.paths import tree_of, without
 from laissez.units import HOUR_US, SECOND_US
 
@@ -98,7 +92,7 @@ class Batch:
         return self.speed(held) / self.total
 
     def pace_of(self, node: str, held: Leaves) -> float:
-        """What `node` adds to the pace of `held` or, if it is one of them, contributes to it."""
+        """The pace that `node` adds to `held` or, if it is one of them, contributes."""
         if node in held:
             return self.pace(held) - self.pace(without(held, node))
         return self.pace((*held, node)) - self.pace(held)
@@ -113,8 +107,7 @@ class Batch:
         return max(0, self._saved_at + self._interval_us - now) / SECOND_US
 
     def advance(self, held: Leaves, now: int) -> None:
-        """Told that `held`, without those still starting, worked from the last call until
-        `now`."""
+        """Told that `held`, without those still starting, worked since the last call."""
         if now < self._at:
             raise ParabricksError(f"expected a time from {self._at} on, found {now}")
         self._working = bool(held)
@@ -153,8 +146,7 @@ class Batch:
         return min(1.0, open_work / total) if total > 0 else 0.0
 
     def released(self, node: str, held: Leaves, now: int) -> None:
-        """Told that `node`, one of the `held` that worked until `now`, was given up after its work
-        was saved."""
+        """Told that `node`, one of the working `held`, was given up with its work saved."""
         self.advance(held, now)
         part = self._part_of(node)
         self._saved = [
@@ -169,7 +161,7 @@ class Batch:
         return self._unsaved.pop(node, 0.0) / total if total > 0 else 0.0
 
     def finished(self, sample: int, now: int) -> None:
-        """Told that a sample is done, whatever the model predicts."""
+        """Told that a sample is done, even if the model predicts otherwise."""
         if not 0 <= sample < len(self._left):
             raise ParabricksError(
                 f"expected a sample from 0 to {len(self._left) - 1}, found {sample}"
@@ -180,8 +172,7 @@ class Batch:
             self.checkpointed(now)
 
     def _run(self, held: Leaves, duration_us: int) -> None:
-        """Let the longest samples run in the fastest slots. Whenever one ends, share the GPUs
-        anew."""
+        """Run the longest samples in the fastest slots. Share GPUs again when one ends."""
         hours = duration_us / HOUR_US
         while hours > 0 and self._unfinished:
             rates = slots(machines(held, self.scopes), self._width, self.run_times)

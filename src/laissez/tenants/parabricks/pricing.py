@@ -1,4 +1,4 @@
-"""What the progress of a batch is worth, and how many nodes it could use."""
+"""The pricing hooks of a batch: the worth of progress, and the nodes that it could use."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""What a node does for a batch, as its adapter asks it. Utility is the share of the whole work done
-per hour.
+"""The profiling hooks of a batch. Utility is the share of the whole work done per hour.
 
 How the rules of Uniform Progress (Wu et al., "Can't Be Late", NSDI 2024) appear, none of them
 written as a rule:

@@ -1,5 +1,5 @@
-"""How long a sample takes on `n` GPUs of one machine, and how the GPUs held are shared among the
-samples of a batch.
+"""The run time of a sample on `n` GPUs of one machine, and the division of GPUs among the samples
+of a batch.
 
     T(n) = serial + parallel / n
 
@@ -7,9 +7,9 @@ The A100 figures are those of the AT-CG group's blog, "Benchmarking human whole 
 sequencing using Nvidia Ampere A100 GPUs": fq2bam on a human genome read 50 times over (ERR194147).
 `A100_DNA` meets the run on one GPU exactly and the others within 3 %.
 
-Nobody has published the same input on as many H100s. That an H100 is `H100_SPEEDUP` times as fast
-for this pipeline, which waits for CPUs and disks part of the time, is an ASSUMPTION; published
-figures for unlike inputs leave 1.3 to 1.6 open.
+There are no published runs of the same input on H100s. An H100 counts as `H100_SPEEDUP` times as
+fast for this pipeline, which waits for CPUs and disks part of the time. This is an ASSUMPTION;
+published figures for other inputs suggest 1.3 to 1.6.
 
 All GPUs of one sample sit in one machine. A sample on `n` GPUs is less than `n` times as fast as on
 one, so while there are enough samples every GPU takes its own. Near the end there are fewer samples
@@ -45,7 +45,7 @@ H100_SPEEDUP_RANGE: Final = (1.3, 1.6)  # what to try instead
 
 
 class ParabricksError(ValueError):
-    """A number or a file that no batch can run with. The message says what was expected."""
+    """A number or a file that no batch can use. The message has the expectation."""
 
 
 class RunTime(Checked, frozen=True, gc=False):
@@ -75,8 +75,7 @@ RUN_TIMES: Final[Mapping[str, RunTime]] = MappingProxyType({"a100": A100_DNA, "h
 
 
 class Published(msgspec.Struct, frozen=True, rename={"gpus": "num_gpus"}):
-    """One published run. Sources differ in input and version, so only runs of one source can be
-    compared."""
+    """One published run. Only runs of one source can be compared: inputs differ."""
 
     total_s: Positive
     gpu: str = ""

@@ -1,5 +1,5 @@
-"""The candidates that the planner searches, made once per profile: they do not depend on how many
-GPUs there are.
+"""The candidates that the planner searches, made once per profile: they do not depend on the number
+of GPUs.
 
 A candidate is a microbatch and one GPU type with its tp, or two. Its segmentations are the ways to
 cut the layers into segments, each with the mixes of the two types over them.
@@ -49,7 +49,7 @@ class Candidate:
 
     @cached_property
     def segmentations(self) -> Sequence[Segmentation]:
-        """Those that fit into memory."""
+        """The segmentations that fit into memory."""
         layers = self._tables.profile.layers
         return [one for stages in STAGES if stages <= layers for one in self._segmented(stages)]
 
@@ -93,8 +93,7 @@ def pairs(tables: Tables) -> list[Candidate]:
 
 
 def _counts(segments: int) -> Iterator[Counts]:
-    """Slow, mixed and fast segments: all mixed, or slow before fast with at most one mixed between
-    them."""
+    """All mixes of slow, mixed and fast segments, with at most one mixed unless all are."""
     yield 0, segments, 0
     for mixed in range(min(2, segments)):
         for slow in range(segments - mixed + 1):

@@ -1,4 +1,4 @@
-"""What the stages of a plan cost, computed once per profile.
+"""The costs of the stages of a plan, computed once per profile.
 
 All of it follows from `iteration`; nothing here is a second model. A search asks for the same few
 hundred numbers millions of times, and none of them depends on how many GPUs there are.
@@ -78,8 +78,7 @@ class Tables:
         return sum(time.work_s for time in self.profile.times[gpu][microbatch][tp])
 
     def _common_share(self, microbatch: int, sides: tuple[Side, ...]) -> float:
-        """The part of the work that is the same share of every side's time: 1 if each layer takes
-        the same share of each."""
+        """The part of the work that takes the same share of every side's time, up to 1."""
         times = [self.profile.times[gpu][microbatch][tp] for gpu, tp in sides]
         wholes = [self.whole(microbatch, gpu, tp) for gpu, tp in sides]
         share: float = sum(
@@ -158,8 +157,7 @@ class Mix:
         return (math.ceil(self.batch / replicas) - 1) * self.worst + self.once
 
     def _boundary(self, at: int) -> float:
-        """Seconds to pass a microbatch on from stage `at`: inside a host within a segment, between
-        hosts otherwise."""
+        """Seconds to pass a microbatch on from stage `at`, inside a host or between hosts."""
         if (at + 1) % self.length:
             return max([table.intra[at] for table in self.present[at]])
         return max([table.inter[at] for stage in self.present[at : at + 2] for table in stage])
@@ -171,8 +169,7 @@ class Mix:
         return max([self._ring(at, replicas, packed) for at in self._heaviest()])
 
     def _heaviest(self) -> list[int]:
-        """The stage with most gradients among those of the same types. No other of them can be
-        slower."""
+        """The stage with most gradients, and so the slowest, of each mix of types."""
         slow, mixed, fast = (count * self.length for count in self.counts)
         weights = self.tables[0].gradients
         runs = (range(slow), range(slow, slow + mixed), range(slow + mixed, slow + mixed + fast))

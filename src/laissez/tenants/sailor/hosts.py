@@ -1,5 +1,4 @@
-"""Which leaves share a host, and how many GPUs a host has: all that a training job must know of the
-cluster.
+"""The hosts of leaves and their sizes: all that a training job must know of the cluster.
 
 A path by itself does not say whether it is a leaf or a scope with nodes below it, so `HostLayout`
 knows how many words a leaf has. Its parent is its host, one NVLink domain. A scope stands for some
@@ -63,7 +62,7 @@ def sizes_of(counts: Iterable[tuple[str, int]]) -> HostSizes:
 
 def resized(sizes: HostSizes, tree: str, before: int, after: int, times: int = 1) -> HostSizes:
     """The same hosts, except that `times` hosts of `tree` have `after` GPUs instead of `before`. A
-    host without GPUs is none."""
+    host with 0 GPUs does not count."""
     by_type = dict(sizes)
     each = list(by_type.get(tree, ()))
     for _ in range(times if before else 0):

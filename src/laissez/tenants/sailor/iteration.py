@@ -1,5 +1,5 @@
-"""How long one iteration of training takes under a plan, and whether the plan fits into memory:
-Sailor's model (`runtime_simulator.py`).
+"""The time of one training iteration under a plan, and the memory that the plan needs: Sailor's
+model (`runtime_simulator.py`).
 
 A plan cuts the layers into P consecutive stages and runs D replicas of each. A replica is a group
 of tp GPUs of one host that share every layer. A global batch is N = ceil(batch / (microbatch x D))
@@ -51,8 +51,7 @@ class Group(msgspec.Struct, frozen=True):
 
 
 class Stage(msgspec.Struct, frozen=True):
-    """Consecutive layers and the groups that each run all of them. Replica r hands on to replica r
-    of the next stage."""
+    """Consecutive layers and their groups. Replica r hands on to replica r of the next stage."""
 
     layers: int
     replicas: tuple[Group, ...]
@@ -139,17 +138,6 @@ def memory_bytes(
     state = sum(size.params for size in sizes) * ADAM_BYTES
     activations = sum(size.activations for size in sizes) * FLOAT_BYTES * microbatch * (stages - at)
     return state + activations + RUNTIME_BYTES.get(tp, RUNTIME_BYTES_SHARED)
-
-
-def fits(profile: Profile, plan: Plan) -> bool:
-    """Whether every GPU has the memory for its part."""
-    count = len(plan.stages)
-    return all(
-        memory_bytes(profile, group.tp, plan.microbatch, count, at, layers)
-        <= profile.gpus[group.gpu].memory_bytes
-        for at, (stage, layers) in enumerate(zip(plan.stages, plan.slices, strict=True))
-        for group in stage.replicas
-    )
 
 
 def check_plan(profile: Profile, plan: Plan) -> None:

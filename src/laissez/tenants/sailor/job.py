@@ -1,4 +1,4 @@
-"""How far a training job is: the work done, the part of it that is saved, and the deadline.
+"""The progress of a training job: the work done, the part of it that is saved, and the deadline.
 
 A lost node throws the job back to its last checkpoint. A job that has done nothing since (it waits,
 or has just restarted) has nothing to lose, however old that checkpoint is. So the time counts since
@@ -14,8 +14,7 @@ from laissez.units import HOUR_S, SECOND_US
 
 
 class Job:
-    """`epochs` over `samples_per_epoch` samples by a deadline, saved every `checkpoint_s` seconds
-    of work."""
+    """`epochs` of `samples_per_epoch` samples by a deadline, saved every `checkpoint_s`."""
 
     def __init__(
         self, deadline: Deadline, *, epochs: float, samples_per_epoch: float, checkpoint_s: float

@@ -53,8 +53,7 @@ class _Memory(msgspec.Struct):
 
 
 def load_profile(folder: Path, model: str, gpus: Mapping[str, str], global_batch: int) -> Profile:
-    """A model's profile from a folder of Sailor's files. `gpus` gives Sailor's name for each GPU
-    type of the cluster."""
+    """A model's profile from Sailor's files; `gpus` has Sailor's name of each GPU type."""
     memory = folder / "basic_cluster_config.json"
     network = _existing(folder, "network_coeffs_all_homo.json")
     times = _existing(folder, "profiles_tmp.json")

@@ -1,4 +1,4 @@
-"""What Sailor measured: how long each layer takes, how large it is, and how fast messages travel.
+"""Sailor's measurements: the time and the size of each layer, and the speed of messages.
 
 Sailor (Strati et al., SOSP 2025; repository eth-easl/sailor, MIT) times every layer of a model on
 one GPU type by microbatch and by the number of GPUs that share the layer (tensor parallelism, tp),
@@ -20,8 +20,7 @@ FLOAT_BYTES: Final = 4
 
 
 class SailorError(ValueError):
-    """Something given to the Sailor application cannot be used. The message says what was
-    expected, and where."""
+    """Input that Sailor cannot use. The message has the place and the expectation."""
 
 
 class SailorInput(Checked, frozen=True):
@@ -74,13 +73,12 @@ class Gpu(SailorInput, frozen=True, gc=False):
             )
 
     def inter_for(self, tp: int) -> Curve:
-        """The link between hosts when `tp` GPUs share it; if that was not measured, when fewer
-        do."""
+        """The link between hosts for `tp` GPUs, or for fewer if that was not measured."""
         return self.inter[max(count for count in self.inter if count <= tp)]
 
 
 class LayerSize(SailorInput, frozen=True, gc=False):
-    """What one GPU holds of a layer and passes on per sample, in numbers of 4 bytes."""
+    """The part of a layer that one GPU holds, and its output per sample, in numbers of 4 bytes."""
 
     params: NotNegative
     output: NotNegative

@@ -1,4 +1,4 @@
-"""From the shape that the planner chose to a plan: which leaf does what.
+"""From the shape that the planner chose to a plan: the role of every leaf.
 
 The largest hosts are used first, so that the leaves which a plan does not need are left over in the
 small ones. Along the pipeline the largest come last: the last stages have the extra layers, and
@@ -65,8 +65,7 @@ def place(profile: Profile, shape: Shape, hosts: Hosts) -> Plan:
 
 
 def _left_over(hosts: Hosts, queue: list[Slot]) -> tuple[str, ...]:
-    """The leaves that are in no group. Scopes that stand for leaves may occur more than once, so
-    they are counted."""
+    """The leaves in no group, counted, since scopes that stand for leaves may repeat."""
     left = Counter(leaf for leaves in hosts.values() for leaf in leaves)
     left.subtract(leaf for slot in queue for group in slot for leaf in group.leaves)
     return tuple(sorted(left.elements()))

@@ -1,5 +1,5 @@
-"""The best plan for a set of GPUs: how many stages and replicas, which microbatch and tp, and what
-sits in which host.
+"""The best plan for a set of GPUs: the numbers of stages and replicas, the microbatch and tp, and
+the host of each part.
 
 Search space. A plan uses one GPU type or two, each with one tp; tp stays inside a host. The layers
 are split evenly into 1 to 8 stages. The stages form segments of equal length, and each replica of a
@@ -27,39 +27,28 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from laissez.tenants.cache import Cache
-from laissez.tenants.inputs import Positive, checked
 from laissez.tenants.sailor.candidates import STAGES, Candidate, pairs, singles
 from laissez.tenants.sailor.costs import Mix, Tables
 from laissez.tenants.sailor.hosts import Hosts, HostSizes, host_sizes
 from laissez.tenants.sailor.iteration import Plan, iteration_time
-from laissez.tenants.sailor.model import Profile, SailorError
-from laissez.tenants.sailor.placement import Shape, place, slots_used
+from laissez.tenants.sailor.model import Profile
+from laissez.tenants.sailor.placement import Shape, place
 
 CACHED_MAX: Final = 20_000
 
 
 class Planner:
-    """Plans for one profile. With `prices` (dollars per hour by GPU type) it finds the plan that
-    trains most per dollar, otherwise the fastest.
+    """Finds the fastest plans for one profile. Many jobs may share a planner."""
 
-    Many jobs may share a planner.
-    """
-
-    def __init__(
-        self,
-        profile: Profile,
-        prices: Mapping[str, float] | None = None,
-        cached_max: int = CACHED_MAX,
-    ) -> None:
+    def __init__(self, profile: Profile, cached_max: int = CACHED_MAX) -> None:
         self.profile = profile
-        self.prices = None if prices is None else _checked(prices, profile)
         tables = Tables(profile)
         self._candidates = (singles(tables), pairs(tables))
         self._reach = max(STAGES) * max(profile.sizes)
         self._cache: Cache[HostSizes, tuple[Shape, float] | None] = Cache(cached_max, self._search)
 
     def speed(self, sizes: HostSizes) -> float:
-        """Samples per second of the best plan; 0 if there is none."""
+        """Samples per second of the best plan; 0 without a plan."""
         found = self._cache[sizes]
         return 0.0 if found is None else found[1]
 
@@ -70,7 +59,7 @@ class Planner:
 
     def _search(self, sizes: HostSizes) -> tuple[Shape, float] | None:
         known = {gpu: each for gpu, each in sizes if gpu in self.profile.times}
-        shape = _Search(known, self.prices, self._reach).best(*self._candidates)
+        shape = _Search(known, self._reach).best(*self._candidates)
         return None if shape is None else (shape, self._placed_speed(shape, sizes))
 
     def _placed_speed(self, shape: Shape, sizes: HostSizes) -> float:
@@ -84,30 +73,12 @@ class Planner:
         return self.profile.global_batch / iteration_time(self.profile, plan)
 
 
-def _checked(prices: Mapping[str, float], profile: Profile) -> dict[str, float]:
-    missing = sorted(profile.times.keys() - prices.keys())
-    if missing:
-        raise SailorError(
-            "expected a price for every GPU type of the profile, found none for"
-            f" {', '.join(missing)}"
-        )
-    return {
-        gpu: checked(f"price of {gpu}", price, Positive, SailorError)
-        for gpu, price in prices.items()
-    }
-
-
 class _Search:
-    """One search over hosts of given `sizes`. One replica of a segment takes up to `reach` GPUs.
+    """One search over hosts of given `sizes` for the least time of an iteration. One replica of a
+    segment takes up to `reach` GPUs."""
 
-    The score to minimise is the cost of an iteration if there are `prices`, otherwise its time.
-    """
-
-    def __init__(
-        self, sizes: Mapping[str, Sequence[int]], prices: Mapping[str, float] | None, reach: int
-    ) -> None:
-        self.prices = prices
-        self.score = math.inf
+    def __init__(self, sizes: Mapping[str, Sequence[int]], reach: int) -> None:
+        self.least_s = math.inf
         self.found: tuple[Mix, int, bool] | None = None
         self._slots = {gpu: _slots(each, reach) for gpu, each in sizes.items() if any(each)}
 
@@ -119,18 +90,14 @@ class _Search:
                 [(self._bound(one), one) for one in able],
                 key=lambda entry: (entry[0], entry[1].microbatch, entry[1].sides),
             ):
-                if bound >= self.score:
+                if bound >= self.least_s:
                     break
                 self._try_candidate(one)
         return None if self.found is None else _shape(*self.found)
 
     def _bound(self, candidate: Candidate) -> float:
-        """A score that no plan of a candidate can beat: every GPU busy all the time, or the
-        cheapest one for every layer."""
-        sides = list(zip(candidate.sides, candidate.wholes, strict=True))
-        if self.prices is not None:
-            cheapest = min(whole * tp * self.prices[gpu] for (gpu, tp), whole in sides)
-            return candidate.work * cheapest
+        """A time that no plan of a candidate can beat: every GPU is busy all the time."""
+        sides = zip(candidate.sides, candidate.wholes, strict=True)
         rate = sum([self._slots[gpu][tp] / whole for (gpu, tp), whole in sides])
         return candidate.work / rate if rate else math.inf
 
@@ -142,10 +109,7 @@ class _Search:
             (gpu, gpus), (other, others) = one.slower, one.faster
             slower, faster = slots[gpu][gpus], 0 if alone else slots[other][others]
             most = (slower + faster) // one.segments
-            if most and (
-                self.prices is not None
-                or (math.ceil(one.batch / most) - 1) * one.worst + one.once < self.score
-            ):
+            if most and (math.ceil(one.batch / most) - 1) * one.worst + one.once < self.least_s:
                 for mix in one.mixes:
                     slow, _, fast = mix.counts
                     replicas = min(
@@ -155,7 +119,7 @@ class _Search:
                         self._try_mix(mix, replicas)
 
     def _try_mix(self, mix: Mix, replicas: int) -> None:
-        if self.prices is None and mix.time_before_sync(replicas) >= self.score:
+        if mix.time_before_sync(replicas) >= self.least_s:
             return
         self._try_replicas(mix, replicas, packed=False)
         if mix.counts[1] == 0:
@@ -179,28 +143,10 @@ class _Search:
         return replicas
 
     def _try_replicas(self, mix: Mix, replicas: int, packed: bool) -> None:
-        """Scores the best number of replicas up to `replicas`."""
-        if self.prices is None:
-            score, replicas = mix.fastest(replicas, packed)
-            self._offer(score, mix, replicas, packed)
-            return
-        while replicas >= 1:
-            replicas = mix.fewest(replicas)
-            cost = mix.time(replicas, packed) * self._rate(mix, replicas, packed)
-            self._offer(cost, mix, replicas, packed)
-            replicas -= 1
-
-    def _offer(self, score: float, mix: Mix, replicas: int, packed: bool) -> None:
-        if score < self.score:
-            self.score, self.found = score, (mix, replicas, packed)
-
-    def _rate(self, mix: Mix, replicas: int, packed: bool) -> float:
-        """Dollars per hour of the GPUs that a plan uses."""
-        assert self.prices is not None
-        slower = self._slots[mix.tables[0].gpu][mix.tables[0].tp * mix.length]
-        costs = [mix.length * table.tp * self.prices[table.gpu] for table in mix.tables]
-        used = slots_used(_shape(mix, replicas, packed), slower)
-        return sum(count * cost for count, cost in zip(used, costs, strict=False))
+        """Keep the best number of replicas up to `replicas` if it is the best plan so far."""
+        time_s, replicas = mix.fastest(replicas, packed)
+        if time_s < self.least_s:
+            self.least_s, self.found = time_s, (mix, replicas, packed)
 
 
 def _slots(sizes: Sequence[int], reach: int) -> list[int]:

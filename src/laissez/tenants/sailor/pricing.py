@@ -1,5 +1,5 @@
-"""What a Sailor job pays: the deadline sets the worth of progress, and the job asks for as many
-nodes as it could use."""
+"""The pricing hooks of a Sailor job: the deadline sets the worth of progress, and the job asks for
+as many nodes as it could use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What hardware does for a Sailor job. Utility is the share of the whole work done per hour by the
+"""The profiling hooks of a Sailor job. Utility is the share of the whole work done per hour by the
 best plan over the leaves held.
 
 A change of plan restarts the job from its last checkpoint, so everything stands still while a node

@@ -1,5 +1,5 @@
-"""What-if questions to the planner: the speed of the best plan with nodes that could be bought, or
-without nodes that could be lost.
+"""Hypothetical questions to the planner: the speed of the best plan with nodes that could be
+bought, or without nodes that could be lost.
 
 Gain. One more GPU often adds nothing by itself, where four more would double the replicas. So a
 node is worth its part of the bundle that adds most per node, and the job can buy its way there one
@@ -108,7 +108,7 @@ class WhatIf:
         return here.spare[node]
 
     def gain(self, node: str, held: Leaves) -> float:
-        """What `node` adds to `held`, as its part of the most useful bundle."""
+        """The speed that `node` adds to `held`, as its part of the most useful bundle."""
         here = self._held[held]
         if node not in here.gains:
             before = self._speed(here.sizes)
@@ -117,7 +117,7 @@ class WhatIf:
         return here.gains[node]
 
     def loss(self, node: str, held: Leaves) -> float:
-        """What is lost without `node`, one of `held`, as its part of the most costly bundle."""
+        """The speed lost without `node`, one of `held`, as its part of the most costly bundle."""
         here = self._held[held]
         if node not in here.losses:
             here.losses[node] = self._loss(node, held)
@@ -132,7 +132,7 @@ class WhatIf:
         return here.alternatives
 
     def speed_per_node(self) -> float:
-        """What a node adds in a full host of the fastest type."""
+        """The speed of a node in a full host of the fastest type."""
         if self._speed_per_node is None:
             size = self.layout.gpus_per_host
             trees = sorted({tree_of(scope) for scope in self.scopes})
@@ -189,8 +189,7 @@ class WhatIf:
         return (*allowed[: ALTERNATIVES_MAX - len(self.scopes)], *self.scopes)
 
     def _speed(self, sizes: HostSizes) -> float:
-        """The speed over hosts of these sizes, or over full hosts if the job is not
-        topology-aware."""
+        """The speed over these hosts, or over full ones if the job ignores the topology."""
         if not self.topology_aware:
             sizes = tuple((tree, self._full_hosts(sum(each))) for tree, each in sizes)
         return self.planner.speed(sizes)

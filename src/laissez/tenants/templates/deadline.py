@@ -28,8 +28,7 @@ COLD_START_S: Final = 300.0
 
 
 class DeadlineState(State, tag="deadline"):
-    """The share of the work `done` as of `at`, the time of the last checkpoint, and when each node
-    came."""
+    """The share `done` at `at`, the time of the last checkpoint, and when each node came."""
 
     done: Share
     at: int
@@ -38,8 +37,7 @@ class DeadlineState(State, tag="deadline"):
 
 
 class DeadlineJob(Template, ProgressApplication):
-    """`work_hours` of work, worth `value` dollars, between `start` and `due`, at a speed for each
-    type of hardware."""
+    """`work_hours` of work worth `value`, from `start` to `due`, at a speed per type."""
 
     probe = "progress"
     learned: DeadlineState

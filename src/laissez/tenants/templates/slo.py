@@ -101,7 +101,7 @@ class SloService(Template):
         return self.cold_s
 
     def _rank(self, node: str, held: Leaves) -> int:
-        """How many replicas are needed before `node`: all if it is new, otherwise the cheaper."""
+        """The number of replicas needed before `node`: all if it is new, otherwise the cheaper."""
         own = self._cost(node)
         return sum(
             self.is_usable(leaf) and (node not in held or self._cost(leaf) < own) for leaf in held

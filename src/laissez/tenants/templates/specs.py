@@ -69,8 +69,7 @@ class OnDemandSpec(TemplateSpec, frozen=True, kw_only=True):
 
 
 class SpotSpec(TemplateSpec, frozen=True, kw_only=True):
-    """Takes `limit`, or `share_of_on_demand` with `on_demand_price`; `give_up_below_limit` is the
-    margin of `Spot`."""
+    """Takes `limit`, or `share_of_on_demand` of `on_demand_price`, and the margin of `Spot`."""
 
     moves_max: ClassVar[int] = 0
 

@@ -69,8 +69,7 @@ class Hooks(msgspec.Struct, frozen=True, rename={"timeout_s": "timeout"}):
 
 
 class Probes(msgspec.Struct, frozen=True):
-    """Commands that print one number: the share of the work that is done, or the number of
-    replicas needed."""
+    """Commands that print one number: the share of work done, or the replicas needed."""
 
     progress: Command | None = None
     needed: Command | None = None

@@ -1,8 +1,8 @@
-"""What all templates share: where they may run, the most nodes at once, and a state small enough to
-be written to disk at every step.
+"""The base of all templates: their scopes, the most nodes at once, and a state small enough to be
+written to disk at every step.
 
-The state holds only what was learned since the start. Everything that was asked for comes from the
-task again, so a change to a task takes effect when its runner is restarted.
+The state has only facts learned since the start. The settings come from the task again, so a change
+to a task takes effect when its runner is restarted.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from laissez.tenants.hooks import Application, Leaves, Wish
 
 
 class TemplateError(ValueError):
-    """A template cannot work with what it was given. The message says what was expected."""
+    """A template cannot use its input. The message has the expectation."""
 
 
 class TaskError(TemplateError):
@@ -24,7 +24,7 @@ class TaskError(TemplateError):
 
 
 class State(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, tag_field="template"):
-    """What a template has learned since its task began at `start`."""
+    """The facts that a template has learned since its task began at `start`."""
 
     start: int
 
@@ -51,13 +51,12 @@ class Template(Application):
         return self.learned.start
 
     def state(self) -> dict[str, object]:
-        """The state to write down, from which `restore` can go on."""
+        """The state to store, from which `restore` can continue."""
         written: dict[str, object] = msgspec.to_builtins(self.learned)
         return written
 
     def restore(self, state: Mapping[str, object]) -> None:
-        """Go on from a `state`. Raises `TemplateError`, and changes nothing, if it is not a state
-        of this template."""
+        """Continue from a `state`. Another template's state is refused and changes nothing."""
         try:
             learned = msgspec.convert(dict(state), type(self.learned))
         except (msgspec.ValidationError, TypeError) as error:
@@ -65,12 +64,11 @@ class Template(Application):
         self.adopt(learned)
 
     def adopt(self, learned: State) -> None:
-        """Go on from what was learned, unless it contradicts the task."""
+        """Continue from a state, unless it contradicts the task."""
         self.learned = learned
 
     def probed(self, probe: str, number: float, now: int) -> None:
-        """Told the number that a probe of the task printed. Raises `TemplateError` if it makes no
-        sense."""
+        """Told the number of a probe. Raises `TemplateError` if it makes no sense."""
         if probe != self.probe:
             known = f"the probe {self.probe}" if self.probe else "no probe"
             raise TemplateError(f"expected {known}, found {probe}")
@@ -93,7 +91,7 @@ class Template(Application):
         return node.startswith(self._below) or node in self.scopes
 
     def usable(self, held: Leaves) -> int:
-        """How many of `held` are usable."""
+        """The number of usable nodes among `held`."""
         return sum(map(self.is_usable, held))
 
 
