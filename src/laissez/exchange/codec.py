@@ -251,7 +251,7 @@ class Codec:
     # -- alternatives
 
     def _pack_alternatives(self, alternatives: Sequence[Alternative]) -> list[Any]:
-        """A flat list of scope, bid and limit. A bid equal to its limit is None."""
+        """Flat list of scope, bid and limit; a bid equal to its limit becomes None."""
         flat: list[Any] = []
         for one in alternatives:
             scope, bid, limit = astuple(one)

@@ -60,7 +60,7 @@ log = logging.getLogger("laissez.beside")
 
 
 class BesideFailed(Exception):
-    """The file cannot be read or written. The server goes on without it."""
+    """The file cannot be read or written. The server runs on without it."""
 
 
 class Damaged(Exception):
