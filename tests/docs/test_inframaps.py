@@ -32,7 +32,7 @@ def printed(code: str) -> str:
     return out.getvalue()
 
 
-def test_a_map_of_your_own_does_what_the_page_shows(
+def test_a_custom_map_behaves_as_the_page_shows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -48,17 +48,17 @@ def test_a_map_of_your_own_does_what_the_page_shows(
             sys.modules.pop(module, None)
 
 
-def test_a_map_of_your_own_takes_about_ten_lines() -> None:
+def test_a_custom_map_takes_about_ten_lines() -> None:
     lines = [line for line in OWN_MAP.steps[0][0].splitlines() if line.strip()]
     assert len(lines) <= 10
 
 
-def test_the_example_from_python_prints_what_the_page_shows() -> None:
+def test_the_python_example_prints_what_the_page_shows() -> None:
     ((code, shown),) = FROM_PYTHON.steps
     assert shown == printed(code)
 
 
-def test_the_tables_of_the_page_are_a_file_that_can_be_used(tmp_path: Path) -> None:
+def test_the_tables_of_the_page_form_a_valid_file(tmp_path: Path) -> None:
     """All of them but those of the map of one's own, with a source for each signal they name."""
     text = (
         "\n".join(block for block in TOML if "site_maps" not in block)
