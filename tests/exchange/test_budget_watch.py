@@ -82,9 +82,7 @@ def test_nothing_is_overspent_while_the_server_sleeps() -> None:
 
 
 @pytest.mark.parametrize("limit", [9 * DOLLAR, None])
-def test_under_load_at_most_a_tenth_of_a_second_of_the_rate_is_overspent(
-    limit: int | None,
-) -> None:
+def test_under_load_at_most_a_tenth_of_a_second_of_the_rate_is_overspent(limit: int | None) -> None:
     """Without a limit the worst case is a thousand times the rate, and what is known in advance is
     little."""
     rng = Random(5)
@@ -528,9 +526,7 @@ def test_events_of_a_history_with_budgets_add_up_to_the_bills(seed: int) -> None
 
 
 @pytest.mark.parametrize("kept", [False, True])
-def test_the_auditor_reports_a_held_lease_that_limits_to_floor_kept(
-    kept: bool,
-) -> None:
+def test_the_auditor_reports_a_held_lease_that_limits_to_floor_kept(kept: bool) -> None:
     world = held(9 * DOLLAR)
     world.wait(60 * SECOND_US)
     world.place("bob", "b", DOLLAR)

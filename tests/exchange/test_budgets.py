@@ -102,9 +102,7 @@ def test_a_budget_is_spent_at_the_predicted_microsecond(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story)
 
 
-def test_an_overspent_budget_has_nothing_left_and_warn_ends_nothing(
-    tmp_path: Path,
-) -> None:
+def test_an_overspent_budget_has_nothing_left_and_warn_ends_nothing(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         await charged_an_hour(world)
         ends = (await set_budget(world, "1"))["ends_at"]
@@ -208,9 +206,7 @@ def test_a_new_budget_counts_from_zero_and_a_removed_one_is_gone(tmp_path: Path)
     with_service(tmp_path / "data", story)
 
 
-def test_a_kept_budget_keeps_counting_and_acts_at_once_if_already_spent(
-    tmp_path: Path,
-) -> None:
+def test_a_kept_budget_keeps_counting_and_acts_at_once_if_already_spent(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         await charged_an_hour(world)
         fresh = await set_budget(world, "36")
@@ -336,9 +332,7 @@ def test_a_repeated_request_does_not_set_a_budget_again(tmp_path: Path) -> None:
 # -- what it does
 
 
-def test_over_http_a_spent_budget_acts_by_itself_and_blocks_orders(
-    tmp_path: Path,
-) -> None:
+def test_over_http_a_spent_budget_acts_by_itself_and_blocks_orders(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         await charged_an_hour(world)
         asked = await world.ask(

@@ -222,9 +222,7 @@ def flashing() -> Thrifty:
 
 
 @pytest.mark.parametrize("own", [SetOwnCaps(10 * DOLLAR, None), SetOwnCaps(None, 10 * DOLLAR)])
-def test_running_fees_count_so_bidding_and_withdrawing_cannot_exceed_a_cap(
-    own: SetOwnCaps,
-) -> None:
+def test_running_fees_count_so_bidding_and_withdrawing_cannot_exceed_a_cap(own: SetOwnCaps) -> None:
     world = flashing()
     world.say("ann", own)
     order = world.placed("ann", "a", 6 * DOLLAR)
@@ -257,9 +255,7 @@ def test_a_bid_moved_back_and_forth_at_the_cap_is_stopped_by_its_fees() -> None:
 
 
 @pytest.mark.parametrize("others_budget", [True, False])
-def test_an_ended_hold_is_over_for_caps_with_or_without_budgets(
-    others_budget: bool,
-) -> None:
+def test_an_ended_hold_is_over_for_caps_with_or_without_budgets(others_budget: bool) -> None:
     world = capped(None, 10 * DOLLAR)
     world.say(OPERATOR, to_market.SetControls("a", hold_us=HOUR_US))
     if others_budget:
@@ -357,9 +353,7 @@ def test_a_tenant_never_pays_more_than_its_worst_rate_whatever_others_bid() -> N
 
 
 @pytest.mark.parametrize("seed", [0, 3, *(seed for seed in with_fees(8) if seed % 3)])
-def test_cached_limits_of_open_orders_match_the_market_even_from_a_snapshot(
-    seed: int,
-) -> None:
+def test_cached_limits_of_open_orders_match_the_market_even_from_a_snapshot(seed: int) -> None:
     drawn = draw(seed)
     machine = Replaying.begin(drawn.genesis)
     most = 0

@@ -296,9 +296,7 @@ def test_the_cache_of_tags_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(names._tags) <= 3
 
 
-def test_a_name_with_the_operators_tag_is_refused(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_name_with_the_operators_tag_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keys, "tag_of", lambda name: tag_of(OPERATOR))
     assert "tenant_invalid" == Office().say(CreateTenant("bob", Caps()))
 

@@ -120,9 +120,7 @@ def test_the_compiled_form_is_imported_if_it_exists(compiled: Checkout, asked: s
     assert "money" + EXTENSION_SUFFIXES[0] == compiled.imported(LAISSEZ_MARKET=asked)
 
 
-def test_the_sources_are_imported_on_request_despite_a_compiled_form(
-    compiled: Checkout,
-) -> None:
+def test_the_sources_are_imported_on_request_despite_a_compiled_form(compiled: Checkout) -> None:
     assert "money.py" == compiled.imported(LAISSEZ_MARKET="interpreted")
 
 
@@ -130,9 +128,7 @@ def test_the_sources_are_imported_if_nothing_is_compiled(fresh: Checkout) -> Non
     assert "money.py" == fresh.imported()
 
 
-def test_requesting_a_missing_compiled_form_is_an_error_with_a_remedy(
-    fresh: Checkout,
-) -> None:
+def test_requesting_a_missing_compiled_form_is_an_error_with_a_remedy(fresh: Checkout) -> None:
     done = fresh.python("-c", "import laissez.market", LAISSEZ_MARKET="compiled")
     assert 1 == done.returncode
     assert (
@@ -163,9 +159,7 @@ def test_a_market_without_its_assertions_is_refused(fresh: Checkout) -> None:
     assert "the market's assertions must stay on: run Python without -O" in done.stderr
 
 
-def test_a_missing_form_is_refused_by_the_market_and_not_by_the_package(
-    fresh: Checkout,
-) -> None:
+def test_a_missing_form_is_refused_by_the_market_and_not_by_the_package(fresh: Checkout) -> None:
     program = (
         "import laissez\ntry: laissez.market_form()\nexcept ImportError as error: print(error)"
     )
@@ -220,9 +214,7 @@ def test_building_again_picks_up_a_changed_source(compiled: Checkout) -> None:
     assert ("4\n", "") == (done.stdout, done.stderr)
 
 
-def test_building_again_after_a_change_without_effect_is_up_to_date(
-    compiled: Checkout,
-) -> None:
+def test_building_again_after_a_change_without_effect_is_up_to_date(compiled: Checkout) -> None:
     compiled.age_sources(-1)
     assert 0 == compiled.build().returncode
     compiled.age_sources(1)

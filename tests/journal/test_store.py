@@ -243,9 +243,7 @@ def test_a_backup_of_a_journal_in_use_is_complete_and_independent(tmp_path: Path
         assert 64 == copy.last
 
 
-def test_a_failed_backup_is_not_reported_as_a_damaged_journal(
-    tmp_path: Path,
-) -> None:
+def test_a_failed_backup_is_not_reported_as_a_damaged_journal(tmp_path: Path) -> None:
     filled(tmp_path / "j")
     with (
         Reader(tmp_path / "j") as reader,
@@ -271,9 +269,7 @@ def test_failing_to_turn_the_log_on_is_an_error_unlike_in_sqlite() -> None:
     in_memory.close()
 
 
-def test_remains_of_an_interrupted_creation_are_not_taken_for_the_new_log(
-    tmp_path: Path,
-) -> None:
+def test_remains_of_an_interrupted_creation_are_not_taken_for_the_new_log(tmp_path: Path) -> None:
     for left in ("", "-journal", "-wal", "-shm"):
         (tmp_path / f"journal.db.new{left}").write_bytes(b"of another time")
     Journal.create(tmp_path, GENESIS).close()

@@ -207,9 +207,7 @@ def test_only_the_operator_learns_why_the_journal_failed(tmp_path: Path) -> None
     with_service(tmp_path / "data", story)
 
 
-def test_after_a_journal_failure_sessions_receive_only_their_closing(
-    tmp_path: Path,
-) -> None:
+def test_after_a_journal_failure_sessions_receive_only_their_closing(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         gateway = live.world.gateway
         gateway.on_failure = lambda reason: gateway.end_streams(4503, "journal_failed")
@@ -315,9 +313,7 @@ def test_a_request_repeated_while_it_is_pending_is_carried_out_once(tmp_path: Pa
     with_service(tmp_path / "data", story)
 
 
-def test_a_repeat_gets_the_first_refusal_even_if_it_would_now_succeed(
-    tmp_path: Path,
-) -> None:
+def test_a_repeat_gets_the_first_refusal_even_if_it_would_now_succeed(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         await world.ask("operator", "PATCH", "/v1/tenants/ann", {"caps": {"open_orders": 0}})
         first = await world.ask("ann", "POST", "/v1/orders", ORDER, key="one")
@@ -375,9 +371,7 @@ def test_more_commands_than_the_burst_are_never_admitted_at_once() -> None:
     assert refused.value.retry_after is None
 
 
-def test_a_rate_limited_tenant_gets_retry_after_and_others_are_unaffected(
-    tmp_path: Path,
-) -> None:
+def test_a_rate_limited_tenant_gets_retry_after_and_others_are_unaffected(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         for _ in range(3):
             assert (
@@ -471,9 +465,7 @@ def test_pending_commands_are_limited(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story, Limits(pending_commands_max=5, commands_burst=100))
 
 
-def test_a_stopping_service_refuses_commands_and_answers_questions(
-    tmp_path: Path,
-) -> None:
+def test_a_stopping_service_refuses_commands_and_answers_questions(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         world.gateway.stopping = True
         answer = await world.ask("ann", "POST", "/v1/orders", ORDER)

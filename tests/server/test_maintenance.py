@@ -41,9 +41,7 @@ GENEROUS = Limits(commands_burst=100_000, commands_per_second=100_000)
 # -- holds
 
 
-def test_a_hold_ends_by_itself_and_its_tenants_are_notified(
-    tmp_path: Path,
-) -> None:
+def test_a_hold_ends_by_itself_and_its_tenants_are_notified(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         world = live.world
         await world.ask("operator", "PUT", "/v1/controls/a100", {"hold_s": 60})
@@ -262,9 +260,7 @@ def test_snapshots_are_taken_in_a_fork_verified_and_pruned(
     assert taken[-1] == opened.snapshot_seq and 0 < opened.replayed
 
 
-def test_snapshots_are_a_minute_apart_and_need_a_command(
-    tmp_path: Path,
-) -> None:
+def test_snapshots_are_a_minute_apart_and_need_a_command(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         taker = snapshotter_of(world)
         await world.place("ann", "h100", "1")

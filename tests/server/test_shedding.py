@@ -77,9 +77,7 @@ def key_of(live: Live, who: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {live.world.secrets[who]}"}
 
 
-def test_a_request_that_waited_too_long_is_shed_before_its_body_is_read(
-    tmp_path: Path,
-) -> None:
+def test_a_request_that_waited_too_long_is_shed_before_its_body_is_read(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         gateway, turns = live.world.gateway, live.world.gateway.admission.queue
         position = gateway.position
@@ -285,9 +283,7 @@ def test_answers_covered_by_a_rate_limit_are_never_delayed(tmp_path: Path) -> No
     with_service(tmp_path / "data", story, Limits(refusals_per_second=1, refusals_burst=1))
 
 
-def test_a_rate_limited_caller_is_refused_before_the_body_is_read(
-    tmp_path: Path,
-) -> None:
+def test_a_rate_limited_caller_is_refused_before_the_body_is_read(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         first = await world.ask("ann", "POST", "/v1/orders", content=UNREADABLE, headers=JSON_BODY)
         assert 400 == first.status_code
@@ -302,9 +298,7 @@ def test_a_rate_limited_caller_is_refused_before_the_body_is_read(
     with_service(tmp_path / "data", story, Limits(commands_per_second=1, commands_burst=1))
 
 
-def test_refusing_a_long_body_costs_as_much_as_reading_it(
-    tmp_path: Path,
-) -> None:
+def test_refusing_a_long_body_costs_as_much_as_reading_it(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         long = b"[" * 8_192
         assert (
@@ -346,9 +340,7 @@ def test_answers_without_a_key_are_paced(tmp_path: Path, method: str, path: str)
     with_service(tmp_path / "data", story, Limits(refusals_per_second=1_000, refusals_burst=1))
 
 
-def test_monitoring_is_not_delayed_by_wrong_keys_from_the_same_address(
-    tmp_path: Path,
-) -> None:
+def test_monitoring_is_not_delayed_by_wrong_keys_from_the_same_address(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         for path, late in (
             ("/nothing", 0),

@@ -88,9 +88,7 @@ def told_alike(answer: httpx.Response) -> tuple[int, bytes, tuple[tuple[str, str
 # -- signing in
 
 
-def test_signing_in_names_the_holder_and_sets_a_protected_cookie(
-    tmp_path: Path,
-) -> None:
+def test_signing_in_names_the_holder_and_sets_a_protected_cookie(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         answer = await sign_in(world, "ann")
         assert (await world.ask("ann", "GET", "/v1/me")).json() == answer.json()
@@ -226,9 +224,7 @@ def test_a_key_is_taken_only_from_the_body(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story)
 
 
-def test_each_sign_in_has_a_new_token_and_ends_the_browsers_previous_one(
-    tmp_path: Path,
-) -> None:
+def test_each_sign_in_has_a_new_token_and_ends_the_browsers_previous_one(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         planted = "A" * 43
         first = cookie_of(await sign_in(world, "ann", Cookie=f"{COOKIE}={planted}")).value
@@ -416,9 +412,7 @@ FROM: tuple[tuple[dict[str, str], bool], ...] = (
 )
 
 
-def test_only_our_own_page_can_change_anything_by_cookie_or_sign_in_or_out(
-    tmp_path: Path,
-) -> None:
+def test_only_our_own_page_can_change_anything_by_cookie_or_sign_in_or_out(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         for headers, may in FROM:
             token = await token_of(world, "ann")

@@ -58,9 +58,7 @@ async def work(world: World) -> list[int]:
     return [*hours, hours[-1] + HOUR_US]
 
 
-def test_only_statements_around_the_period_are_read(
-    tmp_path: Path,
-) -> None:
+def test_only_statements_around_the_period_are_read(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         hours = await work(world)
         filed, rng = FiledStatements(world.gateway), Random(1)
@@ -98,9 +96,7 @@ def test_a_bill_of_a_period_costs_what_is_read_and_sent(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story, Limits(commands_per_second=1, commands_burst=500))
 
 
-def test_a_running_bill_costs_one_more_per_hundred_lines_and_may_cause_debt(
-    tmp_path: Path,
-) -> None:
+def test_a_running_bill_costs_one_more_per_hundred_lines_and_may_cause_debt(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         gateway = world.gateway
         gateway.enter(OPERATOR, SERVICE, "", SetFloor("h100", DOLLAR))

@@ -46,9 +46,7 @@ async def press_and_stop(server: Running, secret: str) -> None:
             pass
 
 
-def test_session_orders_are_cancelled_before_the_server_ends(
-    tmp_path: Path,
-) -> None:
+def test_session_orders_are_cancelled_before_the_server_ends(tmp_path: Path) -> None:
     with running(tmp_path) as server:
         ann, bob = server.tenant("ann"), server.tenant("bob")
         assert 200 == server.ask("PUT", "/v1/controls/h100", {"hold_s": 3600}).status_code

@@ -183,9 +183,7 @@ def test_the_largest_line_number_stops_only_the_log(folder: Path) -> None:
 # -- times
 
 
-def test_times_do_not_fall_if_the_clock_is_behind_the_last_line(
-    folder: Path,
-) -> None:
+def test_times_do_not_fall_if_the_clock_is_behind_the_last_line(folder: Path) -> None:
     """Time goes on from the end of the journal, and what was refused after that is in no
     journal."""
     append(folder, [noted(BEGAN), noted(BEGAN + 5 * DAY_US)])

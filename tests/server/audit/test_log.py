@@ -43,9 +43,7 @@ def told(line: Line) -> tuple[str, int, str, str]:
 # -- every kind of refusal
 
 
-def test_every_refused_request_leaves_one_line_without_its_content(
-    tmp_path: Path,
-) -> None:
+def test_every_refused_request_leaves_one_line_without_its_content(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         ask = world.ask
         revoked = world.new_secret("ann", "read")
@@ -131,9 +129,7 @@ def test_every_refused_request_leaves_one_line_without_its_content(
     assert verify(folder).ok
 
 
-def test_refusals_of_a_session_are_logged_unless_they_are_in_the_journal(
-    tmp_path: Path,
-) -> None:
+def test_refusals_of_a_session_are_logged_unless_they_are_in_the_journal(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         async with live.connected("lz_0123456789abcdef_no") as peer:
             await peer.say({"type": "hello"})
@@ -379,9 +375,7 @@ def test_a_planned_stop_writes_everything(tmp_path: Path) -> None:
     with_service(folder, story)
 
 
-def test_the_service_writes_the_log_and_completes_it_at_its_end(
-    tmp_path: Path,
-) -> None:
+def test_the_service_writes_the_log_and_completes_it_at_its_end(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     create(folder, TOPOLOGY, 10)
 

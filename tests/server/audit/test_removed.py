@@ -75,9 +75,7 @@ def test_removed_recent_days_are_a_problem_despite_a_line_about_them(
     assert (too_young(90, *young), 9 - 3 * len(young)) == (verdict.problems, verdict.removed_lines)
 
 
-def test_a_known_retention_overrides_that_in_a_line(
-    folder: Path,
-) -> None:
+def test_a_known_retention_overrides_that_in_a_line(folder: Path) -> None:
     remove(folder, day=4, keep_days=1)
     assert ([], 1) == (verify(folder).problems, verify(folder).removed_after_days)
     assert too_young(90, *DAYS[:3]) == verify(folder, keep_days=90).problems

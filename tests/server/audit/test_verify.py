@@ -132,9 +132,7 @@ def test_one_break_is_reported_once(folder: Path) -> None:
     assert 1 == len(problems(folder))
 
 
-def test_a_recomputed_chain_is_found_by_the_digest_of_the_day(
-    folder: Path,
-) -> None:
+def test_a_recomputed_chain_is_found_by_the_digest_of_the_day(folder: Path) -> None:
     def forged(rows: Rows) -> Rows:
         before = decode_line(rows[3], Line).chain
         for n in (4, 5, 6):
@@ -172,9 +170,7 @@ def test_missing_oldest_days_are_found_unless_the_service_removed_them(
     assert set(found) <= set(problems(folder))  # and the service goes on as if nothing had happened
 
 
-def test_a_start_never_changes_a_day_with_a_digest(
-    folder: Path,
-) -> None:
+def test_a_start_never_changes_a_day_with_a_digest(folder: Path) -> None:
     remove(folder, 10, 11, 12)
     change(folder, "refusals", lambda rows: {**rows, 8: rows[8].replace(b"ann", b"bob")})
     found, content = problems(folder), stored(folder, "refusals")
@@ -290,9 +286,7 @@ def test_a_forged_outcome_is_found_despite_valid_checksums(
     assert [found] == [one[: len(found)] for one in problems(folder)]
 
 
-def test_a_forged_snapshot_is_found_despite_a_valid_checksum(
-    folder: Path,
-) -> None:
+def test_a_forged_snapshot_is_found_despite_a_valid_checksum(folder: Path) -> None:
     """A start believes it: with a key of the operator in it that was never issued, whoever made it
     could do anything."""
     state = Replaying.begin(GENESIS)
@@ -314,9 +308,7 @@ def test_a_forged_snapshot_is_found_despite_a_valid_checksum(
     )
 
 
-def test_use_of_a_key_never_issued_is_found_without_its_snapshot(
-    folder: Path,
-) -> None:
+def test_use_of_a_key_never_issued_is_found_without_its_snapshot(folder: Path) -> None:
     store(folder, entries(key="key_1"))
     assert [
         "journal, entry 7: it was asked for with key_1, which operator was never given"
@@ -482,9 +474,7 @@ def test_a_running_service_makes_missing_digests_even_of_days_while_it_was_down(
     assert all(len(record.chain) == 64 for record in logged)  # type: ignore[attr-defined]
 
 
-def test_days_without_digests_are_not_removed_and_the_service_continues(
-    tmp_path: Path,
-) -> None:
+def test_days_without_digests_are_not_removed_and_the_service_continues(tmp_path: Path) -> None:
     folder = tmp_path / "data"
 
     async def story(world: World) -> None:

@@ -94,9 +94,7 @@ def test_two_simultaneous_copies_of_a_batch_are_carried_out_once(tmp_path: Path)
     with_dear_leaves(tmp_path, story)
 
 
-def test_revoking_the_key_interrupts_a_batch_and_another_key_completes_it(
-    tmp_path: Path,
-) -> None:
+def test_revoking_the_key_interrupts_a_batch_and_another_key_completes_it(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         secret = world.new_secret("ann", "read", "trade")
         key = (await world.ask(secret, "GET", "/v1/me")).json()["key"]

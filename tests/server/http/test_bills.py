@@ -247,9 +247,7 @@ def test_a_bill_can_be_exported_as_a_table(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story)
 
 
-def test_a_free_lease_is_on_no_bill_whatever_others_did_since(
-    tmp_path: Path,
-) -> None:
+def test_a_free_lease_is_on_no_bill_whatever_others_did_since(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         at = world.gateway.clock.now()
         for scope in ("h100/east", "h100/west"):

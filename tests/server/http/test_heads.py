@@ -77,9 +77,7 @@ def test_input_after_the_headers_does_not_count_as_headers(tmp_path: Path) -> No
     with_live(tmp_path, tale)
 
 
-def test_pipelined_requests_are_read_as_earlier_ones_are_answered(
-    tmp_path: Path,
-) -> None:
+def test_pipelined_requests_are_read_as_earlier_ones_are_answered(tmp_path: Path) -> None:
     """Each that is read takes some kilobytes: nobody may have so many of them that it shows."""
     limits = msgspec.structs.replace(GENEROUS, refusals_per_second=1, refusals_burst=1)
 
@@ -130,9 +128,7 @@ def posted(live: Live, size: int, more: str = "") -> bytes:
     return f"{head}{more}Content-Length: {size}\r\n\r\n".encode()
 
 
-def test_a_late_head_is_a_408_and_a_timely_one_may_wait_for_its_body(
-    tmp_path: Path,
-) -> None:
+def test_a_late_head_is_a_408_and_a_timely_one_may_wait_for_its_body(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         for begun in (b"G", HEALTH[:-2], HEALTH + b"GET /"):
             status, problem = answers(await told(live, begun))[-1]
@@ -179,9 +175,7 @@ def test_a_late_body_is_a_408_and_changes_nothing(tmp_path: Path) -> None:
     )
 
 
-def test_an_unreadable_request_is_refused_after_the_answers_to_earlier_ones(
-    tmp_path: Path,
-) -> None:
+def test_an_unreadable_request_is_refused_after_the_answers_to_earlier_ones(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         order = b'{"alternatives": [{"scope": "h100", "limit": "1"}]}'
         heard = answers(
@@ -213,9 +207,7 @@ def test_trailers_are_ignored(tmp_path: Path) -> None:
     with_live(tmp_path, tale)
 
 
-def test_an_unsupported_upgrade_is_ignored_and_ends_the_connection(
-    tmp_path: Path,
-) -> None:
+def test_an_unsupported_upgrade_is_ignored_and_ends_the_connection(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         upgrade = b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n"
         assert [200] == [

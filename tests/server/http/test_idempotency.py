@@ -69,9 +69,7 @@ async def changes(world: World) -> list[Case]:
     ]
 
 
-def test_every_repeated_change_gets_the_same_bytes_even_after_a_restart(
-    tmp_path: Path,
-) -> None:
+def test_every_repeated_change_gets_the_same_bytes_even_after_a_restart(tmp_path: Path) -> None:
     secrets: dict[str, str] = {}
     cases: list[Case] = []
     first: list[tuple[int, bytes]] = []

@@ -69,9 +69,7 @@ async def runners(world: World, query: str = "") -> list[dict[str, Any]]:
 # -- over HTTP
 
 
-def test_a_report_is_shown_unchanged_with_its_history_and_enters_no_command(
-    tmp_path: Path,
-) -> None:
+def test_a_report_is_shown_unchanged_with_its_history_and_enters_no_command(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         position = world.gateway.position
         assert [] == await runners(world)

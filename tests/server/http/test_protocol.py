@@ -54,9 +54,7 @@ def posted(world: World, more: bytes, path: bytes = b"/v1/orders") -> bytes:
     )
 
 
-def test_100_continue_is_sent_only_if_the_body_is_wanted(
-    tmp_path: Path,
-) -> None:
+def test_100_continue_is_sent_only_if_the_body_is_wanted(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         more = b"Expect: 100-continue\r\nContent-Length: %d\r\n"
         wanted, refused = Wire(world), Wire(world)

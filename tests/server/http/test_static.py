@@ -215,9 +215,7 @@ def test_files_are_read_once_and_counted_in_the_metrics(tmp_path: Path) -> None:
 # -- those of the package
 
 
-def test_every_file_of_the_console_is_served_and_every_named_one_exists(
-    tmp_path: Path,
-) -> None:
+def test_every_file_of_the_console_is_served_and_every_named_one_exists(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         page = await world.ask(
             None, "GET", "/", headers={"Accept": "text/html", "Sec-Fetch-Site": "cross-site"}

@@ -82,9 +82,7 @@ def test_a_special_range_is_not_public_from_first_to_last_address(network: Netwo
 
 
 @pytest.mark.parametrize("network", NOT_PUBLIC, ids=str)
-def test_neighbours_of_special_ranges_are_public_unless_special(
-    network: Network,
-) -> None:
+def test_neighbours_of_special_ranges_are_public_unless_special(network: Network) -> None:
     for neighbour in (int(network[0]) - 1, int(network[-1]) + 1):
         if 0 <= neighbour < 2**network.max_prefixlen:
             address = type(network[0])(neighbour)
@@ -233,9 +231,7 @@ def test_a_name_that_later_resolves_to_an_internal_address_is_refused(
     with_hooks(tmp_path / "data", tale, Webhooks(allow_http=True))
 
 
-def test_the_connection_goes_to_the_checked_address_after_one_lookup(
-    tmp_path: Path,
-) -> None:
+def test_the_connection_goes_to_the_checked_address_after_one_lookup(tmp_path: Path) -> None:
     async def tale(hooks: Hooks) -> None:
         asked = hooks.resolve_to(hooks_example=["127.0.0.1"])
         made = await hooks.create(url=f"http://hooks.example:{hooks.receiver.port}/")
@@ -284,9 +280,7 @@ def test_every_address_of_this_machine_is_internal(
     with_hooks(tmp_path / "data", tale, Webhooks(allow_http=True))
 
 
-def test_a_silent_name_server_delays_only_its_own_names(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_silent_name_server_delays_only_its_own_names(monkeypatch: pytest.MonkeyPatch) -> None:
     real, says, asked = socket.getaddrinfo, threading.Event(), threading.Semaphore(0)
 
     def getaddrinfo(host: str, *more: Any, **others: Any) -> Any:

@@ -160,9 +160,7 @@ def test_an_invalid_webhook_is_refused_and_not_stored(tmp_path: Path) -> None:
     with_hooks(tmp_path / "data", tale, runs=False)
 
 
-def test_lookups_run_one_at_a_time_and_a_key_revoked_meanwhile_does_nothing(
-    tmp_path: Path,
-) -> None:
+def test_lookups_run_one_at_a_time_and_a_key_revoked_meanwhile_does_nothing(tmp_path: Path) -> None:
     async def tale(hooks: Hooks) -> None:
         secret, answers = hooks.world.new_secret("ann", "trade"), asyncio.Event()
 
@@ -262,9 +260,7 @@ def test_a_secret_is_in_no_file_or_log_and_only_the_owner_can_read_the_key(
         assert not any(form in content for path, content in files.items() if path != key)
 
 
-def test_after_a_rotation_both_secrets_sign_for_a_day_unless_rotated_again(
-    tmp_path: Path,
-) -> None:
+def test_after_a_rotation_both_secrets_sign_for_a_day_unless_rotated_again(tmp_path: Path) -> None:
     async def tale(hooks: Hooks) -> None:
         made = await hooks.create()
         path = f"/v1/webhooks/{made['id']}/secret"

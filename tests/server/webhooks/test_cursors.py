@@ -190,9 +190,7 @@ def test_a_damaged_dead_letter_is_logged_and_not_shown(
     assert "a row of beside.db is damaged and ignored" in caplog.text
 
 
-def test_rows_of_a_deleted_webhook_are_removed_at_the_next_start(
-    tmp_path: Path,
-) -> None:
+def test_rows_of_a_deleted_webhook_are_removed_at_the_next_start(tmp_path: Path) -> None:
     beside = Beside(tmp_path / FILE, ORIGIN)
     asyncio.run(Cursors(beside).add_letters("whk_x", Cursor(1, 1, 1), [letter(1)]))
     asyncio.run(Cursors(beside).save({"whk_y": Cursor(1, 1, 1)}))
@@ -224,9 +222,7 @@ def test_a_stop_completes_interrupted_writes_of_cursors(tmp_path: Path) -> None:
     assert {*ids} == kept_cursors(tmp_path / "data", *ids).keys()
 
 
-def test_with_webhooks_switched_off_nothing_is_sent_and_they_can_be_deleted(
-    tmp_path: Path,
-) -> None:
+def test_with_webhooks_switched_off_nothing_is_sent_and_they_can_be_deleted(tmp_path: Path) -> None:
     secrets: dict[str, str] = {}
     ids: list[str] = []
 
@@ -261,9 +257,7 @@ def whole(n: int) -> DeadLetter:
     return DeadLetter(n, n, Numbered(n, WebhookDeleted(AT, "whk_x")), "x", AT)
 
 
-def test_dead_letters_are_limited_and_the_oldest_are_dropped_and_counted(
-    tmp_path: Path,
-) -> None:
+def test_dead_letters_are_limited_and_the_oldest_are_dropped_and_counted(tmp_path: Path) -> None:
     async def story() -> None:
         cursors, most = Cursors(Beside(tmp_path / FILE, ORIGIN)), DEAD_LETTERS_MAX
         cursor = Cursor(1, 1, 0)
@@ -301,9 +295,7 @@ def test_a_page_of_dead_letters_costs_as_much_as_the_whole_list(tmp_path: Path) 
     with_hooks(tmp_path / "data", tale, limits=Limits(commands_per_second=1), runs=False)
 
 
-def test_a_range_of_lost_events_does_not_replace_whole_letters(
-    tmp_path: Path,
-) -> None:
+def test_a_range_of_lost_events_does_not_replace_whole_letters(tmp_path: Path) -> None:
     async def story() -> None:
         cursors, cursor = Cursors(Beside(tmp_path / FILE, ORIGIN)), Cursor(1, 1, 0)
         await cursors.add_letters("whk_x", cursor, [whole(3), whole(5)])
@@ -317,9 +309,7 @@ def test_a_range_of_lost_events_does_not_replace_whole_letters(
     asyncio.run(story())
 
 
-def test_a_new_webhook_reports_events_lost_while_the_service_was_down(
-    tmp_path: Path,
-) -> None:
+def test_a_new_webhook_reports_events_lost_while_the_service_was_down(tmp_path: Path) -> None:
     secrets: dict[str, str] = {}
     ids: list[str] = []
 

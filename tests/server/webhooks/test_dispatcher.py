@@ -53,9 +53,7 @@ def test_a_delivery_is_signed_and_the_first_event_is_the_webhooks_own(tmp_path: 
     with_hooks(tmp_path / "data", tale)
 
 
-def test_a_failed_delivery_is_retried_unchanged_under_its_id_and_in_order(
-    tmp_path: Path,
-) -> None:
+def test_a_failed_delivery_is_retried_unchanged_under_its_id_and_in_order(tmp_path: Path) -> None:
     async def tale(hooks: Hooks) -> None:
         receiver = hooks.receiver
         receiver.answers = [
@@ -96,9 +94,7 @@ def test_a_failed_delivery_is_retried_unchanged_under_its_id_and_in_order(
     with_hooks(tmp_path / "data", tale)
 
 
-def test_a_silent_receiver_times_out_and_delays_no_others(
-    tmp_path: Path,
-) -> None:
+def test_a_silent_receiver_times_out_and_delays_no_others(tmp_path: Path) -> None:
     async def tale(hooks: Hooks) -> None:
         async with receiving() as deaf:
             deaf.answers = [None] * 9
@@ -276,9 +272,7 @@ def test_events_that_expire_between_two_attempts_are_given_up_together(tmp_path:
     with_hooks(tmp_path / "data", tale, msgspec.structs.replace(OPEN, dead_after_hours=1.0))
 
 
-def test_events_that_left_the_history_are_reported(
-    tmp_path: Path,
-) -> None:
+def test_events_that_left_the_history_are_reported(tmp_path: Path) -> None:
     async def tale(hooks: Hooks) -> None:
         hooks.receiver.answers = [503]
         made = await hooks.create()
@@ -301,9 +295,7 @@ def test_events_that_left_the_history_are_reported(
     )
 
 
-def test_a_webhook_whose_failed_events_left_the_history_no_longer_fails(
-    tmp_path: Path,
-) -> None:
+def test_a_webhook_whose_failed_events_left_the_history_no_longer_fails(tmp_path: Path) -> None:
     async def tale(hooks: Hooks) -> None:
         hooks.receiver.answers = [500] * 5
         made = await hooks.create(types=["order.placed"])
@@ -357,9 +349,7 @@ def test_the_size_of_a_delivery_is_limited(tmp_path: Path, monkeypatch: pytest.M
     with_hooks(tmp_path / "data", tale)
 
 
-def test_only_wanted_types_are_sent(
-    tmp_path: Path,
-) -> None:
+def test_only_wanted_types_are_sent(tmp_path: Path) -> None:
     async def tale(hooks: Hooks) -> None:
         made = await hooks.create(types=["lease.started"])
         for _ in range(2):

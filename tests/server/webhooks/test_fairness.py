@@ -44,9 +44,7 @@ def test_deliveries_per_holder_are_limited_and_a_slot_is_kept_for_swift_receiver
     )
 
 
-def test_some_slots_are_reserved_for_swift_receivers(
-    tmp_path: Path,
-) -> None:
+def test_some_slots_are_reserved_for_swift_receivers(tmp_path: Path) -> None:
     async def tale(hooks: Hooks) -> None:
         made = await hooks.create("bob")
         await hooks.until(made["id"], "bob", delivered=1)
@@ -63,7 +61,7 @@ def test_some_slots_are_reserved_for_swift_receivers(
     with_hooks(tmp_path / "data", tale, msgspec.structs.replace(OPEN, deliveries_max=4))
 
 
-def test_a_retried_webhook_queues_behind_waiting_ones(tmp_path: Path) -> None:
+def test_a_restarted_webhook_queues_behind_waiting_ones(tmp_path: Path) -> None:
     async def tale(hooks: Hooks) -> None:
         hooks.receiver.answers = [500]
         waits = await hooks.create("bob")
@@ -83,9 +81,7 @@ def test_a_retried_webhook_queues_behind_waiting_ones(tmp_path: Path) -> None:
     )
 
 
-def test_a_tenant_above_its_delivery_rate_pauses_without_delaying_others(
-    tmp_path: Path,
-) -> None:
+def test_a_tenant_above_its_delivery_rate_pauses_without_delaying_others(tmp_path: Path) -> None:
     """Nothing of what it has to read is wanted, so no receiver slows it down: a webhook that is
     told again and again to start from the beginning."""
     pages = WEBHOOK_DELIVERIES_BURST + 1  # the last one is owed

@@ -414,9 +414,7 @@ def test_only_the_first_message_is_read_before_the_welcome(tmp_path: Path) -> No
     with_live(tmp_path / "data", tale)
 
 
-def test_input_after_a_protocol_violation_is_ignored(
-    tmp_path: Path,
-) -> None:
+def test_input_after_a_protocol_violation_is_ignored(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         async with live.peer("ann") as peer:
             peer.socket.transport.write(b"\x83\x80abcd" * 50)
@@ -427,9 +425,7 @@ def test_input_after_a_protocol_violation_is_ignored(
     with_live(tmp_path / "data", tale)
 
 
-def test_messages_require_the_keys_scope(
-    tmp_path: Path,
-) -> None:
+def test_messages_require_the_keys_scope(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         async with live.peer(live.world.new_secret("ann", "read")) as peer:
             assert "forbidden" == (await peer.ask(**place("1", "h100", "1")))["code"]

@@ -44,9 +44,7 @@ def session_of(world: World, who: str, hello: Hello) -> tuple[Session, Written]:
     return session_on(wire, world.gateway, principal, hello), wire
 
 
-def test_a_revoked_key_is_ignored_at_once_and_notified_when_durable(
-    tmp_path: Path,
-) -> None:
+def test_a_revoked_key_is_ignored_at_once_and_notified_when_durable(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         gateway = live.world.gateway
         secret = live.world.new_secret("ann", "read", "trade")
@@ -137,9 +135,7 @@ def test_a_session_that_ends_while_catching_up_resumes_after_the_last_page(
     )
 
 
-def test_a_slow_session_resumes_before_unsent_events(
-    tmp_path: Path,
-) -> None:
+def test_a_slow_session_resumes_before_unsent_events(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         session, wire = session_of(world, "ann", Hello())
         await session.greet(Hello())
@@ -227,9 +223,7 @@ def test_a_session_forgets_orders_cancelled_elsewhere(
     with_live(tmp_path / "data", tale)
 
 
-def test_a_session_with_a_revoked_key_resumes_before_later_events(
-    tmp_path: Path,
-) -> None:
+def test_a_session_with_a_revoked_key_resumes_before_later_events(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         gateway = live.world.gateway
         secret = live.world.new_secret("ann", "read", "trade")

@@ -58,9 +58,7 @@ def test_a_filled_order_is_not_cancelled_with_its_session(tmp_path: Path) -> Non
     with_live(tmp_path / "data", tale)
 
 
-def test_session_orders_are_cancelled_at_the_start_after_a_crash(
-    tmp_path: Path,
-) -> None:
+def test_session_orders_are_cancelled_at_the_start_after_a_crash(tmp_path: Path) -> None:
     secrets: dict[str, str] = {}
     orders: list[str] = []
 

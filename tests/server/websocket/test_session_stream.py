@@ -55,9 +55,7 @@ async def places(peer: Peer, count: int, scope: str = "h100", first: int = 0) ->
 # -- events
 
 
-def test_events_come_in_order_even_if_a_question_in_the_frame_causes_some(
-    tmp_path: Path,
-) -> None:
+def test_events_come_in_order_even_if_a_question_in_the_frame_causes_some(tmp_path: Path) -> None:
     """A budget is spent by what the order may cost, and acts when anybody looks."""
 
     async def tale(live: Live) -> None:
