@@ -1,8 +1,8 @@
-"""Compile `laissez.market` with mypyc where that is possible; everything else about the package is
-in pyproject.toml.
+"""Compile `laissez.market` with mypyc where possible. The rest of the package's metadata is in
+pyproject.toml.
 
-The compiled form is an extra: it is all there or not there at all, and an install never fails for
-want of it. `LAISSEZ_BUILD` says otherwise:
+The compiled form is optional and complete or absent: an install does not fail without it.
+`LAISSEZ_BUILD` can change that:
 
     auto          the default: compile if mypy and a C compiler are there and the compile succeeds,
                   else say so and use the Python sources
@@ -23,9 +23,9 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 PACKAGE = Path("src", "laissez")
-# msgspec structs and enums: mypyc cannot compile these; and what is never hot
+# mypyc cannot compile msgspec structs and enums; the others here are never hot
 INTERPRETED = ("__init__", "answers", "commands", "events", "reasons", "snapshot", "spec")
-# of what is around the market, that which every command passes through
+# modules around the market that every command passes through
 AROUND = (
     "exchange/accounts",
     "exchange/caps",
@@ -57,7 +57,7 @@ COMPILED = tuple(
 LIBRARY = "laissez.compiled"
 
 BUILDS = ("auto", "compiled", "interpreted")
-# metadata must not cost a compile
+# reading metadata must not compile anything
 COMMANDS_THAT_BUILD = {"build", "build_ext", "bdist_wheel", "editable_wheel", "install", "develop"}
 
 
@@ -86,13 +86,14 @@ def compiler_works() -> bool:
                     output_dir=folder,
                     include_dirs=[sysconfig.get_path("include"), sysconfig.get_path("platinclude")],
                 )
-        except Exception:  # whatever is wrong with it, it does not work
+        except Exception:  # any failure means that it does not work
             return False
     return True
 
 
 class Silenced:
-    """The compiler is another process: only its file descriptors can be turned off."""
+    """Redirect file descriptors: the compiler is another process, so replacing `sys.stdout` is not
+    enough."""
 
     def __enter__(self) -> None:
         sys.stdout.flush()
@@ -110,7 +111,7 @@ class Silenced:
 
 
 def give_up(why: str) -> None:
-    """The market stays interpreted: say why, or stop if a compiled one was asked for."""
+    """Print why the market stays interpreted, or stop if a compiled one is required."""
     if asked_build() == "compiled":
         raise SystemExit(f"laissez: the market was not compiled: {why}")
     print(
@@ -133,12 +134,12 @@ def extensions() -> list[Extension]:
     try:
         from mypyc.build import mypycify
 
-        # No configuration file: how strictly we check our code must not decide whether it compiles.
+        # No configuration file: our strict type checks must not decide whether it compiles.
         return cast(
             "list[Extension]",
             mypycify(
-                # A cache of its own: `make test` checks types at the same time, and SQLite, in
-                # which mypy keeps its cache, lets only one of them write.
+                # A separate cache: `make test` checks types at the same time, and mypy's SQLite
+                # cache allows only one writer.
                 ["--config-file=", "--cache-dir=build/mypyc-cache", *COMPILED],
                 opt_level="3",
                 group_name=LIBRARY,
@@ -146,15 +147,15 @@ def extensions() -> list[Extension]:
         )
     except ImportError as error:
         give_up(f"mypyc (package mypy) is missing: {error}")
-    # mypycify prints what is wrong with a module, then exits
+    # mypycify prints a module's errors, then exits
     except (Exception, SystemExit) as error:
         give_up(f"mypyc stopped with {error!r}")
     return []
 
 
 class BuildMarket(build_ext):
-    """Builds every extension or leaves none: half a compiled market does not import, and an old one
-    beside new sources lies."""
+    """Builds every extension or leaves none: a partly compiled market cannot be imported, and an
+    old build does not match new sources."""
 
     def run(self) -> None:
         if self.inplace:
@@ -163,8 +164,8 @@ class BuildMarket(build_ext):
         super().run()
         if self.inplace:
             for new in PACKAGE.rglob(f"*{sysconfig.get_config_var('EXT_SUFFIX')}"):
-                # unchanged C code is not compiled again, yet it is up to date: `laissez._form`
-                # compares times
+                # Unchanged C code is not recompiled, but `laissez._form` compares modification
+                # times.
                 new.touch()
 
     def build_extensions(self) -> None:

@@ -111,24 +111,24 @@ def test_a_table_becomes_an_object() -> None:
         ({"name": "fast"}, "name: expected another than mode, found fast"),
     ],
 )
-def test_a_mistake_is_told_with_its_place(content: object, told: str) -> None:
+def test_a_mistake_is_reported_with_its_place(content: object, told: str) -> None:
     with pytest.raises(ConfigError) as refused:
         read(content)
     assert f"f.toml: {told}" == str(refused.value)
 
 
-def test_all_mistakes_are_told_in_the_order_of_the_file() -> None:
+def test_all_mistakes_are_reported_in_the_order_of_the_file() -> None:
     with pytest.raises(ConfigError) as refused:
         read({"mode": 1, "x": 2, "items": [{"from": -1}, 3]})
     places = [line.split(": ")[1] for line in str(refused.value).splitlines()]
     assert ["mode", "x", "items[0].from", "items[1]"] == places
 
 
-def test_files_of_others_may_hold_other_keys() -> None:
+def test_unknown_keys_may_be_ignored() -> None:
     assert Outer() == read({"theirs": 1}, closed=False)
 
 
-def test_text_becomes_what_a_field_needs_where_everything_is_text() -> None:
+def test_text_is_converted_to_the_type_of_the_field() -> None:
     class Settings(msgspec.Struct):
         port: int
         names: tuple[str, ...]
@@ -137,7 +137,7 @@ def test_text_becomes_what_a_field_needs_where_everything_is_text() -> None:
     assert Settings(1, ("a", "b")) == reader.table((), Settings, {"port": "1", "names": "a, b"})
 
 
-def test_files_in_text_start_at_the_folder_of_the_file() -> None:
+def test_relative_files_start_at_the_folder_of_the_configuration() -> None:
     assert "/folder/a" == Reader("f", Path("/folder")).value((), File, "a")
 
 
@@ -145,7 +145,7 @@ def test_an_object_made_in_python_is_checked_like_a_table() -> None:
     assert ["from: expected an integer from 0 up to 9, found 10"] == mistakes_in(Inner(start=10))
 
 
-def test_a_value_in_a_message_is_short() -> None:
+def test_values_in_messages_are_shortened() -> None:
     assert "nothing" == shown(None)
     assert 63 == len(shown("x" * 1000))
     assert "a number of thousands of digits" == shown(10**5000)

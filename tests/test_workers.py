@@ -23,7 +23,7 @@ with multiprocessing.get_context("spawn").Pool(1, leave_signals_to_the_parent) a
 """
 
 
-def test_what_ends_the_whole_group_does_not_leave_the_parent_waiting_for_a_dead_worker() -> None:
+def test_a_signal_to_the_group_does_not_leave_the_parent_waiting() -> None:
     """As `timeout` does. A worker that waits for work holds a lock; one that died with it would
     keep all others waiting for ever."""
     with subprocess.Popen(
@@ -50,7 +50,7 @@ except KeyboardInterrupt:
 """
 
 
-def test_only_who_waits_for_output_hears_of_an_interrupt_and_it_ends_who_was_to_print() -> None:
+def test_only_the_caller_of_output_of_gets_ctrl_c_and_it_ends_the_process() -> None:
     with subprocess.Popen(
         [sys.executable, "-c", WAITS_FOR_OUTPUT], stderr=subprocess.PIPE, start_new_session=True
     ) as process:

@@ -1,4 +1,4 @@
-"""Which form of the market runs: the compiled one, or the Python sources it was compiled from.
+"""Choose the form of the market that runs: compiled, or the Python sources it was compiled from.
 
 Both lie side by side in `laissez/market` and behave the same; Python would always import the
 compiled one. `LAISSEZ_MARKET` chooses:
@@ -35,7 +35,7 @@ FORMS = ("auto", "compiled", "interpreted")
 PACKAGE = "laissez.market"
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 # named in setup.py; it holds every compiled module
-LIBRARY_SOURCE = "compiled__mypyc.py"  # there is none
+LIBRARY_SOURCE = "compiled__mypyc.py"  # does not exist
 LIBRARY = os.path.join(FOLDER, "compiled__mypyc" + EXTENSION_SUFFIXES[0])
 CHECKOUT = os.path.dirname(os.path.dirname(FOLDER))
 
@@ -139,15 +139,15 @@ def how_to_compile() -> str:
 
 
 def newer_sources() -> list[str]:
-    """Sources changed after the market was compiled. Only a checkout is examined: in an installed
-    package the times of files mean nothing."""
+    """Sources changed after the market was compiled. Only a checkout is examined: the file times of
+    an installed package mean nothing."""
     if not in_checkout():
         return []
     compiled = os.stat(LIBRARY).st_mtime_ns
     modules = glob("**/*" + EXTENSION_SUFFIXES[0], root_dir=FOLDER, recursive=True)
     sources = {module.removesuffix(EXTENSION_SUFFIXES[0]) + ".py" for module in modules}
     sources -= {LIBRARY_SOURCE}
-    # What these packages define is compiled into the others.
+    # Definitions in these packages are compiled into the other modules.
     sources.update(glob("market/*.py", root_dir=FOLDER), glob("exchange/*.py", root_dir=FOLDER))
     return sorted(
         file for file in sources if os.stat(os.path.join(FOLDER, file)).st_mtime_ns > compiled

@@ -37,7 +37,7 @@ _SCALE: Final[list[int]] = [10 ** (DECIMALS_MAX - decimals) for decimals in rang
 
 
 class MoneyError(ValueError):
-    """The text is not an amount of money. The message says what was expected and found."""
+    """The text is not an amount of money. The message names the expected and the found value."""
 
 
 def parse_price(text: str) -> int:
@@ -114,7 +114,7 @@ def _shown(text: str) -> str:
 
 
 class TimeError(ValueError):
-    """The text is not a time or a duration. The message says what was expected and found."""
+    """The text is not a time or a duration. The message names the expected and the found value."""
 
 
 @lru_cache(16)  # thousands of times in a row share a second

@@ -173,7 +173,7 @@ def test_a_refusal_is_not_retried(code: str, kind: type[ApiError]) -> None:
         ([problem("rate_limited")], RateLimited),
     ],
 )
-def test_retries_end_with_an_unknown_outcome_only_if_it_is_unknown(
+def test_retries_end_with_outcome_unknown_only_if_it_is_unknown(
     steps: list[Step], conclusion: type[LaissezError]
 ) -> None:
     with pytest.raises(conclusion) as ended:

@@ -196,7 +196,7 @@ def test_nothing_is_sent_to_a_server_that_is_closing() -> None:
     assert future.done()
 
 
-def test_a_command_refused_by_a_stopping_server_goes_to_the_next() -> None:
+def test_a_command_refused_by_a_stopping_server_is_sent_to_the_next() -> None:
     session = Harness()
     session.connect()
     future = session.submit()
@@ -250,7 +250,7 @@ def test_a_question_is_answered_with_its_result() -> None:
     assert quote == future.result(0)
 
 
-def test_an_event_that_comes_twice_is_delivered_once() -> None:
+def test_a_repeated_event_is_delivered_once() -> None:
     session = Harness()
     session.connect(n=4)
     session.submit()
@@ -291,7 +291,7 @@ def test_a_server_behind_resume_after_is_another_market() -> None:
         session.connect(n=8)
 
 
-def test_a_slow_reader_gets_events_missed_in_place_of_dropped_events() -> None:
+def test_a_slow_reader_gets_events_missed_instead_of_dropped_events() -> None:
     session = Harness(events=2)
     session.connect()
     session.receive(*(wire.EventSent(told=numbered(n)) for n in (1, 2, 3, 4)))
@@ -309,7 +309,7 @@ def test_a_slow_reader_gets_events_missed_in_place_of_dropped_events() -> None:
     assert [missed, numbered(5)] == list(session.state.events)
 
 
-def test_lost_history_is_reported_and_the_session_goes_on() -> None:
+def test_lost_history_is_reported_and_the_session_continues() -> None:
     session = Harness()
     session.connect(n=5)
     gone = close_error(wire.CLOSE_HISTORY_GONE, "")
@@ -320,7 +320,7 @@ def test_lost_history_is_reported_and_the_session_goes_on() -> None:
     assert 99 == session.state.last
 
 
-def test_a_key_that_may_not_read_misses_events_and_the_session_goes_on() -> None:
+def test_a_key_without_read_misses_events_and_the_session_continues() -> None:
     session = Harness()
     session.connect(n=5)
     assert 5 == session.decode(session.state.hello())["resume_after"]
@@ -359,7 +359,7 @@ def test_giving_up_leaves_only_sent_commands_unknown() -> None:
             future.result(0)
 
 
-def test_a_callers_own_id_is_refused_while_it_is_pending() -> None:
+def test_a_callers_id_is_refused_while_it_is_pending() -> None:
     session = Harness()
     session.connect()
     session.submit(CancelOrder(order="ord_a1", id="mine"))

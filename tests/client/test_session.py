@@ -267,7 +267,7 @@ def test_an_idle_session_sends_pings() -> None:
     asyncio.run(story())
 
 
-def test_lost_history_is_reported_and_the_session_goes_on() -> None:
+def test_lost_history_is_reported_and_the_session_continues() -> None:
     async def dropping(peer: Peer) -> None:
         await peer.greet(n=5)
         peer.socket.transport.abort()
@@ -425,7 +425,7 @@ def test_events_are_read_in_one_thread_while_another_sends(url: str) -> None:
     assert [numbered(n) for n in range(1, 6)] == seen
 
 
-def test_work_that_never_ends_is_cancelled_when_the_session_closes(url: str) -> None:
+def test_endless_work_is_cancelled_when_the_session_closes(url: str) -> None:
     raised: list[LaissezError] = []
     started = threading.Event()
 
@@ -447,7 +447,7 @@ def test_work_that_never_ends_is_cancelled_when_the_session_closes(url: str) -> 
     assert [SessionClosed] == [type(error) for error in raised]
 
 
-def test_closing_waits_for_work_that_another_thread_is_about_to_start(
+def test_closing_waits_for_work_that_another_thread_is_starting(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     starting, start = threading.Event(), asyncio.run_coroutine_threadsafe

@@ -115,7 +115,7 @@ def reference() -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def test_the_page_is_what_the_program_says() -> None:
+def test_the_page_matches_the_program() -> None:
     written = PAGE.read_text().partition(BEGIN)[2]
     assert written == reference(), "run: make reference"
 

@@ -77,7 +77,7 @@ def test_an_example_prints_what_its_page_shows(
         )
 
 
-def test_three_dots_stand_for_anything_and_everything_else_for_itself() -> None:
+def test_three_dots_match_anything_and_other_text_only_itself() -> None:
     assert matches("a ... c\n", "a  b c \n")
     assert matches("a\n...\nd\n", "a\nb\nc\nd\n")
     assert matches('{"a":"...","b":1}\n', '{"a":"x","b":1}\n')
@@ -116,7 +116,7 @@ def test_every_problem_is_in_the_table_with_its_status() -> None:
     }
 
 
-def test_every_limit_that_is_no_setting_is_in_the_table_with_its_value() -> None:
+def test_every_fixed_limit_is_in_the_table_with_its_value() -> None:
     bounds = {name.lower(): value for name, value in vars(limits).items() if name.isupper()}
     bounds |= {
         "keys_live_max": KEYS_LIVE_MAX,
@@ -137,7 +137,7 @@ def test_every_column_of_a_bill_is_named() -> None:
     )
 
 
-def test_every_event_notice_close_code_and_end_of_a_lease_is_named() -> None:
+def test_every_event_notice_close_code_and_end_reason_is_named() -> None:
     tags = [str(kind.__struct_config__.tag) for kind in (*Event.__args__, *Notice.__args__)]
     assert [] == [tag for tag in [*tags, *EndReason] if f"`{tag}`" not in API + SESSIONS]
     assert [] == [
@@ -152,7 +152,7 @@ def test_every_message_of_a_session_is_named() -> None:
     assert [] == [kind for kind in kinds if f"`{kind.__struct_config__.tag}`" not in API + SESSIONS]
 
 
-def test_the_metrics_are_those_that_there_are(tmp_path: Path) -> None:
+def test_the_table_lists_exactly_the_existing_metrics(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         await world.place("ann", "h100", "3")
         text = (await world.ask("operator", "GET", "/metrics")).text
@@ -172,13 +172,13 @@ def test_the_metrics_are_those_that_there_are(tmp_path: Path) -> None:
     with_service(tmp_path, story)
 
 
-def test_the_alarms_can_be_read() -> None:
+def test_the_alarms_can_be_parsed() -> None:
     alarms: list[dict[str, Any]] = yaml.safe_load(ALARMS)["groups"][0]["rules"]
     assert len(alarms) == len({alarm["alert"] for alarm in alarms})
     assert all(set(alarm) <= {"alert", "expr", "for"} and alarm["expr"] for alarm in alarms)
 
 
-def test_what_the_log_is_said_to_say_is_said_somewhere() -> None:
+def test_quoted_log_messages_are_in_the_source() -> None:
     sources = "".join(path.read_text() for path in (ROOT / "src" / "laissez").rglob("*.py"))
     failures = rows(MONITOR, "When something fails")
     quoted = [said for row in failures for said in re.findall(r'(?:log|^\|?) ?"([a-z ]+)"', row[0])]
@@ -187,7 +187,7 @@ def test_what_the_log_is_said_to_say_is_said_somewhere() -> None:
     assert [] == [said for said in quoted if said not in sources]
 
 
-def test_every_setting_that_is_named_is_one() -> None:
+def test_every_named_setting_exists() -> None:
     settings = (EXAMPLES / "laissez.toml").read_text()
     named = re.findall(r"`(?:server|data|limits|audit)\.(\w+)", "".join(PAGES.values()) + METRICS)
     assert {"metrics_open", "log_format"} <= set(named)

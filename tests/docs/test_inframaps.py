@@ -32,7 +32,7 @@ def printed(code: str) -> str:
     return out.getvalue()
 
 
-def test_a_map_of_your_own_does_what_the_page_shows(
+def test_a_custom_map_behaves_as_the_page_shows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -48,7 +48,7 @@ def test_a_map_of_your_own_does_what_the_page_shows(
             sys.modules.pop(module, None)
 
 
-def test_a_map_of_your_own_takes_about_ten_lines() -> None:
+def test_a_custom_map_takes_about_ten_lines() -> None:
     lines = [line for line in OWN_MAP.steps[0][0].splitlines() if line.strip()]
     assert len(lines) <= 10
 

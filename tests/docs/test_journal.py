@@ -97,7 +97,7 @@ def test_the_lists_of_the_page_are_those_of_the_codec() -> None:
     assert written == lists(), "run: make reference"
 
 
-def test_actions_are_written_as_their_places() -> None:
+def test_actions_are_stored_as_their_indexes() -> None:
     assert [int(action) for action in Action] == list(range(len(Action)))
 
 

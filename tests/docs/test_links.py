@@ -22,7 +22,7 @@ PAGE_NAME = re.compile(r"docs/[\w./-]+|\b[\w-]+\.md\b")
 TEST_FILES = sorted(TESTS.rglob("test_*.py"))
 
 
-def test_each_rule_of_the_specification_has_tests_with_its_number() -> None:
+def test_each_rule_of_the_specification_has_tests_that_cite_it() -> None:
     rules = re.findall(r"^\*\*M(\d+)", SPECIFICATION, re.MULTILINE)
     assert [str(number) for number in range(1, 19)] == rules
     named = {
@@ -31,7 +31,7 @@ def test_each_rule_of_the_specification_has_tests_with_its_number() -> None:
     assert set(rules) == named
 
 
-def test_every_command_and_page_that_the_promises_name_is_there() -> None:
+def test_every_command_and_page_named_by_the_promises_exists() -> None:
     promises = (ROOT / "SECURITY.md").read_text()
     commands = {
         tuple(found.split()) for found in re.findall(r"`laissez ((?:[a-z][a-z-]* ?)+)", promises)
@@ -62,7 +62,7 @@ def leads_nowhere(page: Path, link: str) -> bool:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=str)
-def test_every_link_leads_somewhere(page: Path) -> None:
+def test_every_link_has_a_target(page: Path) -> None:
     links = re.findall(r"\]\(((?!https?:)[^)\s]+)\)", PAGES[page])
     assert [] == [link for link in links if leads_nowhere(page, link)]
 
@@ -89,7 +89,7 @@ def texts_of(module: Path) -> Iterator[str]:
                 yield node.value
 
 
-def test_no_text_of_the_product_names_a_page() -> None:
+def test_no_text_of_the_product_names_a_docs_page() -> None:
     """The pages are not in the wheel."""
     product = SOURCES / "laissez"
     named = [

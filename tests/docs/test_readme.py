@@ -86,9 +86,7 @@ def test_a_program_of_the_readme_prints_what_is_shown(shell: Shell, program: Exa
 
 
 @pytest.mark.parametrize("command", [one for one in commands() if LONG.match(one)])
-def test_a_command_that_takes_long_is_understood(
-    command: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_slow_command_is_parsed(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     understood: list[dict[str, Any]] = []
     invoke = typer.core.TyperCommand.invoke
 
@@ -102,14 +100,14 @@ def test_a_command_that_takes_long_is_understood(
     assert (0, 1) == (done.exit_code, len(understood)), done.output
 
 
-def test_a_command_that_is_not_understood_is_noticed() -> None:
+def test_a_command_that_cannot_be_parsed_is_noticed() -> None:
     assert 2 == CliRunner().invoke(app, ["check", "market", "--historys", "3"]).exit_code
 
 
 # -- files, figures and requirements
 
 
-def test_every_file_that_is_named_is_there() -> None:
+def test_every_named_file_exists() -> None:
     named = re.findall(r"`((?:src|docs|tests)/[\w./-]*)`", README + CONTRIBUTING)
     assert len(named) >= 20
     assert [] == [path for path in named if not (ROOT / path).exists()]
@@ -123,14 +121,14 @@ def test_the_benchmarks_give_a_figure_for_every_operation() -> None:
     ]
 
 
-def test_the_figures_of_the_readme_are_on_the_pages_that_it_names() -> None:
+def test_the_figures_of_the_readme_are_on_the_pages_it_links() -> None:
     section = README.partition("\n## What the paper says")[2].partition("\n```")[0]
     quoted = re.findall(r"\d[\d,.]*(?: %| ms)?", section)
     assert {"407,075", "13.3 ms", "49 %", "59"} <= set(quoted)
     assert [] == [figure for figure in quoted if figure not in PERFORMANCE + EVALUATION]
 
 
-def test_the_readme_is_short_enough_to_be_read() -> None:
+def test_the_readme_is_short() -> None:
     assert len(README.split()) < 1000
 
 
@@ -141,7 +139,7 @@ def test_the_readme_names_the_supported_pythons() -> None:
         assert f"Python {', '.join(supported[:-1])} or {supported[-1]}" in page
 
 
-def test_every_target_that_is_named_is_in_the_makefile() -> None:
+def test_every_named_target_is_in_the_makefile() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     make = re.compile(r"(?:^|`)make ([a-z-]+)", re.MULTILINE)
     assert {"run", "test", "build"} <= set(make.findall(README))

@@ -53,7 +53,7 @@ def reference() -> str:
     return "\n\n".join(f"## {section}\n\n{listed(section)}" for section in SECTIONS) + "\n"
 
 
-def test_the_page_is_made_of_the_settings() -> None:
+def test_the_page_is_generated_from_the_settings() -> None:
     written = PAGE.read_text().partition(BEGIN)[2]
     assert written == reference(), "run: make reference"
 

@@ -90,7 +90,7 @@ def test_every_program_prints_what_the_page_shows() -> None:
         assert matches(one.steps[0][1], printed), f"line {one.line}\n--- printed\n{printed}"
 
 
-def test_an_adapter_of_your_own_takes_less_than_30_lines_and_all_hooks_are_named() -> None:
+def test_a_custom_adapter_takes_under_30_lines_and_all_hooks_are_named() -> None:
     assert count_lines(FARM.steps[0][0], "RenderFarm") <= 30
     _, _, rest = PAGE.partition("\n## Write your own adapter in 30 lines\n")
     known = {name for name, _ in inspect.getmembers(Application, inspect.isfunction)}
@@ -260,7 +260,7 @@ def test_the_checkpoint_hook_returns_when_the_trainer_has_saved(tmp_path: Path) 
 # -- figures of the models
 
 
-def test_the_built_in_profiles_are_those_that_there_are() -> None:
+def test_the_table_lists_exactly_the_built_in_profiles() -> None:
     for model, gpus in BUILT_IN:
         assert re.search(
             rf"{re.escape(model)} on (?:\d or )?{gpus}\b|{re.escape(model)} on {gpus} or", PAGE
@@ -268,7 +268,7 @@ def test_the_built_in_profiles_are_those_that_there_are() -> None:
     assert all(f'"{model}"' in PAGE for model in MODELS)
 
 
-def test_what_placement_is_worth_is_as_the_page_says() -> None:
+def test_the_value_of_placement_is_as_the_page_says() -> None:
     shown = re.findall(r"[\d.]+(?=x)", PAGE.partition("With a global batch of 64,")[2])
     for model, gpus, said in (("OPT-350", 8, shown[0]), ("GPT-Neo-2.7", 16, shown[1])):
         planner = Planner(builtin_profile(model, 64))

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.once
 PAGE = (GUIDES / "webhooks.md").read_text()
 
 
-def test_the_receiver_that_is_shown_takes_what_is_genuine_and_nothing_else(
+def test_the_receiver_of_the_page_accepts_only_genuine_deliveries(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (code,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
@@ -50,7 +50,7 @@ def test_the_receiver_that_is_shown_takes_what_is_genuine_and_nothing_else(
     assert "1 WebhookCreated(" in capsys.readouterr().out and 1 == shown["seen"]
 
 
-def test_every_command_of_the_page_is_there() -> None:
+def test_every_command_of_the_page_exists() -> None:
     commands = set(re.findall(r"^\$ laissez webhooks (\S+)", PAGE, re.MULTILINE))
     assert {"create", "show", "rotate", "dead-letters", "redeliver", "delete"} == commands
     for command in sorted(commands):

@@ -45,7 +45,7 @@ THRIFTY_SEEDS = (0, 3, 6, 9, 12)
 
 
 @pytest.mark.parametrize("action", list(Action))
-def test_each_threshold_is_told_at_its_own_microsecond_however_late_anybody_looks(
+def test_thresholds_are_reported_at_their_exact_microsecond_however_late_the_check(
     action: Action,
 ) -> None:
     world = Thrifty("a/1")
@@ -68,7 +68,7 @@ def test_each_threshold_is_told_at_its_own_microsecond_however_late_anybody_look
     assert sorted(times(applied)) == times(applied)
 
 
-def test_nothing_at_all_is_overspent_when_the_server_sleeps_through_it() -> None:
+def test_nothing_is_overspent_while_the_server_sleeps() -> None:
     world = Thrifty("a/1")
     world.leased_at(7_777_777, 9 * DOLLAR)
     world.budget("ann", 12_345_679, Action.RELINQUISH)
@@ -82,9 +82,7 @@ def test_nothing_at_all_is_overspent_when_the_server_sleeps_through_it() -> None
 
 
 @pytest.mark.parametrize("limit", [9 * DOLLAR, None])
-def test_under_a_storm_of_commands_a_tenth_of_a_second_of_the_rate_is_overspent_at_most(
-    limit: int | None,
-) -> None:
+def test_under_load_at_most_a_tenth_of_a_second_of_the_rate_is_overspent(limit: int | None) -> None:
     """Without a limit the worst case is a thousand times the rate, and what is known in advance is
     little."""
     rng = Random(5)
@@ -127,7 +125,7 @@ def test_a_tenant_with_many_leases_is_checked_less_often_and_overspends_under_a_
     assert len(looks) < 10  # of some 300 commands
 
 
-def test_the_instant_of_spending_is_the_first_also_while_the_cost_of_cancelling_falls() -> None:
+def test_the_instant_of_spending_is_the_earliest_even_while_cancelling_gets_cheaper() -> None:
     rng = Random(2)
     for _ in range(300):
         owing = tuple(
@@ -149,7 +147,7 @@ def test_the_instant_of_spending_is_the_first_also_while_the_cost_of_cancelling_
             )
 
 
-def test_thousands_of_bids_that_are_liable_are_each_looked_at_once() -> None:
+def test_thousands_of_bids_with_fees_are_each_examined_once() -> None:
     gone_through = []
 
     class Watched(tuple[tuple[int, int], ...]):
@@ -188,13 +186,13 @@ def transcript(busy: bool, seed: int) -> list[Event]:
     return heard
 
 
-def test_when_a_budget_acts_does_not_tell_whether_others_are_busy_elsewhere() -> None:
+def test_the_instant_of_spending_does_not_depend_on_other_tenants_activity() -> None:
     heard = [transcript(False, seed) for seed in range(12)]
     assert heard == [transcript(True, seed) for seed in range(12)]
     assert sum(isinstance(event, events.BudgetSpent) for one in heard for event in one) > 8
 
 
-def test_budgets_that_are_used_up_one_after_the_other_act_in_that_order() -> None:
+def test_budgets_act_in_the_order_in_which_they_are_spent() -> None:
     names = tuple(f"t{number:02}" for number in range(12))
     world = Thrifty(*(f"a/{name}" for name in names), tenants=(*names, "bob"))
     for name in names:
@@ -211,7 +209,7 @@ def test_budgets_that_are_used_up_one_after_the_other_act_in_that_order() -> Non
     assert all(0 <= world.overspent(name) < DOLLAR for name in names)
 
 
-def test_a_lease_won_at_the_end_of_a_hold_while_the_server_sleeps_counts_from_then_on() -> None:
+def test_a_lease_won_at_the_end_of_a_hold_while_the_server_sleeps_counts_from_then() -> None:
     world = Thrifty("a/1")
     world.say(OPERATOR, to_market.SetControls("a", hold_us=HOUR_US))
     world.place("bob", "a", DOLLAR)
@@ -227,7 +225,7 @@ def test_a_lease_won_at_the_end_of_a_hold_while_the_server_sleeps_counts_from_th
     assert 0 == world.overspent("ann")
 
 
-def test_a_hold_that_ends_for_somebody_else_changes_nothing_for_a_budget() -> None:
+def test_another_tenants_hold_end_does_not_affect_a_budget() -> None:
     world = Thrifty("a/1", "b/1")
     world.say(OPERATOR, to_market.SetControls("b", hold_us=HOUR_US))
     world.place("bob", "b", DOLLAR)
@@ -238,7 +236,7 @@ def test_a_hold_that_ends_for_somebody_else_changes_nothing_for_a_budget() -> No
     assert since + 10 * HOUR_US == told(applied, "ann", events.BudgetSpent)[0].at
 
 
-def test_thresholds_that_are_crossed_at_once_are_told_once_and_in_order() -> None:
+def test_thresholds_crossed_together_are_reported_once_and_in_order() -> None:
     world = Thrifty("a/1")
     world.leased_at(RATE, 9 * DOLLAR)
     world.budget("ann", 1, Action.NO_NEW_ORDERS)  # a millisecond's worth
@@ -250,7 +248,7 @@ def test_thresholds_that_are_crossed_at_once_are_told_once_and_in_order() -> Non
     assert not told(world.wait(HOUR_US), "ann")
 
 
-def test_a_threshold_is_told_before_the_key_that_is_issued_after_it() -> None:
+def test_a_threshold_is_reported_before_a_key_issued_later() -> None:
     """Also a command that the market hears nothing of comes after what is over by its time."""
     world = Thrifty("a/1")
     world.leased_at(RATE, 9 * DOLLAR)
@@ -260,7 +258,7 @@ def test_a_threshold_is_told_before_the_key_that_is_issued_after_it() -> None:
     assert sorted(times(applied)) == times(applied)
 
 
-def test_asking_whether_something_is_due_says_so_at_the_instant_and_not_before() -> None:
+def test_is_due_is_true_from_the_exact_instant() -> None:
     world = Thrifty("a/1")
     lease = world.leased_at(RATE, 9 * DOLLAR)
     world.say("ann", SetLimit("ann", lease, None))
@@ -276,7 +274,7 @@ def test_asking_whether_something_is_due_says_so_at_the_instant_and_not_before()
     assert not Thrifty().exchange.is_due(100 * HOUR_US)
 
 
-def test_what_is_looked_at_is_bounded_however_often_a_budget_is_set(
+def test_the_heap_of_checks_is_bounded_however_often_a_budget_is_set(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(budget_watch, "STALE_MAX", 5)
@@ -294,7 +292,7 @@ def test_what_is_looked_at_is_bounded_however_often_a_budget_is_set(
 # -- what it does
 
 
-def test_spent_with_no_new_orders_cancels_those_that_wait_and_takes_none_and_keeps_leases() -> None:
+def test_no_new_orders_cancels_open_orders_refuses_new_ones_and_keeps_leases() -> None:
     world = Thrifty("a/1", "b/1")
     lease = world.leased_at(RATE, 9 * DOLLAR)
     world.place("bob", "b", 5 * DOLLAR)
@@ -311,7 +309,7 @@ def test_spent_with_no_new_orders_cancels_those_that_wait_and_takes_none_and_kee
     assert code(world.say("ann", SetLimit("ann", lease, None))) is None
 
 
-def test_spent_with_limits_to_floor_keeps_only_what_nobody_else_wants() -> None:
+def test_limits_to_floor_keeps_only_leases_that_no_other_tenant_wants() -> None:
     world = Thrifty("a/1", "b/1")
     world.say(OPERATOR, to_market.SetFloor("b", DOLLAR))
     world.leased_at(RATE, 9 * DOLLAR)
@@ -341,7 +339,7 @@ def held(limit: int) -> Thrifty:
     return world
 
 
-def test_spent_with_limits_to_floor_gives_up_a_held_lease_that_could_cost_more() -> None:
+def test_limits_to_floor_relinquishes_a_held_lease_that_could_cost_more() -> None:
     world = held(3_000 * DOLLAR)
     (ended,) = told(world.wait(60 * SECOND_US), "ann", market_events.LeaseEnded)
     assert ("budget_spent", "a/1") == (ended.reason, ended.leaf)
@@ -350,7 +348,7 @@ def test_spent_with_limits_to_floor_gives_up_a_held_lease_that_could_cost_more()
     assert 0 == world.overspent("ann") and 1 == world.leases("bob")
 
 
-def test_spent_with_limits_to_floor_keeps_a_held_lease_that_cannot_cost_more() -> None:
+def test_limits_to_floor_keeps_a_held_lease_that_cannot_cost_more() -> None:
     world = held(2 * DOLLAR)
     world.wait(60 * SECOND_US)
     world.place("bob", "a", 2_900 * DOLLAR)
@@ -360,7 +358,7 @@ def test_spent_with_limits_to_floor_keeps_a_held_lease_that_cannot_cost_more() -
     assert "outbid" == lost.reason
 
 
-def test_spent_with_limits_to_floor_lowers_the_limit_of_a_lease_whose_hold_is_over() -> None:
+def test_limits_to_floor_lowers_the_limit_of_a_lease_after_its_hold() -> None:
     world = held(9 * DOLLAR)
     world.budget("ann", 10 * DOLLAR, Action.LIMITS_TO_FLOOR)
     world.wait(6 * HOUR_US)
@@ -368,7 +366,7 @@ def test_spent_with_limits_to_floor_lowers_the_limit_of_a_lease_whose_hold_is_ov
     assert 2 * DOLLAR == kept.limit
 
 
-def test_spent_with_relinquish_gives_up_every_lease_and_no_resting_order_wins_one_back() -> None:
+def test_relinquish_gives_up_every_lease_and_no_resting_order_wins_one_back() -> None:
     world = Thrifty("a/1", "a/2")
     world.leased_at(RATE, 9 * DOLLAR)
     world.place("ann", "a", 9 * DOLLAR)
@@ -383,7 +381,7 @@ def test_spent_with_relinquish_gives_up_every_lease_and_no_resting_order_wins_on
     assert "budget_spent" == code(world.place("ann", "a", DOLLAR))
 
 
-def test_spent_with_warn_tells_and_stops_nothing() -> None:
+def test_warn_only_reports() -> None:
     world = Thrifty("a/1")
     world.leased_at(RATE, 9 * DOLLAR)
     world.place("ann", "a", DOLLAR)
@@ -396,7 +394,7 @@ def test_spent_with_warn_tells_and_stops_nothing() -> None:
 @pytest.mark.parametrize(
     "again", [(50 * DOLLAR, Action.RELINQUISH), (DOLLAR, Action.WARN), (None, Action.WARN)]
 )
-def test_a_spent_budget_that_is_raised_renewed_or_removed_stands_against_nothing_any_more(
+def test_a_spent_budget_that_is_raised_renewed_or_removed_blocks_nothing(
     again: tuple[int | None, Action],
 ) -> None:
     world = Thrifty("a/1")
@@ -411,7 +409,7 @@ def test_a_spent_budget_that_is_raised_renewed_or_removed_stands_against_nothing
 # -- fees
 
 
-def test_the_fees_that_cancelling_brings_are_paid_out_of_the_budget() -> None:
+def test_fees_for_cancelling_are_paid_from_the_budget() -> None:
     """What withdrawing an order costs falls as time passes, and the budget is used up when both
     together come to all of it."""
     fees = []
@@ -431,7 +429,7 @@ def test_the_fees_that_cancelling_brings_are_paid_out_of_the_budget() -> None:
     assert DOLLAR // 2 == fees[0] < fees[1] < fees[2] and 0 == fees[3]
 
 
-def test_an_order_whose_fee_could_exceed_what_is_left_is_refused() -> None:
+def test_an_order_whose_fee_could_exceed_the_rest_of_the_budget_is_refused() -> None:
     world = flashing()
     world.budget("ann", 100_000, Action.RELINQUISH)  # 6 $/h for a minute
     assert "budget_spent" == code(world.place("ann", "b", 6_000_000))
@@ -446,7 +444,7 @@ def test_an_order_whose_fee_could_exceed_what_is_left_is_refused() -> None:
     assert not told(world.wait(HOUR_US), "ann")
 
 
-def test_a_bid_is_lowered_however_little_is_left() -> None:
+def test_a_bid_may_be_lowered_however_little_is_left() -> None:
     world = flashing()
     world.budget("ann", 100_000, Action.RELINQUISH)
     order = world.placed("ann", "b", 5_999_999)
@@ -460,7 +458,7 @@ def test_a_bid_is_lowered_however_little_is_left() -> None:
     )
 
 
-def test_a_refusal_for_a_fee_does_not_depend_on_prices_outside_the_pricing_domain() -> None:
+def test_a_refusal_for_a_fee_does_not_depend_on_hidden_prices() -> None:
     """Of a bid, only what it lifts the price by is charged; a tenant that is refused need not learn
     how much that is."""
     answers = []
@@ -485,7 +483,7 @@ def test_a_budget_below_the_fees_of_cancelling_is_refused_unless_it_only_warns()
     assert code(world.say("ann", SetBudget(DOLLAR + 1, Action.RELINQUISH), 0)) is None
 
 
-def test_fees_that_were_charged_before_a_budget_are_none_of_it() -> None:
+def test_fees_charged_before_a_budget_do_not_count() -> None:
     world = flashing()
     order = world.placed("ann", "b", 61 * DOLLAR)
     world.say("ann", CancelOrder("ann", order), 30 * SECOND_US)
@@ -498,7 +496,7 @@ def test_fees_that_were_charged_before_a_budget_are_none_of_it() -> None:
 
 
 @pytest.mark.parametrize("seed", THRIFTY_SEEDS)
-def test_a_thrifty_history_gives_the_same_bytes_from_every_snapshot_on_the_way(seed: int) -> None:
+def test_a_history_with_budgets_gives_the_same_bytes_from_every_snapshot(seed: int) -> None:
     drawn = draw(seed, 60)
     machine = Replaying.begin(drawn.genesis)
     for step in drawn.steps:
@@ -508,7 +506,7 @@ def test_a_thrifty_history_gives_the_same_bytes_from_every_snapshot_on_the_way(s
 
 
 @pytest.mark.parametrize("seed", THRIFTY_SEEDS)
-def test_whoever_adds_up_the_events_of_a_thrifty_history_comes_to_the_same_bills(seed: int) -> None:
+def test_events_of_a_history_with_budgets_add_up_to_the_bills(seed: int) -> None:
     drawn = draw(seed)
     exchange = Exchange.begin(drawn.genesis)
     auditor = Auditor(exchange.market.topology.leaves)
@@ -528,9 +526,7 @@ def test_whoever_adds_up_the_events_of_a_thrifty_history_comes_to_the_same_bills
 
 
 @pytest.mark.parametrize("kept", [False, True])
-def test_whoever_reads_the_events_doubts_a_held_lease_that_is_kept_when_limits_were_to_fall(
-    kept: bool,
-) -> None:
+def test_the_auditor_reports_a_held_lease_that_limits_to_floor_kept(kept: bool) -> None:
     world = held(9 * DOLLAR)
     world.wait(60 * SECOND_US)
     world.place("bob", "b", DOLLAR)
@@ -544,7 +540,7 @@ def test_whoever_reads_the_events_doubts_a_held_lease_that_is_kept_when_limits_w
     assert kept == (auditor.doubts != [])
 
 
-def test_closed_books_change_nothing_about_when_it_acts() -> None:
+def test_closed_books_do_not_change_when_a_budget_acts() -> None:
     ends = []
     for close in (True, False):
         world = Thrifty("a/1")
@@ -561,7 +557,7 @@ def test_closed_books_change_nothing_about_when_it_acts() -> None:
     assert ends[0] == ends[1] != []
 
 
-def test_a_request_of_an_earlier_time_is_refused_and_no_budget_acts() -> None:
+def test_a_request_with_an_earlier_time_is_refused_and_no_budget_acts() -> None:
     world = Thrifty("a/1")
     world.leased_at(RATE, 9 * DOLLAR)
     world.budget("ann", DOLLAR, Action.RELINQUISH)
@@ -572,7 +568,7 @@ def test_a_request_of_an_earlier_time_is_refused_and_no_budget_acts() -> None:
         assert applied.refusal is not None and () == applied.events
 
 
-def test_a_budget_that_lasts_beyond_what_times_can_be_is_never_used_up() -> None:
+def test_a_budget_that_outlasts_the_latest_time_is_never_spent() -> None:
     world = Thrifty("a/1")
     world.leased_at(1, 9 * DOLLAR)
     world.budget("ann", 10**15, Action.RELINQUISH)

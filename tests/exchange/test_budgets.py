@@ -63,7 +63,7 @@ def about(expected: str, found: str) -> bool:
     return abs(Decimal(expected) - Decimal(found)) < Decimal("0.0001")
 
 
-def test_it_counts_from_when_it_was_set_and_says_when_it_is_used_up(tmp_path: Path) -> None:
+def test_a_budget_counts_from_its_setting_and_predicts_its_end(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         await charged_an_hour(world)
         fresh = await set_budget(world, "36")
@@ -86,7 +86,7 @@ def test_it_counts_from_when_it_was_set_and_says_when_it_is_used_up(tmp_path: Pa
     with_service(tmp_path / "data", story)
 
 
-def test_it_is_used_up_at_the_very_microsecond_that_it_names(tmp_path: Path) -> None:
+def test_a_budget_is_spent_at_the_predicted_microsecond(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         await charged_an_hour(world)
         ends = parse_time((await set_budget(world, "0.001"))["ends_at"])
@@ -102,9 +102,7 @@ def test_it_is_used_up_at_the_very_microsecond_that_it_names(tmp_path: Path) -> 
     with_service(tmp_path / "data", story)
 
 
-def test_nothing_is_left_of_one_that_is_overspent_and_one_that_only_warns_ends_nothing(
-    tmp_path: Path,
-) -> None:
+def test_an_overspent_budget_has_nothing_left_and_warn_ends_nothing(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         await charged_an_hour(world)
         ends = (await set_budget(world, "1"))["ends_at"]
@@ -121,7 +119,7 @@ def test_nothing_is_left_of_one_that_is_overspent_and_one_that_only_warns_ends_n
 
 
 @pytest.mark.parametrize("action", [action_text(action) for action in Action])
-def test_one_that_is_spent_says_when_that_was_however_late_anybody_looks_and_after_a_restart(
+def test_a_spent_budget_shows_when_however_late_the_query_and_after_a_restart(
     tmp_path: Path, action: str
 ) -> None:
     secrets: dict[str, str] = {}
@@ -163,7 +161,7 @@ def test_one_that_is_spent_says_when_that_was_however_late_anybody_looks_and_aft
         (CHARGE_PER_MICRO_DOLLAR * DOLLAR**2, 1, None),
     ],
 )
-def test_when_it_ends(left: int, rate: int, ends: int | None) -> None:
+def test_the_predicted_end_of_a_budget(left: int, rate: int, ends: int | None) -> None:
     """Without a rate never; beyond what times can be, as good as never. One that was spent says
     when that was."""
     amount = -(-left // CHARGE_PER_MICRO_DOLLAR) + 1
@@ -172,7 +170,7 @@ def test_when_it_ends(left: int, rate: int, ends: int | None) -> None:
     assert 9 == ends_at(BudgetRecord(amount, 5, "7", Action.WARN, 3, spent_at=9), meter)
 
 
-def test_closing_the_books_changes_nothing_about_it(tmp_path: Path) -> None:
+def test_closing_the_books_does_not_change_a_budget(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         await charged_an_hour(world)
         await set_budget(world, "36")
@@ -187,7 +185,7 @@ def test_closing_the_books_changes_nothing_about_it(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story)
 
 
-def test_a_new_one_counts_from_zero_and_a_removed_one_is_gone(tmp_path: Path) -> None:
+def test_a_new_budget_counts_from_zero_and_a_removed_one_is_gone(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         assert 404 == (await world.ask("ann", "GET", "/v1/budget")).status_code
         assert 404 == (await world.ask("ann", "DELETE", "/v1/budget")).status_code
@@ -208,9 +206,7 @@ def test_a_new_one_counts_from_zero_and_a_removed_one_is_gone(tmp_path: Path) ->
     with_service(tmp_path / "data", story)
 
 
-def test_one_that_is_kept_counts_on_and_one_that_is_less_than_what_is_spent_acts_at_once(
-    tmp_path: Path,
-) -> None:
+def test_a_kept_budget_keeps_counting_and_acts_at_once_if_already_spent(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         await charged_an_hour(world)
         fresh = await set_budget(world, "36")
@@ -261,7 +257,7 @@ def test_one_that_is_kept_counts_on_and_one_that_is_less_than_what_is_spent_acts
     with_service(tmp_path / "data", story)
 
 
-def test_an_amount_that_is_none_is_refused(tmp_path: Path) -> None:
+def test_an_invalid_amount_is_refused(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         for amount in (
             "0",
@@ -286,7 +282,7 @@ def test_an_amount_that_is_none_is_refused(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story)
 
 
-def test_the_largest_and_the_smallest_amount_are_taken(tmp_path: Path) -> None:
+def test_the_largest_and_the_smallest_amount_are_accepted(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         assert (
             "1000000000.000000"
@@ -298,7 +294,7 @@ def test_the_largest_and_the_smallest_amount_are_taken(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story)
 
 
-def test_it_costs_as_much_as_a_list_of_what_is_added_up(tmp_path: Path) -> None:
+def test_a_budget_query_costs_as_much_as_a_list_of_its_leases(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         for _ in range(100):
             await world.place("ann", "h100", "0")
@@ -314,7 +310,7 @@ def test_it_costs_as_much_as_a_list_of_what_is_added_up(tmp_path: Path) -> None:
     with_service(tmp_path, story, Limits(commands_per_second=1, commands_burst=200))
 
 
-def test_sent_again_it_is_not_set_again(tmp_path: Path) -> None:
+def test_a_repeated_request_does_not_set_a_budget_again(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         first = await world.ask("ann", "PUT", "/v1/budget", {"amount": "5"}, key="b-1")
         await charged_an_hour(world)
@@ -336,9 +332,7 @@ def test_sent_again_it_is_not_set_again(tmp_path: Path) -> None:
 # -- what it does
 
 
-def test_over_http_one_that_is_used_up_acts_by_itself_and_stands_against_orders(
-    tmp_path: Path,
-) -> None:
+def test_over_http_a_spent_budget_acts_by_itself_and_blocks_orders(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         await charged_an_hour(world)
         asked = await world.ask(
@@ -411,7 +405,7 @@ def test_over_http_one_that_is_used_up_acts_by_itself_and_stands_against_orders(
     with_service(tmp_path / "data", story)
 
 
-def test_it_is_used_up_at_its_instant_also_when_the_server_was_stopped(tmp_path: Path) -> None:
+def test_a_budget_is_spent_at_its_instant_even_while_the_server_is_stopped(tmp_path: Path) -> None:
     secrets: dict[str, str] = {}
     ends: list[str] = []
 
@@ -437,7 +431,7 @@ def test_it_is_used_up_at_its_instant_also_when_the_server_was_stopped(tmp_path:
     with_service(tmp_path / "data", after, secrets=secrets)
 
 
-def test_an_action_that_there_is_not_is_refused(tmp_path: Path) -> None:
+def test_an_unknown_action_is_refused(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         answer = await world.ask("ann", "PUT", "/v1/budget", {"amount": "5", "action": "explode"})
         assert 400 == answer.status_code
@@ -452,7 +446,7 @@ def test_an_action_that_there_is_not_is_refused(tmp_path: Path) -> None:
 # -- who sees it
 
 
-def test_only_the_tenant_and_the_operator_hear_of_it(tmp_path: Path) -> None:
+def test_only_the_tenant_and_the_operator_see_a_budget(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         await set_budget(world, "77.25")
         for path in ("/v1/events", "/v1/budget"):
@@ -476,7 +470,7 @@ def test_only_the_tenant_and_the_operator_hear_of_it(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story)
 
 
-def test_the_operator_lists_what_every_tenant_spends(tmp_path: Path) -> None:
+def test_the_operator_lists_every_tenants_spending(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         await charged_an_hour(world)
         await set_budget(world, "36")
@@ -523,7 +517,7 @@ def test_the_operator_lists_what_every_tenant_spends(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", with_fees(6))
-def test_what_is_owed_in_all_is_the_total_of_the_bill_also_between_commands(seed: int) -> None:
+def test_the_total_owed_is_the_total_of_the_bill_even_between_commands(seed: int) -> None:
     drawn = draw(seed)
     machine = Replaying.begin(drawn.genesis)
     exchange = machine.exchange
@@ -545,7 +539,7 @@ def check_what_is_owed(exchange: Exchange, at: int) -> None:
 # -- how it is kept
 
 
-def test_what_a_budget_counts_from_does_not_depend_on_closed_books() -> None:
+def test_the_start_of_a_budget_does_not_depend_on_closed_books() -> None:
     """Over histories with and without closings: the exact charge is the same."""
     compared = 0
     for seed in range(8):
@@ -569,7 +563,7 @@ def with_tenant() -> Exchange:
     return exchange
 
 
-def test_a_state_with_a_budget_is_restored_whole_and_one_of_a_later_version_is_refused() -> None:
+def test_a_state_with_a_budget_is_restored_and_a_later_version_is_refused() -> None:
     exchange = with_tenant()
     exchange.apply(5, Request("ann", SERVICE, "", b"", SetBudget(DOLLAR, Action.RELINQUISH)))
     saved = exchange.snapshot()
@@ -583,7 +577,9 @@ def test_a_state_with_a_budget_is_restored_whole_and_one_of_a_later_version_is_r
 
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
-def test_it_survives_a_restart_from_a_snapshot_and_from_the_journal_alone(tmp_path: Path) -> None:
+def test_a_budget_survives_a_restart_from_a_snapshot_and_from_the_journal_alone(
+    tmp_path: Path,
+) -> None:
     found: list[BudgetRecord | None] = []
 
     async def story(world: World) -> None:

@@ -22,7 +22,7 @@ def half_spent(action: Action = Action.RELINQUISH) -> Thrifty:
 
 
 @pytest.mark.parametrize("amount", [20, 36, 100])
-def test_one_that_is_kept_is_used_up_as_if_it_had_been_set_in_the_beginning(amount: int) -> None:
+def test_a_kept_budget_is_spent_as_if_set_at_the_beginning(amount: int) -> None:
     world = half_spent()
     since = world.at - 5 * HOUR_US
     (set_,) = told(
@@ -34,7 +34,7 @@ def test_one_that_is_kept_is_used_up_as_if_it_had_been_set_in_the_beginning(amou
     assert 0 <= world.overspent("ann") < RATE
 
 
-def test_one_that_is_not_kept_counts_from_zero() -> None:
+def test_a_budget_that_is_not_kept_counts_from_zero() -> None:
     world = half_spent()
     (set_,) = told(world.budget("ann", 3 * DOLLAR, Action.RELINQUISH), "ann", events.BudgetSet)
     assert events.BudgetSet(world.at, "ann", 3 * DOLLAR, Action.RELINQUISH, False) == set_
@@ -42,7 +42,7 @@ def test_one_that_is_not_kept_counts_from_zero() -> None:
 
 
 @pytest.mark.parametrize("action", list(Action))
-def test_one_that_is_lowered_below_what_is_spent_acts_at_once(action: Action) -> None:
+def test_a_budget_lowered_below_its_spending_acts_at_once(action: Action) -> None:
     world = half_spent(action)
     world.place("ann", "a", DOLLAR)
     applied = world.budget("ann", 3 * DOLLAR, action, keep=True)
@@ -64,7 +64,7 @@ def test_one_that_is_lowered_below_what_is_spent_acts_at_once(action: Action) ->
     )
 
 
-def test_one_that_is_spent_and_raised_goes_on_and_tells_its_own_thresholds() -> None:
+def test_a_spent_budget_that_is_raised_continues_and_reports_its_own_thresholds() -> None:
     world = half_spent(Action.NO_NEW_ORDERS)
     world.wait(6 * HOUR_US)
     assert "budget_spent" == code(world.place("ann", "a", DOLLAR))
@@ -76,7 +76,7 @@ def test_one_that_is_spent_and_raised_goes_on_and_tells_its_own_thresholds() -> 
 
 
 @pytest.mark.parametrize("hours", [0, 6])
-def test_one_that_is_set_again_as_it_was_tells_nothing_twice_and_stays_spent(hours: int) -> None:
+def test_a_budget_set_again_unchanged_reports_nothing_twice_and_stays_spent(hours: int) -> None:
     """As whoever sets it whenever it starts."""
     world = half_spent()
     world.wait(hours * HOUR_US)
@@ -89,7 +89,7 @@ def test_one_that_is_set_again_as_it_was_tells_nothing_twice_and_stays_spent(hou
     assert ("budget_spent" if hours else None) == code(world.place("ann", "a", DOLLAR))
 
 
-def test_another_action_is_carried_out_at_once_if_it_is_spent_already() -> None:
+def test_a_new_action_of_a_spent_budget_is_carried_out_at_once() -> None:
     world = half_spent(Action.WARN)
     world.wait(6 * HOUR_US)
     assert 1 == world.leases("ann")
@@ -97,7 +97,7 @@ def test_another_action_is_carried_out_at_once_if_it_is_spent_already() -> None:
     assert 0 == world.leases("ann")
 
 
-def test_one_that_is_kept_does_not_act_at_a_time_that_is_none() -> None:
+def test_a_kept_budget_does_not_act_at_an_invalid_time() -> None:
     world = half_spent()
     command = SetBudget(3 * DOLLAR, Action.RELINQUISH, True)
     applied = world.exchange.apply(
@@ -106,7 +106,7 @@ def test_one_that_is_kept_does_not_act_at_a_time_that_is_none() -> None:
     assert applied.refusal is not None and () == applied.events and 1 == world.leases("ann")
 
 
-def test_to_keep_one_where_there_is_none_is_to_set_it_from_now_on() -> None:
+def test_keeping_without_a_previous_budget_counts_from_now() -> None:
     world = Thrifty("a/1")
     world.leased_at(RATE, 9 * DOLLAR)
     world.wait(5 * HOUR_US)
@@ -116,7 +116,7 @@ def test_to_keep_one_where_there_is_none_is_to_set_it_from_now_on() -> None:
     assert not set_.kept and 0 == world.spent("ann")
 
 
-def test_one_that_is_kept_is_not_refused_for_the_fees_of_cancelling_but_acts() -> None:
+def test_a_kept_budget_is_not_refused_for_cancellation_fees_but_acts() -> None:
     world = flashing()
     world.budget("ann", 10 * DOLLAR, Action.RELINQUISH)
     world.place("ann", "b", 60 * DOLLAR)
@@ -124,7 +124,7 @@ def test_one_that_is_kept_is_not_refused_for_the_fees_of_cancelling_but_acts() -
     assert 0 == world.open_orders("ann") and "budget_spent" == code(world.place("ann", "b", DOLLAR))
 
 
-def test_whoever_reads_the_events_follows_one_that_is_kept() -> None:
+def test_the_events_of_a_kept_budget_can_be_followed() -> None:
     for amount, action in (
         (3, Action.RELINQUISH),
         (20, Action.LIMITS_TO_FLOOR),

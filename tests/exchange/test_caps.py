@@ -48,7 +48,7 @@ def lease_of(world: Thrifty, who: str) -> int:
 # -- what they bound
 
 
-def test_charges_and_limits_of_orders_may_add_up_to_the_rate_cap_and_no_more() -> None:
+def test_charges_and_order_limits_may_add_up_to_the_rate_cap_and_no_more() -> None:
     world = Thrifty("a/1", "b/1")
     world.leased_at(2 * DOLLAR, 50 * DOLLAR)
     world.say("ann", SetOwnCaps(9 * DOLLAR, None))
@@ -66,7 +66,7 @@ def test_charges_and_limits_of_orders_may_add_up_to_the_rate_cap_and_no_more() -
 
 
 @pytest.mark.parametrize(("bid", "limit", "won"), [(0, 9, 1), (0, 4, 4), (1, 2, 5), (2, 2, 5)])
-def test_at_market_or_not_no_more_leases_are_won_than_the_operators_rate_allows(
+def test_no_more_leases_are_won_than_the_operators_rate_cap_allows(
     bid: int, limit: int, won: int
 ) -> None:
     world = Thrifty(*(f"a/{number}" for number in range(12)))
@@ -77,7 +77,7 @@ def test_at_market_or_not_no_more_leases_are_won_than_the_operators_rate_allows(
     assert won == world.leases("ann")
 
 
-def test_orders_that_wait_and_win_all_at_once_do_not_exceed_the_rate() -> None:
+def test_open_orders_that_all_win_at_once_do_not_exceed_the_rate_cap() -> None:
     world = Thrifty(*(f"a/{number}" for number in range(6)))
     world.say(OPERATOR, to_market.SetFloor("a", 9 * DOLLAR))
     world.say("ann", SetOwnCaps(10 * DOLLAR, None))
@@ -91,7 +91,7 @@ def test_orders_that_wait_and_win_all_at_once_do_not_exceed_the_rate() -> None:
     )
 
 
-def test_winning_never_takes_a_tenant_above_its_rate_wherever_and_whenever_it_wins() -> None:
+def test_winning_never_takes_a_tenant_above_its_rate_cap() -> None:
     """Bob comes and goes and never bids, so that nothing but winning makes ann pay more."""
     rng = Random(8)
     world = Thrifty(*(f"a/{number}" for number in range(8)))
@@ -120,7 +120,7 @@ def test_winning_never_takes_a_tenant_above_its_rate_wherever_and_whenever_it_wi
     assert most > 12 * DOLLAR
 
 
-def test_a_refusal_does_not_depend_on_prices_that_a_tenant_may_not_see() -> None:
+def test_a_refusal_does_not_depend_on_hidden_prices() -> None:
     """Else a tenant could ask for any floor, by caps of its own, without ever trading."""
     answers = []
     for floor in (2, 4, 7):
@@ -136,7 +136,7 @@ def test_a_refusal_does_not_depend_on_prices_that_a_tenant_may_not_see() -> None
     assert [True, True, True, False] == [refused is not None for refused in answers[0]]
 
 
-def test_a_limit_that_makes_a_held_lease_dearer_at_once_is_bounded_by_the_rate() -> None:
+def test_a_limit_that_raises_a_held_leases_charge_is_bounded_by_the_rate_cap() -> None:
     world = capped(6 * DOLLAR, None)
     world.say(OPERATOR, to_market.SetControls("a", hold_us=HOUR_US))
     world.place("ann", "a", 5 * DOLLAR)
@@ -148,7 +148,7 @@ def test_a_limit_that_makes_a_held_lease_dearer_at_once_is_bounded_by_the_rate()
     assert code(world.say("ann", SetLimit("ann", lease, DOLLAR))) is None
 
 
-def test_limits_may_come_to_the_worst_rate_and_not_a_millionth_more() -> None:
+def test_limits_may_add_up_to_the_worst_rate_exactly() -> None:
     world = capped(None, 10 * DOLLAR)
     world.leased_at(2 * DOLLAR, 6 * DOLLAR)
     lease = lease_of(world, "ann")
@@ -184,7 +184,7 @@ def test_an_order_counts_with_its_highest_limit_and_an_amended_one_as_it_will_be
     assert "alternatives_count" == code(world.say("ann", AmendOrder("ann", order, ())))
 
 
-def test_amending_a_filled_order_is_refused_as_too_late_not_because_of_a_cap() -> None:
+def test_amending_a_filled_order_is_refused_as_filled_not_for_a_cap() -> None:
     world = capped(6 * DOLLAR, 6 * DOLLAR)
     order = world.placed("ann", "a", 5 * DOLLAR)
     assert "already_filled" == code(
@@ -192,7 +192,7 @@ def test_amending_a_filled_order_is_refused_as_too_late_not_because_of_a_cap() -
     )
 
 
-def test_a_held_lease_counts_with_what_it_can_be_charged_though_its_limit_was_lowered() -> None:
+def test_a_held_lease_counts_with_its_highest_charge_after_its_limit_was_lowered() -> None:
     world = capped(None, 10 * DOLLAR)
     world.say(OPERATOR, to_market.SetControls("a", hold_us=HOUR_US))
     world.place("ann", "a", 6 * DOLLAR)
@@ -202,7 +202,7 @@ def test_a_held_lease_counts_with_what_it_can_be_charged_though_its_limit_was_lo
     assert code(world.place("ann", "b", 5 * DOLLAR)) is None
 
 
-def test_a_lease_without_a_limit_counts_with_the_highest_price_there_is() -> None:
+def test_a_lease_without_a_limit_counts_with_the_highest_possible_price() -> None:
     world = Thrifty("a/1", "b/1")
     world.leased_at(DOLLAR)
     world.say("ann", SetLimit("ann", lease_of(world, "ann"), None))
@@ -222,9 +222,7 @@ def flashing() -> Thrifty:
 
 
 @pytest.mark.parametrize("own", [SetOwnCaps(10 * DOLLAR, None), SetOwnCaps(None, 10 * DOLLAR)])
-def test_fees_count_while_they_run_so_that_bidding_and_withdrawing_comes_to_no_more(
-    own: SetOwnCaps,
-) -> None:
+def test_running_fees_count_so_bidding_and_withdrawing_cannot_exceed_a_cap(own: SetOwnCaps) -> None:
     world = flashing()
     world.say("ann", own)
     order = world.placed("ann", "a", 6 * DOLLAR)
@@ -236,7 +234,7 @@ def test_fees_count_while_they_run_so_that_bidding_and_withdrawing_comes_to_no_m
     assert code(world.place("ann", "a", 6 * DOLLAR)) is None
 
 
-def test_a_bid_that_is_moved_to_and_fro_at_the_cap_is_stopped_by_the_fees_that_it_brings() -> None:
+def test_a_bid_moved_back_and_forth_at_the_cap_is_stopped_by_its_fees() -> None:
     for there, back in ((("b", 9), ("a", 9)), (("a", 1), ("a", 9))):
         world = flashing()
         world.say("ann", SetOwnCaps(None, 10 * DOLLAR))
@@ -257,9 +255,7 @@ def test_a_bid_that_is_moved_to_and_fro_at_the_cap_is_stopped_by_the_fees_that_i
 
 
 @pytest.mark.parametrize("others_budget", [True, False])
-def test_a_hold_that_is_over_is_over_for_caps_whether_or_not_anybody_has_a_budget(
-    others_budget: bool,
-) -> None:
+def test_an_ended_hold_is_over_for_caps_with_or_without_budgets(others_budget: bool) -> None:
     world = capped(None, 10 * DOLLAR)
     world.say(OPERATOR, to_market.SetControls("a", hold_us=HOUR_US))
     if others_budget:
@@ -273,7 +269,7 @@ def test_a_hold_that_is_over_is_over_for_caps_whether_or_not_anybody_has_a_budge
 # -- whose they are
 
 
-def test_the_lower_of_both_caps_is_in_force_and_removing_ones_own_leaves_the_other() -> None:
+def test_the_lower_of_both_caps_is_in_force_and_removing_ones_own_leaves_the_operators() -> None:
     world = Thrifty("a/1")
     world.place("bob", "a", 9 * DOLLAR)
     world.say(OPERATOR, SetCaps("ann", Caps(rate=5 * DOLLAR)))
@@ -287,7 +283,7 @@ def test_the_lower_of_both_caps_is_in_force_and_removing_ones_own_leaves_the_oth
     assert code(world.place("ann", "a", 8 * DOLLAR)) is None
 
 
-def test_a_cap_below_what_is_in_force_ends_nothing_and_lets_nothing_grow() -> None:
+def test_a_cap_below_present_spending_ends_nothing_and_allows_no_growth() -> None:
     world = Thrifty("a/1", "b/1")
     world.leased_at(2 * DOLLAR, 9 * DOLLAR)
     lease = lease_of(world, "ann")
@@ -306,7 +302,7 @@ def test_a_cap_below_what_is_in_force_ends_nothing_and_lets_nothing_grow() -> No
     )
 
 
-def test_they_are_kept_in_snapshots() -> None:
+def test_caps_are_kept_in_snapshots() -> None:
     world = capped(5 * DOLLAR, None)
     saved = world.exchange.snapshot()
     world.exchange = Exchange.restore(saved)
@@ -330,13 +326,13 @@ def test_caps_out_of_range_are_refused() -> None:
 @pytest.mark.parametrize(
     "text", ["", "-1", "1e3", "0.0000001", "1000000000.000001", "9" * 11, "\u0661"]
 )
-def test_texts_that_are_no_caps_are_refused(text: str) -> None:
+def test_invalid_texts_of_caps_are_refused(text: str) -> None:
     with pytest.raises(ProblemError, match=r"caps\.worst_rate: expected 0 to 1000000000") as error:
         read_caps(requests.Caps(worst_rate=text))
     assert "bad_request" == error.value.code
 
 
-def test_whatever_anyone_bids_a_tenant_never_pays_more_per_hour_than_its_worst_rate() -> None:
+def test_a_tenant_never_pays_more_than_its_worst_rate_whatever_others_bid() -> None:
     rng = Random(3)
     world = Thrifty(*(f"a/{number}" for number in range(6)))
     world.say("ann", SetOwnCaps(None, 20 * DOLLAR))
@@ -357,9 +353,7 @@ def test_whatever_anyone_bids_a_tenant_never_pays_more_per_hour_than_its_worst_r
 
 
 @pytest.mark.parametrize("seed", [0, 3, *(seed for seed in with_fees(8) if seed % 3)])
-def test_what_is_kept_of_open_orders_is_what_the_market_says_also_from_a_snapshot(
-    seed: int,
-) -> None:
+def test_cached_limits_of_open_orders_match_the_market_even_from_a_snapshot(seed: int) -> None:
     drawn = draw(seed)
     machine = Replaying.begin(drawn.genesis)
     most = 0
@@ -380,7 +374,7 @@ def test_what_is_kept_of_open_orders_is_what_the_market_says_also_from_a_snapsho
     assert most > 1
 
 
-def test_fees_that_are_over_are_forgotten_also_where_nobody_asks() -> None:
+def test_ended_fees_are_dropped_even_if_nothing_asks() -> None:
     world = Thrifty("a/1")
     world.say(OPERATOR, to_market.SetControls("a", flash_us=10))
     world.place("bob", "a", 9 * DOLLAR)
@@ -399,7 +393,7 @@ async def caps(world: World, who: str = "ann", **query: str) -> dict[str, Any]:
     return found
 
 
-def test_over_http_they_are_shown_set_and_exceeded(tmp_path: Path) -> None:
+def test_caps_are_shown_set_and_exceeded_over_http(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         none = {"rate": None, "worst_rate": None}
         assert {
@@ -462,7 +456,7 @@ def test_over_http_they_are_shown_set_and_exceeded(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story)
 
 
-def test_in_a_session_what_exceeds_a_cap_is_refused_the_same_way(tmp_path: Path) -> None:
+def test_a_session_refuses_exceeded_caps_in_the_same_way(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         await live.world.ask("ann", "PUT", "/v1/caps", {"worst_rate": "2"})
         async with live.peer("ann") as ann:
@@ -472,7 +466,7 @@ def test_in_a_session_what_exceeds_a_cap_is_refused_the_same_way(tmp_path: Path)
     with_live(tmp_path / "data", tale)
 
 
-def test_the_event_names_what_was_set() -> None:
+def test_the_event_names_the_new_caps() -> None:
     applied = Thrifty().say("ann", SetOwnCaps(2_500_000, None))
     (event,) = told(applied, "ann", events.OwnCapsSet)
     assert (2_500_000, None) == (event.rate, event.worst_rate)

@@ -112,7 +112,7 @@ def applied(*happened: Event, refusal: Refusal | None = None) -> Applied:
 # -- what is written is what is read
 
 
-def test_samples_are_of_every_kind() -> None:
+def test_samples_cover_every_kind() -> None:
     assert set(COMMANDS) == {type(command) for command in COMMANDS_OF_ALL_KINDS}
     assert set(COMMANDS) == set(get_args(Command))
     assert set(EVENTS) == {type(event) for event in EVENTS_OF_ALL_KINDS}
@@ -122,7 +122,7 @@ def test_samples_are_of_every_kind() -> None:
 
 @pytest.mark.parametrize("command", COMMANDS_OF_ALL_KINDS, ids=lambda one: type(one).__name__)
 @pytest.mark.parametrize("of_session", [False, True])
-def test_a_request_is_read_as_it_was_written(command: Command, of_session: bool) -> None:
+def test_a_request_survives_the_codec(command: Command, of_session: bool) -> None:
     who = getattr(command, "tenant", "ann")
     for key, id, digest in ((SERVICE, "", b""), ("key_2", "order-17", bytes(8))):
         request = Request(who, key, id, digest, command, of_session)
@@ -134,7 +134,7 @@ def test_a_request_is_read_as_it_was_written(command: Command, of_session: bool)
 
 
 @pytest.mark.parametrize("event", EVENTS_OF_ALL_KINDS, ids=lambda one: type(one).__name__)
-def test_an_outcome_is_read_as_it_was_written(event: Event) -> None:
+def test_an_outcome_survives_the_codec(event: Event) -> None:
     outcome = applied(event, event)
     codec = Codec(known())
     packed = codec.pack_outcome(AT, ASKED, outcome)
@@ -145,7 +145,7 @@ def test_an_outcome_is_read_as_it_was_written(event: Event) -> None:
 
 @pytest.mark.parametrize("reason", REASONS.values())
 @pytest.mark.parametrize("subject", ["", "h100/east", "moon", "17"])
-def test_a_refusal_is_read_as_it_was_written(reason: Any, subject: str) -> None:
+def test_a_refusal_survives_the_codec(reason: Any, subject: str) -> None:
     for numbers in ((), (5,), (None, 2**62), (1, 2, 3)):
         for happened in ((), EVENTS_OF_ALL_KINDS[:3]):
             outcome = applied(*happened, refusal=Refusal(reason, subject, numbers))
@@ -156,7 +156,7 @@ def test_a_refusal_is_read_as_it_was_written(reason: Any, subject: str) -> None:
 
 
 @pytest.mark.parametrize("seed", [0, 1, *with_fees(3)])
-def test_random_histories_are_read_as_they_were_written(seed: int) -> None:
+def test_random_histories_survive_the_codec(seed: int) -> None:
     drawn = draw(seed)
     exchange = Exchange.begin(drawn.genesis)
     codec = Codec(exchange.names)
@@ -185,7 +185,7 @@ def test_known_names_are_numbers_and_unknown_ones_stay_text() -> None:
     assert stranger == codec.unpack_request(codec.pack_request(stranger))
 
 
-def test_a_name_becomes_a_number_when_the_exchange_comes_to_know_it() -> None:
+def test_a_name_becomes_a_number_once_the_exchange_knows_it() -> None:
     names = known()
     codec = Codec(names)
     request = Request("eve", "key_7", "", b"", market.CancelOrder("eve", 1))
@@ -198,7 +198,7 @@ def test_a_name_becomes_a_number_when_the_exchange_comes_to_know_it() -> None:
     assert request == codec.unpack_request(packed)
 
 
-def test_a_reader_without_an_exchange_learns_names_from_what_was_accepted() -> None:
+def test_a_reader_without_an_exchange_learns_names_from_accepted_requests() -> None:
     exchange = Exchange(Market(Topology.of(("a/1",))))
     writer = Codec(exchange.names)
     names = Names(exchange.market.topology.nodes)
@@ -235,14 +235,14 @@ def test_numbers_too_large_for_64_bits_are_refused(number: int) -> None:
 
 
 @pytest.mark.parametrize("damaged", [b"", b"\xc1", b"\x80", b"\x93\x00\x00", b"\x90"])
-def test_bytes_that_are_no_entry_raise_an_error(damaged: bytes) -> None:
+def test_invalid_bytes_raise_an_error(damaged: bytes) -> None:
     codec = Codec(known())
     for read in (codec.unpack_request, lambda packed: codec.unpack_outcome(AT, ASKED, packed)):
         with pytest.raises((msgspec.MsgspecError, ValueError, IndexError)):
             read(damaged)
 
 
-def test_an_entry_of_ordinary_trading_takes_few_bytes() -> None:
+def test_entries_of_ordinary_trading_are_small() -> None:
     """Three in ten orders are placed, four are amended, one is cancelled, two limits are set."""
     rng = Random(1)
     leaves = [

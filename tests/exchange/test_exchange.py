@@ -112,7 +112,7 @@ def test_outcomes_and_snapshots_do_not_depend_on_the_hash_seed() -> None:
 
 @pytest.mark.once  # the market's own snapshots are compared in both forms elsewhere
 @pytest.mark.parametrize("seed", HISTORIES)
-def test_a_restored_exchange_goes_on_as_if_nothing_had_been(seed: int) -> None:
+def test_a_restored_exchange_continues_identically(seed: int) -> None:
     drawn = draw(seed)
     rng = Random(seed)
     machine = Replaying.begin(drawn.genesis)
@@ -128,7 +128,7 @@ def test_a_restored_exchange_goes_on_as_if_nothing_had_been(seed: int) -> None:
     assert straight.snapshot() == machine.snapshot()
 
 
-def test_the_histories_reach_what_they_are_meant_to_reach() -> None:
+def test_the_histories_reach_every_intended_situation() -> None:
     wanted = (
         "LeaseStarted",
         "LeaseEnded",
@@ -225,7 +225,7 @@ def test_statements_and_the_running_bill_add_up_to_what_the_market_charges(seed:
         assert all(int(line.charge) > 0 for statement in statements for line in statement.lines)
 
 
-def test_every_whole_hour_can_be_billed_by_itself_over_any_closings() -> None:
+def test_every_whole_hour_can_be_billed_by_itself_across_any_closings() -> None:
     for seed in range(6):
         rng = Random(seed)
         gateway, open_ = Desk("a/1", "a/2", "a/3"), Desk("a/1", "a/2", "a/3")
@@ -271,7 +271,7 @@ def test_every_whole_hour_can_be_billed_by_itself_over_any_closings() -> None:
             assert gateway.exchange.market.bill(tenant).total == total > 0
 
 
-def test_fees_of_one_instant_are_all_billed() -> None:
+def test_simultaneous_fees_are_all_billed() -> None:
     gateway = Desk("a/1")
     gateway.say(OPERATOR, to_market.SetControls("a", flash_us=60 * SECOND_US))
     gateway.place("bob", "a", 1, 100)
@@ -303,7 +303,7 @@ def test_a_period_that_cuts_a_closed_line_is_refused() -> None:
         billed(gateway.exchange, account, statements, gateway.at - HOUR_US // 2, None, gateway.at)
 
 
-def test_a_cancelled_order_keeps_its_name_on_bills_as_long_as_its_fee_is_there() -> None:
+def test_a_cancelled_order_keeps_its_id_on_bills_while_its_fee_runs() -> None:
     gateway = Desk("a/1")
     gateway.say(OPERATOR, to_market.SetControls("a", flash_us=60 * SECOND_US))
     gateway.place("bob", "a", 1, 100)
@@ -332,7 +332,7 @@ def test_a_cancelled_order_keeps_its_name_on_bills_as_long_as_its_fee_is_there()
     assert "not_your_order" == gateway.refused(gateway.say("ann", CancelOrder("ann", order)))
 
 
-def test_books_are_closed_only_forwards_and_not_ahead() -> None:
+def test_books_are_not_closed_backwards_or_ahead() -> None:
     gateway = Desk()
     gateway.say(OPERATOR, to_market.CloseBooks(gateway.at - 10))
     for wrong in (gateway.exchange.closed_before - 1, gateway.at + 100, 10**18, -(10**18)):
@@ -342,7 +342,7 @@ def test_books_are_closed_only_forwards_and_not_ahead() -> None:
     )
 
 
-def test_memory_is_given_back_when_the_books_are_closed() -> None:
+def test_memory_is_released_when_the_books_close() -> None:
     gateway = Desk("a/1")
     gateway.say(OPERATOR, to_market.SetControls("a", flash_us=SECOND_US))
     for _ in range(50):
@@ -360,7 +360,7 @@ def test_memory_is_given_back_when_the_books_are_closed() -> None:
 # -- ids
 
 
-def test_orders_and_leases_are_counted_for_each_tenant_and_tell_nothing_of_others() -> None:
+def test_order_and_lease_numbers_are_per_tenant_and_reveal_nothing_of_others() -> None:
     gateway = Desk("a/1", "a/2", "a/3")
     ids: dict[str, list[str | None]] = {}
     for who in ("ann", "bob", "ann", "ann"):
@@ -374,7 +374,7 @@ def test_orders_and_leases_are_counted_for_each_tenant_and_tell_nothing_of_other
     assert tag_of("ann") != tag_of("bob") and 8 == len(tag_of("ann"))
 
 
-def test_a_number_of_somebody_else_answers_like_one_that_never_existed() -> None:
+def test_another_tenants_number_answers_like_one_that_never_existed() -> None:
     gateway = Desk("a/1")
     gateway.place("ann", "a", 5)
     lease = gateway.exchange.market.counts("ann").leases_started
@@ -390,7 +390,7 @@ def test_a_number_of_somebody_else_answers_like_one_that_never_existed() -> None
     assert position == gateway.exchange.events
 
 
-def test_an_order_that_was_filled_says_so_until_the_books_are_closed_over_its_lease() -> None:
+def test_a_filled_order_is_known_until_the_books_close_over_its_lease() -> None:
     gateway = Desk("a/1")
     order = gateway.placed("ann", "a", 5)
     lease = gateway.exchange.market.lease_won("ann", order)
@@ -405,7 +405,7 @@ def test_an_order_that_was_filled_says_so_until_the_books_are_closed_over_its_le
 # -- caps
 
 
-def test_a_tenant_may_have_as_many_open_orders_as_the_market_allows_and_not_one_more() -> None:
+def test_open_orders_per_tenant_are_limited() -> None:
     gateway = Desk("a/1", orders_max=3)
     gateway.place("bob", "a", 5)
     assert [None, None, None] == [gateway.place("ann", "a", 1).refusal for _ in range(3)]
@@ -414,7 +414,7 @@ def test_a_tenant_may_have_as_many_open_orders_as_the_market_allows_and_not_one_
     assert gateway.place("ann", "a", 1).refusal is None
 
 
-def test_a_tenants_own_cap_of_open_orders_counts_and_filled_ones_do_not() -> None:
+def test_a_tenants_cap_on_open_orders_ignores_filled_ones() -> None:
     gateway = Desk("a/1")
     gateway.say(OPERATOR, SetCaps("ann", Caps(open_orders=2)))
     assert gateway.place("ann", "a", 5).refusal is None  # filled

@@ -75,7 +75,7 @@ def test_a_key_is_32_random_bytes_and_only_its_hash_is_kept() -> None:
     assert hashlib.sha256(one.secret.encode()).digest() == one.digest
 
 
-def test_malformed_unknown_wrong_and_revoked_keys_are_alike() -> None:
+def test_malformed_unknown_wrong_and_revoked_keys_are_indistinguishable() -> None:
     good, revoked = new_key(), new_key()
     keys = {
         good.id: KeyRecord(good.id, "ann", "default", ("read",), good.digest, 1),
@@ -110,7 +110,7 @@ def test_malformed_unknown_wrong_and_revoked_keys_are_alike() -> None:
         assert authenticate(keys, wrong) is None, wrong
 
 
-def test_worthless_keys_get_the_same_answer_over_http(tmp_path: Path) -> None:
+def test_invalid_keys_get_the_same_answer_over_http(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         revoked = world.new_secret("ann", "read")
         me = (await world.ask(revoked, "GET", "/v1/me")).json()
@@ -134,7 +134,7 @@ def test_worthless_keys_get_the_same_answer_over_http(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story)
 
 
-def test_a_secret_is_shown_once_and_lies_nowhere_on_the_disk(tmp_path: Path) -> None:
+def test_a_secret_is_shown_once_and_never_on_the_disk(tmp_path: Path) -> None:
     secrets: dict[str, str] = {}
     shown: list[str] = []
 
@@ -161,7 +161,7 @@ def test_a_secret_is_shown_once_and_lies_nowhere_on_the_disk(tmp_path: Path) -> 
 # -- how many
 
 
-def test_two_keys_of_a_name_may_live_and_a_third_only_after_one_is_revoked() -> None:
+def test_two_keys_of_a_name_may_be_live_and_a_third_only_after_a_revocation() -> None:
     office = Office()
     assert [None] * KEYS_LIVE_MAX == [office.issue() for _ in range(KEYS_LIVE_MAX)]
     assert "too_many_keys" == office.issue()
@@ -171,7 +171,7 @@ def test_two_keys_of_a_name_may_live_and_a_third_only_after_one_is_revoked() -> 
     assert "too_many_keys" == office.issue()
 
 
-def test_a_holder_may_have_keys_of_so_many_names_and_not_one_more() -> None:
+def test_key_names_per_holder_are_limited() -> None:
     office = Office()
     assert [None] * KEY_NAMES_MAX == [office.issue(f"n{index}") for index in range(KEY_NAMES_MAX)]
     assert "too_many_keys" == office.issue("one more")
@@ -197,7 +197,7 @@ def test_a_holder_may_have_keys_of_so_many_names_and_not_one_more() -> None:
         ("ann", ("read",), "a\nb", "bad_request"),
     ],
 )
-def test_a_key_is_issued_for_what_its_holder_may_do(
+def test_a_key_gets_only_scopes_of_its_holder(
     holder: str, scopes: tuple[str, ...], name: str, code: str | None
 ) -> None:
     assert code == Office().issue(name, holder, scopes)
@@ -240,7 +240,7 @@ def test_a_key_is_revoked_once() -> None:
         ),
     ],
 )
-def test_a_key_does_what_its_scopes_say(
+def test_a_key_can_do_what_its_scopes_allow(
     tmp_path: Path, scopes: tuple[str, ...], statuses: dict[str, int]
 ) -> None:
     order = {"alternatives": [{"scope": "h100", "limit": "1"}]}
@@ -271,11 +271,11 @@ def test_the_operator_cannot_trade_for_a_tenant(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["", "x" * 201, "operator", "a/b", " ann", "ann ", "a\nb", "\u200b"]
 )
-def test_a_name_that_is_none_is_refused(name: str) -> None:
+def test_an_invalid_name_is_refused(name: str) -> None:
     assert "tenant_invalid" == Office().say(CreateTenant(name, Caps()))
 
 
-def test_a_name_whose_ids_would_be_those_of_another_is_refused_also_after_a_restart() -> None:
+def test_a_name_with_the_tag_of_another_is_refused_even_after_a_restart() -> None:
     """Whoever has another's ids has its webhooks."""
     one, other = "team-24617", "team-463665"
     assert tag_of(one) == tag_of(other)
@@ -296,14 +296,12 @@ def test_the_cache_of_tags_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(names._tags) <= 3
 
 
-def test_a_name_whose_ids_would_be_the_operators_is_refused(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_name_with_the_operators_tag_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keys, "tag_of", lambda name: tag_of(OPERATOR))
     assert "tenant_invalid" == Office().say(CreateTenant("bob", Caps()))
 
 
-def test_names_are_used_once() -> None:
+def test_names_are_unique() -> None:
     office = Office()
     assert [None, "conflict"] == [
         office.say(CreateTenant("x" * 200, Caps())),
@@ -330,7 +328,7 @@ def test_names_are_used_once() -> None:
         (Caps(sessions=1_000_001), "bad_request"),
     ],
 )
-def test_caps_have_bounds_of_their_own(caps: Caps, code: str | None) -> None:
+def test_caps_are_bounded(caps: Caps, code: str | None) -> None:
     office = Office()
     assert [code, code] == [office.say(SetCaps("ann", caps)), office.say(CreateTenant("bob", caps))]
     assert "not_found" == office.say(SetCaps("cid", Caps()))

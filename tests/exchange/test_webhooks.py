@@ -51,7 +51,7 @@ class Office:
         return list(self.exchange.webhooks.of(who))
 
 
-def test_a_webhook_is_sent_what_comes_after_its_creation_or_after_the_event_it_names() -> None:
+def test_a_webhook_gets_events_after_its_creation_or_after_a_named_event() -> None:
     office = Office()
     assert (events.WebhookCreated(3, "ann", 1, URL, None, 0),) == office.say("ann", HOOK).events
     created = office.say("ann", CreateWebhook(URL, (0, 3), 0))
@@ -64,7 +64,7 @@ def test_a_webhook_is_sent_what_comes_after_its_creation_or_after_the_event_it_n
 
 
 @pytest.mark.parametrize("after", [-1, 2, 10**15])
-def test_an_event_that_has_not_come_is_no_place_to_begin(after: int) -> None:
+def test_a_webhook_cannot_begin_after_a_future_event(after: int) -> None:
     office = Office()
     office.say("ann", HOOK)
     refusal = Refusal(Denial.EVENT_NUMBER_INVALID, "after", (after, 1))
@@ -72,7 +72,7 @@ def test_an_event_that_has_not_come_is_no_place_to_begin(after: int) -> None:
     assert refusal == office.say("ann", RestartWebhook(1, after)).refusal
 
 
-def test_webhooks_per_holder_are_limited_and_no_number_is_given_twice() -> None:
+def test_webhooks_per_holder_are_limited_and_numbers_are_unique() -> None:
     office = Office()
     for _ in range(WEBHOOKS_MAX):
         assert office.say("ann", HOOK).refusal is None
@@ -88,7 +88,7 @@ def test_webhooks_per_holder_are_limited_and_no_number_is_given_twice() -> None:
 @pytest.mark.parametrize(
     "command", [DeleteWebhook(1), RotateWebhookSecret(1), RestartWebhook(1, 0)]
 )
-def test_a_webhook_of_somebody_else_answers_like_one_that_does_not_exist(
+def test_another_holders_webhook_answers_like_one_that_does_not_exist(
     command: WebhookCommand,
 ) -> None:
     office = Office()
@@ -98,7 +98,7 @@ def test_a_webhook_of_somebody_else_answers_like_one_that_does_not_exist(
     assert 1 == len(office.hooks("bob"))
 
 
-def test_a_rotated_secret_is_a_new_one_and_the_one_before_is_known() -> None:
+def test_a_rotation_makes_a_new_secret_and_keeps_the_previous_one() -> None:
     office = Office()
     office.say("ann", HOOK)
     made = office.at
@@ -111,7 +111,7 @@ def test_a_rotated_secret_is_a_new_one_and_the_one_before_is_known() -> None:
     assert (office.at, made) == (hook.secret_at, hook.previous_at)
 
 
-def test_a_webhook_that_is_restarted_is_sent_again_what_it_names() -> None:
+def test_a_restarted_webhook_gets_the_named_events_again() -> None:
     office = Office()
     office.say("ann", HOOK)
     office.say("ann", RotateWebhookSecret(1))

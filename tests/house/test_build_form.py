@@ -116,23 +116,19 @@ def compiled(compiled_once: Checkout, tmp_path: Path) -> Checkout:
 
 
 @pytest.mark.parametrize("asked", ["auto", "", "compiled"])
-def test_the_compiled_form_is_imported_where_it_is_there(compiled: Checkout, asked: str) -> None:
+def test_the_compiled_form_is_imported_if_it_exists(compiled: Checkout, asked: str) -> None:
     assert "money" + EXTENSION_SUFFIXES[0] == compiled.imported(LAISSEZ_MARKET=asked)
 
 
-def test_the_sources_are_imported_when_asked_for_though_the_compiled_form_is_there(
-    compiled: Checkout,
-) -> None:
+def test_the_sources_are_imported_on_request_despite_a_compiled_form(compiled: Checkout) -> None:
     assert "money.py" == compiled.imported(LAISSEZ_MARKET="interpreted")
 
 
-def test_the_sources_are_imported_where_nothing_is_compiled(fresh: Checkout) -> None:
+def test_the_sources_are_imported_if_nothing_is_compiled(fresh: Checkout) -> None:
     assert "money.py" == fresh.imported()
 
 
-def test_asking_for_a_compiled_form_that_is_missing_is_an_error_that_says_what_to_do(
-    fresh: Checkout,
-) -> None:
+def test_requesting_a_missing_compiled_form_is_an_error_with_a_remedy(fresh: Checkout) -> None:
     done = fresh.python("-c", "import laissez.market", LAISSEZ_MARKET="compiled")
     assert 1 == done.returncode
     assert (
@@ -163,9 +159,7 @@ def test_a_market_without_its_assertions_is_refused(fresh: Checkout) -> None:
     assert "the market's assertions must stay on: run Python without -O" in done.stderr
 
 
-def test_what_cannot_be_had_is_refused_by_the_market_and_not_by_the_package_around_it(
-    fresh: Checkout,
-) -> None:
+def test_a_missing_form_is_refused_by_the_market_and_not_by_the_package(fresh: Checkout) -> None:
     program = (
         "import laissez\ntry: laissez.market_form()\nexcept ImportError as error: print(error)"
     )
@@ -185,7 +179,7 @@ def test_a_stale_compiled_form_gives_way_to_its_sources_with_a_warning(compiled:
     assert f"laissez: warning: {expected}\n" == done.stderr
 
 
-def test_a_stale_compiled_form_runs_with_a_warning_when_asked_for(compiled: Checkout) -> None:
+def test_a_stale_compiled_form_runs_with_a_warning_on_request(compiled: Checkout) -> None:
     compiled.age_sources(-10)
     done = compiled.python("-c", WHICH_FILE, LAISSEZ_MARKET="compiled")
     assert done.stdout.strip().endswith(EXTENSION_SUFFIXES[0])
@@ -195,7 +189,7 @@ def test_a_stale_compiled_form_runs_with_a_warning_when_asked_for(compiled: Chec
     )
 
 
-def test_outside_a_checkout_times_say_nothing(compiled: Checkout) -> None:
+def test_outside_a_checkout_file_times_are_ignored(compiled: Checkout) -> None:
     compiled.age_sources(-10)
     (compiled.folder / "pyproject.toml").unlink()
     assert "money" + EXTENSION_SUFFIXES[0] == compiled.imported()
@@ -220,9 +214,7 @@ def test_building_again_picks_up_a_changed_source(compiled: Checkout) -> None:
     assert ("4\n", "") == (done.stdout, done.stderr)
 
 
-def test_building_again_after_a_change_that_needs_no_new_code_is_up_to_date(
-    compiled: Checkout,
-) -> None:
+def test_building_again_after_a_change_without_effect_is_up_to_date(compiled: Checkout) -> None:
     compiled.age_sources(-1)
     assert 0 == compiled.build().returncode
     compiled.age_sources(1)
@@ -237,7 +229,7 @@ def test_a_build_without_a_compiler_succeeds_and_says_so(fresh: Checkout) -> Non
     assert "money.py" == fresh.imported()
 
 
-def test_a_build_without_a_compiler_fails_if_a_compiled_market_is_demanded(fresh: Checkout) -> None:
+def test_a_build_without_a_compiler_fails_if_a_compiled_market_is_required(fresh: Checkout) -> None:
     done = fresh.build(CC="/bin/false", LAISSEZ_BUILD="compiled")
     assert 1 == done.returncode
     assert "the market was not compiled: there is no working C compiler" in done.stderr
@@ -270,7 +262,9 @@ def test_a_source_that_mypyc_refuses_falls_back_or_fails_as_asked(compiled: Chec
     assert "mypyc stopped" in optional.stderr
 
 
-def test_an_interpreted_build_compiles_nothing_and_removes_what_was(compiled: Checkout) -> None:
+def test_an_interpreted_build_compiles_nothing_and_removes_compiled_files(
+    compiled: Checkout,
+) -> None:
     assert 0 == compiled.build(LAISSEZ_BUILD="interpreted").returncode
     assert [] == list(compiled.folder.glob("src/**/*.so"))
 
@@ -281,7 +275,7 @@ def test_an_unknown_build_is_refused(fresh: Checkout) -> None:
     assert "LAISSEZ_BUILD must be one of auto, compiled, interpreted; it is 'fast'" in done.stderr
 
 
-def test_building_and_testing_use_the_same_mypy() -> None:
+def test_building_and_testing_use_the_same_mypy_version() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     pins = [
         requirement

@@ -50,7 +50,7 @@ def resolved(module: str, place: str) -> str:
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_a_module_imports_only_what_is_there(module: str) -> None:
+def test_a_module_imports_only_existing_names(module: str) -> None:
     for other, wanted in imported(module, MODULES[module]).items():
         assert other in MODULES, f"{module} imports {other}"
         assert set() == wanted - set(EXPORT.findall(MODULES[other])), (
@@ -73,7 +73,7 @@ def test_everything_exported_is_imported_somewhere() -> None:
     ]
 
 
-def test_every_file_that_the_page_names_is_there() -> None:
+def test_every_file_named_by_the_page_exists() -> None:
     named = re.findall(r'(?:href|src)="/console/([^"]+)"', (CONSOLE / "index.html").read_text())
     assert len(named) > 3 and [] == [name for name in named if not (CONSOLE / name).is_file()]
 
@@ -83,7 +83,7 @@ def test_nothing_turns_text_into_markup_or_code(module: str) -> None:
     assert [] == DANGEROUS.findall(MODULES[module])
 
 
-def test_the_search_for_markup_finds_what_is_planted() -> None:
+def test_the_search_for_markup_finds_planted_markup() -> None:
     assert ["innerHTML", "eval("] == DANGEROUS.findall("a.innerHTML = b; eval(c)")
 
 

@@ -44,19 +44,19 @@ def check_command(words: list[str]) -> None:
     assert (2, True) == (ran.exit_code, "--port" in ran.output), ran.output
 
 
-def test_the_container_copies_files_that_are_there() -> None:
+def test_the_container_copies_existing_files() -> None:
     copied = [shlex.split(rest)[:-1] for rest in of("COPY") if not rest.startswith("--from")]
     assert copied and all((ROOT / path).exists() for paths in copied for path in paths)
 
 
-def test_the_container_has_a_python_that_is_supported() -> None:
+def test_the_container_has_a_supported_python() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     found = [re.findall(r"python:(\d+\.\d+)-", image) for image in of("FROM")]
     assert [["3.13"], ["3.13"]] == found
     assert "3.13" in SpecifierSet(project["requires-python"])
 
 
-def test_the_container_serves_as_a_user_without_rights() -> None:
+def test_the_container_serves_as_an_unprivileged_user() -> None:
     users = [i for i, (word, _) in enumerate(instructions()) if word == "USER"]
     assert ["8340"] == of("USER")
     assert [] == [word for word, _ in instructions()[users[0] :] if word in ("RUN", "COPY")]
@@ -65,7 +65,7 @@ def test_the_container_serves_as_a_user_without_rights() -> None:
     check_command(json.loads(command))
 
 
-def test_the_container_is_clean_by_hadolint() -> None:
+def test_the_container_passes_hadolint() -> None:
     linter = shutil.which("hadolint")
     if linter is None:
         pytest.skip("hadolint is not installed")
@@ -97,7 +97,7 @@ def test_the_unit_starts_the_service() -> None:
     check_command(words)
 
 
-def test_the_unit_is_sound_by_systemd(tmp_path: Path) -> None:
+def test_the_unit_passes_systemd_analyze(tmp_path: Path) -> None:
     verifier = shutil.which("systemd-analyze")
     if verifier is None:
         pytest.skip("systemd-analyze is not installed")

@@ -214,19 +214,19 @@ def cycle(arrows: dict[str, set[str]]) -> list[str]:
     return []
 
 
-def test_every_package_has_its_arrows_written_down() -> None:
+def test_every_package_is_in_the_table_of_arrows() -> None:
     assert {package_of(module) for module in MODULES} == set(ARROWS)
 
 
-def test_no_package_imports_in_a_circle() -> None:
+def test_packages_do_not_import_in_a_cycle() -> None:
     assert [] == cycle(arrows_in_the_sources())
 
 
-def test_a_circle_is_found() -> None:
+def test_a_cycle_is_found() -> None:
     assert {"a", "b"} == set(cycle({"a": {"b"}, "b": {"a", "c"}, "c": set()}))
 
 
-def test_the_product_imports_nothing_that_proves_it() -> None:
+def test_the_product_does_not_import_its_checks() -> None:
     product = {
         package: others
         for package, others in arrows_in_the_sources().items()
@@ -310,11 +310,11 @@ def test_the_market_and_the_exchange_do_no_io(module: str) -> None:
         ("laissez._form", "import laissez.market", ["laissez.market"]),
     ],
 )
-def test_the_reader_of_imports_finds_what_is_planted(
+def test_the_search_for_imports_finds_planted_ones(
     module: str, source: str, found: list[str]
 ) -> None:
     assert found == forbidden(module, source)
 
 
-def test_the_reader_of_calls_finds_what_is_planted() -> None:
+def test_the_search_for_calls_finds_planted_ones() -> None:
     assert ["print", "open"] == impure_calls("def f() -> None:\n    print(open('x'))")

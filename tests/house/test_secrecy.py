@@ -24,7 +24,7 @@ pytestmark = pytest.mark.once
 # -- the watch
 
 
-def test_secrets_are_known_from_when_they_are_drawn() -> None:
+def test_secrets_are_known_once_they_are_drawn() -> None:
     made = new_key()
     assert made.secret.partition("_")[2].partition("_")[2] in WATCH.drawn
     assert secrets.token_urlsafe(32) in WATCH.drawn
@@ -59,7 +59,7 @@ def test_a_secret_in_the_trace_of_an_error_is_found() -> None:
     assert any("ValueError: not understood" in finding for finding in watch.new_findings())
 
 
-def test_a_key_that_a_process_writes_is_found_though_its_log_is_gone(tmp_path: Path) -> None:
+def test_a_key_written_by_a_process_is_found_even_if_its_log_is_deleted(tmp_path: Path) -> None:
     watch = Watch()
     path = tmp_path / "log"
     with path.open("ab") as log:
@@ -82,7 +82,7 @@ def test_a_key_that_a_process_writes_is_found_though_its_log_is_gone(tmp_path: P
     assert 1 == len(WATCH.new_findings())  # the watch over the whole run has it too
 
 
-def test_what_a_process_says_on_standard_error_is_heard() -> None:
+def test_standard_error_of_a_process_is_watched() -> None:
     program = "import sys; sys.stderr.write('cookie laissez_signin_8340=' + 'k' * 43)"
     subprocess.run([sys.executable, "-S", "-c", program], capture_output=True, check=True)
     assert 1 == len(WATCH.new_findings())
@@ -102,7 +102,7 @@ UNPRICED = (
 )
 
 
-def test_a_price_in_the_log_of_a_service_is_found_and_what_is_none_is_not() -> None:
+def test_a_price_in_the_log_of_a_service_is_found_without_false_alarms() -> None:
     watch = Watch()
     log = logging.getLogger("laissez.planted")
     log.addHandler(watch)
@@ -127,7 +127,7 @@ def test_a_price_in_the_log_of_a_service_is_found_and_what_is_none_is_not() -> N
         assert 3 == len(watch.new_findings()), said
 
 
-def test_a_secret_in_a_problem_or_a_figure_is_found(tmp_path: Path) -> None:
+def test_a_secret_in_a_problem_or_a_metric_is_found(tmp_path: Path) -> None:
     ProblemError(Code.NOT_FOUND, f"there is no order {secrets.token_urlsafe(32)}")
     assert ["a problem, not_found"] == [
         finding.partition(":")[0] for finding in WATCH.new_findings()
@@ -141,7 +141,7 @@ def test_a_secret_in_a_problem_or_a_figure_is_found(tmp_path: Path) -> None:
     with_service(tmp_path, story)
 
 
-def test_a_server_whose_log_nobody_watches_is_found() -> None:
+def test_a_server_with_an_unwatched_log_is_found() -> None:
     subprocess.run([sys.executable, "-S", "-c", "", "serve"], stderr=subprocess.DEVNULL, check=True)
     assert ["nobody watches the log of"] == [finding[:25] for finding in WATCH.new_findings()]
 
@@ -153,7 +153,7 @@ PRICES = ("1234.567891", "2345.678912", "3456.789123")
 NAMES = ("carol-the-unmistakable", "dave-the-unmistakable")
 
 
-def test_foreign_prices_and_names_are_in_no_error_no_log_and_no_figure(
+def test_other_tenants_prices_and_names_are_in_no_error_log_or_metric(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A tenant is told the price of what it holds; here it holds nothing, and everything is leased

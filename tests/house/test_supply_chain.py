@@ -100,7 +100,7 @@ def test_every_version_has_its_hashes_and_no_host_is_named(name: str) -> None:
 
 
 @pytest.mark.parametrize("python", PYTHONS)
-def test_what_is_locked_is_what_the_project_asks_for(python: str) -> None:
+def test_the_locks_match_the_projects_requirements(python: str) -> None:
     to_run, to_build, to_develop = (
         versions("run", python),
         versions("build", python),
@@ -118,7 +118,7 @@ def test_what_is_locked_is_what_the_project_asks_for(python: str) -> None:
     assert to_run.items() | to_build.items() <= to_develop.items()
 
 
-def test_the_proof_asks_for_the_product_of_its_own_version() -> None:
+def test_the_checks_require_the_product_of_their_own_version() -> None:
     asked = [*PROOF["dependencies"], *PROOF["optional-dependencies"]["paper"]]
     assert [
         f"laissezcloud[server]=={laissez.__version__}",
@@ -127,7 +127,7 @@ def test_the_proof_asks_for_the_product_of_its_own_version() -> None:
     assert PROOF["requires-python"] == PROJECT["project"]["requires-python"]
 
 
-def test_a_requirement_that_is_not_met_is_noticed() -> None:
+def test_an_unmet_requirement_is_noticed() -> None:
     locked = {"httpx": Version("0.27"), "rich": Version("14")}
     assert ["httpx>=0.28", "typer>=0.26"] == unmet(
         ["httpx>=0.28", "rich>=13.7", "typer>=0.26", "tomli; python_version < '3.11'"],
@@ -137,7 +137,7 @@ def test_a_requirement_that_is_not_met_is_noticed() -> None:
 
 
 @pytest.mark.parametrize("name", ["run", "develop"])
-def test_nothing_is_missing_that_something_locked_needs(name: str) -> None:
+def test_every_dependency_of_a_locked_package_is_locked(name: str) -> None:
     """As far as it is installed here; pip is told to install what is listed and nothing else."""
     here = f"{sys.version_info.major}.{sys.version_info.minor}"
     locked = versions(name, here)
@@ -161,7 +161,7 @@ def installed(name: str) -> Version | None:
         return None
 
 
-def test_make_installs_only_what_is_locked_and_the_project_itself() -> None:
+def test_make_installs_only_locked_packages_and_the_project() -> None:
     lines = [
         line
         for line in (ROOT / "Makefile").read_text().splitlines()
@@ -212,7 +212,7 @@ def answers(audit: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     return found
 
 
-def test_a_known_vulnerability_is_told_and_fails(
+def test_a_known_vulnerability_is_reported_and_fails(
     audit: ModuleType, answers: Answers, capsys: pytest.CaptureFixture[str]
 ) -> None:
     answers["pypi"] = [KNOWN, FINE]
@@ -223,7 +223,7 @@ def test_a_known_vulnerability_is_told_and_fails(
     )
 
 
-def test_the_next_database_is_asked_and_what_none_was_asked_about_is_no_success(
+def test_the_next_database_is_asked_and_an_unchecked_package_fails(
     audit: ModuleType, answers: Answers, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert 3 == audit.main()
@@ -249,7 +249,7 @@ def test_the_next_database_is_asked_and_what_none_was_asked_about_is_no_success(
         ('{"dependencies": [{"name": "left", "skip_reason": "no such host"}]}', "", "no such host"),
     ],
 )
-def test_why_a_database_could_not_be_asked_is_told(
+def test_the_reason_why_a_database_is_unreachable_is_reported(
     audit: ModuleType, monkeypatch: pytest.MonkeyPatch, said: str, complained: str, why: str
 ) -> None:
     monkeypatch.setattr(

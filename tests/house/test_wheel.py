@@ -126,7 +126,7 @@ def packed_in(wheel: Path) -> set[Path]:
     return {path for path in packed if not path.parts[0].endswith(".dist-info")}
 
 
-def test_the_proof_is_a_wheel_of_its_own(tmp_path: Path) -> None:
+def test_the_checks_are_a_separate_wheel(tmp_path: Path) -> None:
     """Built from a copy: setuptools leaves files in the folder that it builds from."""
     ignored = shutil.ignore_patterns("*.so", "__pycache__", "*.egg-info")
     shutil.copytree(ROOT / "src", tmp_path / "src", ignore=ignored)
@@ -181,7 +181,7 @@ def test_the_service_and_its_console_run_from_the_wheel(installed: Installed) ->
     assert 0 == server.returncode
 
 
-def test_the_wheel_says_what_it_is_and_where_the_rest_is(installed: Installed) -> None:
+def test_the_wheel_describes_itself_and_links_the_rest(installed: Installed) -> None:
     facts = json.loads(installed.run(installed.laissez, "version", "-o", "json"))
     assert (laissez.__version__, laissez.market_form()) == (facts["version"], facts["market"])
     for command in ("check", "bench", "paper"):
@@ -191,7 +191,7 @@ def test_the_wheel_says_what_it_is_and_where_the_rest_is(installed: Installed) -
     assert 0 == installed.tried(installed.laissez, "audit", "verify", "--help").returncode
 
 
-def test_a_tenant_needs_no_server(wheel: Path) -> None:
+def test_a_tenant_needs_no_server_extra(wheel: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="laissez-wheel-") as folder:
         tenant = Installed(Path(folder), wheel, without=OF_SERVER)
         tenant.run(tenant.python, "-c", "import laissez.client, laissez.tenants, laissez.sim")

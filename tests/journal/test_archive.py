@@ -74,7 +74,7 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(journal_store, "CUT_DOCUMENTS", 1)
 
 
-def test_old_groups_move_and_the_whole_stays_readable(tmp_path: Path) -> None:
+def test_old_groups_move_and_the_journal_stays_readable(tmp_path: Path) -> None:
     machine = with_snapshots(tmp_path, 38, 50)
     before = entries(tmp_path)
     with Reader.of(tmp_path) as reader:
@@ -133,7 +133,7 @@ def test_a_long_history_becomes_several_archives(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["none", "damaged", "of another journal"])
-def test_nothing_moves_without_a_snapshot_that_can_be_used(tmp_path: Path, damage: str) -> None:
+def test_nothing_moves_without_a_usable_snapshot(tmp_path: Path, damage: str) -> None:
     folder, other = tmp_path / "one", tmp_path / "other"
     with_snapshots(folder, *([] if damage == "none" else [40]))
     for file in snapshots.newest_first(folder):
@@ -221,7 +221,7 @@ def test_a_crash_after_each_piece_of_a_cut_loses_nothing(
         assert [] == connection.execute("SELECT * FROM documents WHERE seq <= 55").fetchall()
 
 
-def test_a_reader_goes_on_while_groups_are_moved(tmp_path: Path, small_pieces: None) -> None:
+def test_a_reader_continues_while_groups_are_moved(tmp_path: Path, small_pieces: None) -> None:
     with_snapshots(tmp_path, 60)
     before = entries(tmp_path)
     with Reader.of(tmp_path) as reader, Reader.of(tmp_path) as late:
@@ -298,7 +298,7 @@ def test_without_a_snapshot_everything_is_replayed_from_the_archives(tmp_path: P
         recovered(journal)
 
 
-def test_a_snapshot_from_before_the_cut_is_passed_over(tmp_path: Path) -> None:
+def test_a_snapshot_from_before_the_cut_is_skipped(tmp_path: Path) -> None:
     machine = with_snapshots(tmp_path, 10, 60)
     old = tmp_path / "snapshots" / f"{10:016}.snapshot"
     kept = old.read_bytes()

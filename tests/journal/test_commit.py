@@ -96,7 +96,7 @@ def test_nothing_is_reported_durable_before_append_has_returned(tmp_path: Path) 
         assert 0 == commit.pending
 
 
-def test_whoever_is_told_finds_the_entries_stored(journal: Journal) -> None:
+def test_entries_are_stored_when_reported_durable(journal: Journal) -> None:
     found: list[tuple[int, int]] = []
 
     def look(seq: int) -> None:
@@ -110,7 +110,7 @@ def test_whoever_is_told_finds_the_entries_stored(journal: Journal) -> None:
     assert all(seq == stored for seq, stored in found)
 
 
-def test_closing_stores_what_waits_in_order_with_its_documents(journal: Journal) -> None:
+def test_closing_stores_queued_entries_in_order_with_their_documents(journal: Journal) -> None:
     machine = Sum(int(GENESIS))
     said: list[int] = []
     with GroupCommit(journal, on_durable=said.append, on_failure=never) as commit:
@@ -122,7 +122,7 @@ def test_closing_stores_what_waits_in_order_with_its_documents(journal: Journal)
     assert machine.total == recovered(journal).machine.total
 
 
-def test_a_thread_that_sleeps_is_woken_each_time(journal: Journal) -> None:
+def test_a_sleeping_thread_is_woken_each_time(journal: Journal) -> None:
     said: queue.Queue[int] = queue.Queue()
     with GroupCommit(journal, on_durable=said.put, on_failure=never) as commit:
         for seq in range(1, 200):
@@ -145,7 +145,7 @@ def test_a_backlog_is_stored_in_groups_of_bounded_size(tmp_path: Path) -> None:
         assert [ENTRIES_PER_GROUP_MAX, 1] == [journal.arrived.get(timeout=LONG) for _ in range(2)]
 
 
-def test_time_that_falls_is_refused_where_it_is_put(journal: Journal) -> None:
+def test_an_entry_with_an_earlier_time_is_refused_by_put(journal: Journal) -> None:
     with GroupCommit(journal, on_durable=lambda seq: None, on_failure=never) as commit:
         commit.put(Entry(5, b"", b""))
         with pytest.raises(ValueError, match="time never falls"):
@@ -153,7 +153,7 @@ def test_time_that_falls_is_refused_where_it_is_put(journal: Journal) -> None:
         assert 2 == commit.put(Entry(5, b"", b""))
 
 
-def test_after_closing_nothing_is_taken(journal: Journal) -> None:
+def test_nothing_is_accepted_after_closing(journal: Journal) -> None:
     commit = GroupCommit(journal, on_durable=never, on_failure=never)
     commit.close()
     with pytest.raises(JournalFailed, match="being closed"):
@@ -164,7 +164,7 @@ def test_after_closing_nothing_is_taken(journal: Journal) -> None:
 
 
 @pytest.mark.parametrize("statement", ["BEGIN", "INSERT", "COMMIT"])
-def test_after_a_failed_write_the_journal_takes_nothing_more_and_keeps_what_it_acknowledged(
+def test_after_a_failed_write_the_journal_accepts_nothing_and_keeps_acknowledged_entries(
     journal: Journal, statement: str
 ) -> None:
     machine = Sum(int(GENESIS))
@@ -186,7 +186,7 @@ def test_after_a_failed_write_the_journal_takes_nothing_more_and_keeps_what_it_a
     assert first.value.__cause__ is again.value.__cause__, "it was not tried again"
 
 
-def test_an_append_that_was_interrupted_counts_as_failed(journal: Journal) -> None:
+def test_an_interrupted_append_counts_as_failed(journal: Journal) -> None:
     fail(journal, "INSERT", error=KeyboardInterrupt())
     with pytest.raises(KeyboardInterrupt):
         journal.append([Entry(0, b"", b"")])
@@ -194,7 +194,7 @@ def test_an_append_that_was_interrupted_counts_as_failed(journal: Journal) -> No
         journal.append([Entry(0, b"", b"")])
 
 
-def test_a_journal_that_failed_is_opened_anew_with_what_it_acknowledged(journal: Journal) -> None:
+def test_a_failed_journal_is_reopened_with_its_acknowledged_entries(journal: Journal) -> None:
     machine = Sum(int(GENESIS))
     fail(journal, "COMMIT")
     journal.append([machine.enter(1, 1)[0]])
@@ -206,7 +206,7 @@ def test_a_journal_that_failed_is_opened_anew_with_what_it_acknowledged(journal:
         assert (1, machine.total) == (again.last, recovered(again).machine.total)
 
 
-def test_a_failure_is_said_once_and_nothing_after_it_is_reported_durable(journal: Journal) -> None:
+def test_a_failure_is_reported_once_and_nothing_after_it_is_durable(journal: Journal) -> None:
     said: list[int] = []
     failures: queue.Queue[JournalFailed] = queue.Queue()
     fail(journal, "INSERT", times=1)
@@ -228,7 +228,7 @@ def test_a_failure_is_said_once_and_nothing_after_it_is_reported_durable(journal
     assert ([1], 1, 1, True) == (said, commit.durable, commit.pending, failures.empty())
 
 
-def test_a_callback_that_raises_stops_the_thread_and_says_so(journal: Journal) -> None:
+def test_a_raising_callback_stops_the_thread_and_is_reported(journal: Journal) -> None:
     failures: queue.Queue[JournalFailed] = queue.Queue()
     commit = GroupCommit(journal, on_durable=never, on_failure=failures.put)
     commit.put(Entry(0, b"", b""))

@@ -192,7 +192,7 @@ COPY = "INSERT INTO groups SELECT {}, count, chain, entries FROM groups WHERE fi
         ),
     ],
 )
-def test_an_edited_journal_is_refused_and_says_where(
+def test_an_edited_journal_is_refused_with_the_place(
     copy: Path, statements: list[str], where: str
 ) -> None:
     edit(copy, *statements)
@@ -234,7 +234,7 @@ def test_a_changed_entry_is_refused_wherever_it_is_read(
             reader.entry(42)
 
 
-def test_entries_that_do_not_decode_or_do_not_add_up_are_refused_even_with_a_good_checksum(
+def test_undecodable_or_inconsistent_entries_are_refused_despite_a_valid_checksum(
     tmp_path: Path,
 ) -> None:
     with Journal.create(tmp_path, GENESIS) as journal:
@@ -250,7 +250,7 @@ def test_entries_that_do_not_decode_or_do_not_add_up_are_refused_even_with_a_goo
             _ = damaged.entries
 
 
-def test_a_missing_end_is_noticed_by_the_mark(whole: Path, tmp_path: Path) -> None:
+def test_the_mark_detects_a_missing_end(whole: Path, tmp_path: Path) -> None:
     shutil.copytree(whole, tmp_path / "copy")
     edit(
         tmp_path / "copy",
@@ -268,7 +268,7 @@ def test_a_missing_end_is_noticed_by_the_mark(whole: Path, tmp_path: Path) -> No
     )
 
 
-def test_another_journal_is_noticed_by_the_mark(whole: Path, tmp_path: Path) -> None:
+def test_the_mark_detects_another_journal(whole: Path, tmp_path: Path) -> None:
     filled(tmp_path / "other", GROUPS + 1, SIZE)
     shutil.copy(whole / "journal.mark", tmp_path / "other" / "journal.mark")
     with pytest.raises(JournalForeign, match=r"another history than journal\.mark speaks of"):
@@ -276,13 +276,13 @@ def test_another_journal_is_noticed_by_the_mark(whole: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("offset", [0, 10, 63, 64, 100, 127])
-def test_a_torn_mark_leaves_the_one_before_it(whole: Path, tmp_path: Path, offset: int) -> None:
+def test_a_torn_mark_leaves_the_previous_one(whole: Path, tmp_path: Path, offset: int) -> None:
     shutil.copytree(whole, tmp_path / "copy")
     flip(tmp_path / "copy" / "journal.mark", offset, 0xFF)
     assert GROUPS * SIZE == len([entry for group in history(tmp_path / "copy") for entry in group])
 
 
-def test_a_mark_that_cannot_be_read_is_refused(whole: Path, tmp_path: Path) -> None:
+def test_an_unreadable_mark_is_refused(whole: Path, tmp_path: Path) -> None:
     shutil.copytree(whole, tmp_path / "copy")
     (tmp_path / "copy" / "journal.mark").write_bytes(b"x" * 128)
     with pytest.raises(JournalDamaged, match=r"journal\.mark: the mark cannot be read"):
@@ -314,7 +314,7 @@ def test_a_long_outcome_is_shortened_in_the_message(tmp_path: Path) -> None:
     assert len(str(raised.value)) < 500
 
 
-def test_entries_that_vanish_under_an_open_journal_are_missed(copy: Path) -> None:
+def test_entries_deleted_under_an_open_journal_are_noticed(copy: Path) -> None:
     with Journal.open(copy) as journal:
         edit(copy, "DELETE FROM groups WHERE first = 117", "DELETE FROM documents WHERE seq >= 117")
         with pytest.raises(
@@ -323,7 +323,7 @@ def test_entries_that_vanish_under_an_open_journal_are_missed(copy: Path) -> Non
             recovered(journal)
 
 
-def test_a_document_of_no_entry_is_not_handed_out(copy: Path) -> None:
+def test_a_document_without_an_entry_is_not_returned(copy: Path) -> None:
     edit(copy, "INSERT INTO documents VALUES ('stray', 999, x'00')")
     with (
         Reader.of(copy) as reader,

@@ -61,7 +61,7 @@ def killed(folder: Path, after: int) -> int:
         return durable
 
 
-def test_a_second_process_is_refused_and_told_which_one_is_first(tmp_path: Path) -> None:
+def test_a_second_process_is_refused_with_the_id_of_the_first(tmp_path: Path) -> None:
     Journal.create(tmp_path, GENESIS).close()
     with adding(tmp_path) as process:
         next(said(process))
@@ -94,7 +94,7 @@ def test_a_program_started_by_the_writer_does_not_keep_the_lock(tmp_path: Path) 
         child.communicate(b"\n")
 
 
-def test_two_writers_that_got_past_the_lock_cannot_fork_the_history(tmp_path: Path) -> None:
+def test_two_writers_past_the_lock_cannot_fork_the_history(tmp_path: Path) -> None:
     machine = journal_sum.filled(tmp_path)
     with Journal.open(tmp_path) as first:
         (tmp_path / "journal.lock").unlink()
@@ -106,7 +106,7 @@ def test_two_writers_that_got_past_the_lock_cannot_fork_the_history(tmp_path: Pa
         assert 62 == journal.last
 
 
-def test_a_killed_writer_loses_nothing_it_said_was_durable(tmp_path: Path) -> None:
+def test_a_killed_writer_loses_nothing_that_it_reported_durable(tmp_path: Path) -> None:
     Journal.create(tmp_path, GENESIS).close()
     for after in (1, 60, 7, 300):
         durable = killed(tmp_path, after)
@@ -148,7 +148,7 @@ def test_a_write_ahead_log_damaged_or_lost_after_a_kill_is_noticed(tmp_path: Pat
     assert refused > 40
 
 
-def test_a_full_disk_stops_the_writer_and_keeps_what_it_acknowledged(tmp_path: Path) -> None:
+def test_a_full_disk_stops_the_writer_and_keeps_acknowledged_entries(tmp_path: Path) -> None:
     Journal.create(tmp_path, GENESIS).close()
     for limit in ("100000", "150000"):
         with adding(tmp_path, limit) as process:

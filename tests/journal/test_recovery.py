@@ -61,7 +61,7 @@ def test_recovery_from_the_beginning_and_from_any_snapshot_gives_the_same_state(
             path.unlink()
 
 
-def test_an_empty_journal_recovers_to_how_it_began(tmp_path: Path) -> None:
+def test_an_empty_journal_recovers_to_its_initial_state(tmp_path: Path) -> None:
     with Journal.create(tmp_path, GENESIS) as journal:
         found = recovered(journal)
     assert (int(GENESIS), 0, 0) == (found.machine.total, found.snapshot_seq, found.replayed)
@@ -82,7 +82,9 @@ def test_the_newest_snapshot_is_used_and_old_ones_are_pruned(tmp_path: Path) -> 
         assert 40 == recovered(journal).snapshot_seq
 
 
-def test_snapshots_are_for_the_owner_alone_and_one_cut_short_does_not_count(tmp_path: Path) -> None:
+def test_snapshots_are_readable_by_their_owner_only_and_unfinished_ones_are_ignored(
+    tmp_path: Path,
+) -> None:
     with_snapshots(tmp_path, 10)
     folder = tmp_path / "snapshots"
     (folder / "0000000000000020.snapshot.new").write_bytes(b"half a")
@@ -94,7 +96,7 @@ def test_snapshots_are_for_the_owner_alone_and_one_cut_short_does_not_count(tmp_
     )
 
 
-def test_a_snapshot_damaged_in_any_byte_is_passed_over_with_a_warning(tmp_path: Path) -> None:
+def test_a_snapshot_damaged_in_any_byte_is_skipped_with_a_warning(tmp_path: Path) -> None:
     machine = with_snapshots(tmp_path, 20, 40)
     path = tmp_path / "snapshots" / "0000000000000040.snapshot"
     good = path.read_bytes()
@@ -114,7 +116,7 @@ def test_a_snapshot_damaged_in_any_byte_is_passed_over_with_a_warning(tmp_path: 
     assert path.exists(), "nothing is deleted"
 
 
-def test_when_all_snapshots_are_damaged_recovery_begins_at_the_beginning(tmp_path: Path) -> None:
+def test_without_an_intact_snapshot_recovery_starts_at_the_beginning(tmp_path: Path) -> None:
     machine = with_snapshots(tmp_path, 20, 40)
     for file in snapshots.newest_first(tmp_path):
         file.path.write_bytes(b"gone")
@@ -128,7 +130,7 @@ def test_when_all_snapshots_are_damaged_recovery_begins_at_the_beginning(tmp_pat
     )
 
 
-def test_a_misnamed_or_unreadable_snapshot_is_passed_over(tmp_path: Path) -> None:
+def test_a_misnamed_or_unreadable_snapshot_is_skipped(tmp_path: Path) -> None:
     with_snapshots(tmp_path, 20)
     folder = tmp_path / "snapshots"
     (folder / "0000000000000020.snapshot").rename(folder / "0000000000000030.snapshot")
@@ -140,7 +142,7 @@ def test_a_misnamed_or_unreadable_snapshot_is_passed_over(tmp_path: Path) -> Non
     assert "misnamed: it was taken after entry 20" in found.warnings[1]
 
 
-def test_a_snapshot_that_the_machine_no_longer_reads_is_passed_over(tmp_path: Path) -> None:
+def test_a_snapshot_in_an_unknown_format_is_skipped(tmp_path: Path) -> None:
     machine = with_snapshots(tmp_path, 20)
 
     def restore(body: bytes, seq: int) -> Sum:
@@ -174,7 +176,7 @@ def test_a_snapshot_of_another_journal_is_refused(tmp_path: Path) -> None:
         recovered(journal)
 
 
-def test_recovery_cut_short_anywhere_and_repeated_is_recovery_once(tmp_path: Path) -> None:
+def test_an_interrupted_recovery_can_be_repeated(tmp_path: Path) -> None:
     machine = with_snapshots(tmp_path, 20)
 
     class CutShort(Exception):
@@ -195,7 +197,7 @@ def test_recovery_cut_short_anywhere_and_repeated_is_recovery_once(tmp_path: Pat
         assert machine.total == recovered(journal).machine.total == recovered(journal).machine.total
 
 
-def test_a_crash_while_writing_a_snapshot_leaves_the_one_before(
+def test_a_crash_while_writing_a_snapshot_leaves_the_previous_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine = with_snapshots(tmp_path, 20)

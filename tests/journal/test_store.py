@@ -28,7 +28,7 @@ from support.journal_sum import GENESIS, Sum, append, filed, filled, history
 pytestmark = pytest.mark.once
 
 
-def test_a_new_journal_is_empty_and_knows_how_it_began(tmp_path: Path) -> None:
+def test_a_new_journal_is_empty_and_has_its_genesis(tmp_path: Path) -> None:
     with Journal.create(tmp_path / "a" / "b", b"how it begins") as journal:
         assert (0, 0, b"how it begins") == (journal.last, journal.last_at, journal.genesis)
         with journal.reader() as reader:
@@ -52,7 +52,7 @@ def test_only_the_owner_may_read_a_journal(tmp_path: Path) -> None:
     assert 0o700 == (tmp_path / "j").stat().st_mode & 0o777
 
 
-def test_what_was_appended_is_read_back_by_number_and_in_order(tmp_path: Path) -> None:
+def test_appended_entries_are_read_back_by_number_and_in_order(tmp_path: Path) -> None:
     filled(tmp_path, groups=40, size=3)
     with Journal.open(tmp_path) as journal, journal.reader() as reader:
         forwards = list(reader.groups())
@@ -95,7 +95,7 @@ def test_documents_are_read_back_by_name(tmp_path: Path) -> None:
             assert [] == filed(reader, "ann")
 
 
-def test_how_documents_begin_is_told_without_reading_them(tmp_path: Path) -> None:
+def test_heads_of_documents_are_read_without_the_rest(tmp_path: Path) -> None:
     with Journal.create(tmp_path, b"") as journal:
         for body in (b"1", b"one", b"b" * 9000):
             journal.append(
@@ -113,7 +113,7 @@ def test_a_reader_beside_the_writer_sees_each_group_as_it_is_appended(tmp_path: 
             assert last == reader.tail().last
 
 
-def test_time_that_falls_is_a_bug(tmp_path: Path) -> None:
+def test_an_earlier_time_is_a_bug(tmp_path: Path) -> None:
     with Journal.create(tmp_path, b"") as journal:
         journal.append([Entry(5, b"", b""), Entry(5, b"", b"")])
         for group in ([Entry(4, b"", b"")], [Entry(7, b"", b""), Entry(6, b"", b"")]):
@@ -141,7 +141,7 @@ def test_a_document_belongs_to_one_entry_under_one_name(
         journal.append([Entry(0, b"", b"")])
 
 
-def test_a_journal_is_never_made_over_another_or_what_is_left_of_one(tmp_path: Path) -> None:
+def test_a_journal_is_never_created_over_another_or_its_remains(tmp_path: Path) -> None:
     filled(tmp_path / "whole")
     with pytest.raises(JournalExists, match=r"journal\.db exists"):
         Journal.create(tmp_path / "whole", b"")
@@ -155,7 +155,7 @@ def test_a_journal_is_never_made_over_another_or_what_is_left_of_one(tmp_path: P
             Journal.create(tmp_path / str(index), b"")
 
 
-def test_a_creation_cut_short_leaves_none_and_is_repeated(tmp_path: Path) -> None:
+def test_an_interrupted_creation_leaves_no_journal_and_can_be_repeated(tmp_path: Path) -> None:
     (tmp_path / "journal.db.new").write_bytes(b"half a")
     with pytest.raises(JournalMissing):
         Journal.open(tmp_path)
@@ -163,7 +163,7 @@ def test_a_creation_cut_short_leaves_none_and_is_repeated(tmp_path: Path) -> Non
     Journal.open(tmp_path).close()
 
 
-def test_no_journal_is_said_to_be_missing_and_none_is_made(tmp_path: Path) -> None:
+def test_a_missing_journal_is_reported_and_not_created(tmp_path: Path) -> None:
     for folder in (tmp_path, tmp_path / "none"):
         with pytest.raises(JournalMissing, match="there is no journal in"):
             Journal.open(folder)
@@ -203,7 +203,7 @@ def test_another_format_is_refused(tmp_path: Path, found: int, age: str) -> None
         Journal.open(tmp_path)
 
 
-def test_a_folder_that_cannot_be_written_is_an_error_of_ours(tmp_path: Path) -> None:
+def test_an_unwritable_folder_is_a_journal_error(tmp_path: Path) -> None:
     filled(tmp_path)
     (tmp_path / "journal.lock").unlink()
     (tmp_path / "journal.lock").mkdir()
@@ -228,7 +228,7 @@ def test_a_file_that_cannot_be_opened_is_not_called_damaged(tmp_path: Path) -> N
     Journal.open(tmp_path).close()
 
 
-def test_a_backup_of_a_journal_in_use_is_complete_and_goes_on_by_itself(tmp_path: Path) -> None:
+def test_a_backup_of_a_journal_in_use_is_complete_and_independent(tmp_path: Path) -> None:
     machine = filled(tmp_path / "j")
     with Journal.open(tmp_path / "j") as journal:
         append(journal, machine, [1, 2, 3])
@@ -243,9 +243,7 @@ def test_a_backup_of_a_journal_in_use_is_complete_and_goes_on_by_itself(tmp_path
         assert 64 == copy.last
 
 
-def test_a_backup_that_cannot_be_made_says_so_and_does_not_call_the_journal_damaged(
-    tmp_path: Path,
-) -> None:
+def test_a_failed_backup_is_not_reported_as_a_damaged_journal(tmp_path: Path) -> None:
     filled(tmp_path / "j")
     with (
         Reader(tmp_path / "j") as reader,
@@ -262,7 +260,7 @@ def test_a_backup_that_cannot_be_made_says_so_and_does_not_call_the_journal_dama
     assert not (tmp_path / "copy").exists()
 
 
-def test_a_log_that_cannot_be_turned_on_is_an_error_though_sqlite_does_not_make_it_one() -> None:
+def test_failing_to_turn_the_log_on_is_an_error_unlike_in_sqlite() -> None:
     """A file without its log, killed in the middle of its first write, could never be opened by a
     reader again."""
     in_memory = sqlite3.connect(":memory:")
@@ -271,9 +269,7 @@ def test_a_log_that_cannot_be_turned_on_is_an_error_though_sqlite_does_not_make_
     in_memory.close()
 
 
-def test_what_is_left_of_a_making_that_was_cut_short_is_not_taken_for_the_new_ones_log(
-    tmp_path: Path,
-) -> None:
+def test_remains_of_an_interrupted_creation_are_not_taken_for_the_new_log(tmp_path: Path) -> None:
     for left in ("", "-journal", "-wal", "-shm"):
         (tmp_path / f"journal.db.new{left}").write_bytes(b"of another time")
     Journal.create(tmp_path, GENESIS).close()

@@ -53,7 +53,7 @@ def test_an_empty_journal_is_verified(tmp_path: Path) -> None:
     assert (True, 0, None) == (report.ok, report.entries, report.last_at)
 
 
-def test_each_snapshot_that_is_not_the_replayed_state_is_reported(tmp_path: Path) -> None:
+def test_each_snapshot_that_differs_from_the_replayed_state_is_reported(tmp_path: Path) -> None:
     filled(tmp_path)
     with Reader.of(tmp_path) as reader:
         head = reader.chain_at(10)
@@ -89,7 +89,7 @@ def test_damage_and_divergence_are_reported_with_their_place(tmp_path: Path) -> 
         verify(tmp_path / "none", begin=begin)
 
 
-def test_entries_that_were_stored_and_are_gone_from_the_end_are_reported(tmp_path: Path) -> None:
+def test_entries_missing_from_the_end_are_reported(tmp_path: Path) -> None:
     """What is left is a sound journal that ends early; a start refuses it, by the mark."""
     filled(tmp_path)
     database = sqlite3.connect(tmp_path / "journal.db", isolation_level=None)
@@ -103,7 +103,7 @@ def test_entries_that_were_stored_and_are_gone_from_the_end_are_reported(tmp_pat
     )
 
 
-def test_time_that_falls_in_the_file_is_reported(tmp_path: Path) -> None:
+def test_a_falling_time_in_the_file_is_reported(tmp_path: Path) -> None:
     with Journal.create(tmp_path, GENESIS) as journal:
         machine = Sum(int(GENESIS))
         journal.append([machine.enter(9, 1)[0]])
@@ -114,7 +114,7 @@ def test_time_that_falls_in_the_file_is_reported(tmp_path: Path) -> None:
     ).problems
 
 
-def test_a_summary_says_what_there_is(tmp_path: Path) -> None:
+def test_a_summary_describes_the_journal(tmp_path: Path) -> None:
     filled(tmp_path)
     with Journal.open(tmp_path) as journal:
         take_snapshot(journal, 10)
@@ -156,7 +156,7 @@ def test_a_range_of_entries_is_described_in_words(tmp_path: Path) -> None:
     assert [2] == [row["seq"] for row in decoded_entries(tmp_path, 2, 2)]
 
 
-def test_an_export_is_one_json_object_to_a_line(tmp_path: Path) -> None:
+def test_an_export_has_one_json_object_per_line(tmp_path: Path) -> None:
     market_journal(tmp_path)
     lines = [
         json.loads(line)

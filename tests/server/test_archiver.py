@@ -85,7 +85,7 @@ def test_old_entries_move_under_load_and_replay_to_the_same_state(tmp_path: Path
     assert opened.snapshot_seq > 0 and state == [opened.exchange.snapshot()]
 
 
-def test_nothing_moves_before_a_day_of_it_is_old_enough(tmp_path: Path) -> None:
+def test_nothing_moves_before_a_whole_day_is_old_enough(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         archiver = Archiver(world.gateway, world.gateway._journal, RETAIN_US, in_loop)
         off = Archiver(world.gateway, world.gateway._journal, None, in_loop)
@@ -106,7 +106,7 @@ def test_nothing_moves_before_a_day_of_it_is_old_enough(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story, GENEROUS)
 
 
-def test_a_cut_that_a_crash_interrupted_goes_on(tmp_path: Path) -> None:
+def test_a_cut_interrupted_by_a_crash_is_resumed(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         journal = world.gateway._journal
         await trade(world)
@@ -123,7 +123,7 @@ def test_a_cut_that_a_crash_interrupted_goes_on(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story, GENEROUS)
 
 
-def test_a_failure_is_logged_and_the_service_goes_on(
+def test_a_failure_is_logged_and_the_service_continues(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def story(world: World) -> None:

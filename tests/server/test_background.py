@@ -52,7 +52,7 @@ def test_little_work_is_done_without_a_pause() -> None:
     assert ([], 0) == worked([])
 
 
-def test_much_work_leaves_two_thirds_of_the_time_to_others() -> None:
+def test_long_work_leaves_two_thirds_of_the_time_to_others() -> None:
     done, _ = worked([WORK_US // 4] * 400)
     assert 400 == len(done)
     assert (
@@ -61,7 +61,7 @@ def test_much_work_leaves_two_thirds_of_the_time_to_others() -> None:
     assert 99 == sum(begin > end for (_, end), (begin, _) in pairwise(done))
 
 
-def test_what_nobody_waits_for_leaves_nineteen_twentieths() -> None:
+def test_low_priority_work_leaves_nineteen_twentieths_of_the_time() -> None:
     done, _ = worked([WORK_US] * 100, RESTS_LONG)
     assert (
         100 * WORK_US
@@ -70,14 +70,14 @@ def test_what_nobody_waits_for_leaves_nineteen_twentieths() -> None:
     )
 
 
-def test_the_longer_an_item_takes_the_longer_is_the_pause_after_it() -> None:
+def test_a_longer_item_is_followed_by_a_longer_pause() -> None:
     done, _ = worked([5 * WORK_US] * 3)
     assert all(
         abs(begin - end - RESTS * 5 * WORK_US) <= 1 for (_, end), (begin, _) in pairwise(done)
     )
 
 
-def test_work_that_somebody_waits_for_goes_on_as_soon_as_others_had_their_turn() -> None:
+def test_awaited_work_continues_after_one_turn_of_others() -> None:
     done, turns = worked([WORK_US] * 50, NO_REST)
     assert all(end == begin for (_, end), (begin, _) in pairwise(done))
     assert turns >= 48

@@ -71,7 +71,7 @@ def no_tables(path: Path) -> None:
 @pytest.mark.parametrize(
     "damage", [no_database, garbled_pages, cut_short, a_folder, another_application, no_tables]
 )
-def test_a_damaged_file_is_set_aside_and_a_new_one_begun(
+def test_a_damaged_file_is_set_aside_and_replaced(
     tmp_path: Path, damage: Callable[[Path], None], caplog: pytest.LogCaptureFixture
 ) -> None:
     path = made(tmp_path, 20)
@@ -94,7 +94,7 @@ def test_a_file_of_another_journal_is_set_aside(
     assert [b"0"] == digests(Beside(path.with_name(f"{FILE}.damaged-1"), IDENTITY))
 
 
-def test_each_file_that_is_set_aside_has_its_own_name(tmp_path: Path) -> None:
+def test_each_file_set_aside_has_its_own_name(tmp_path: Path) -> None:
     for _ in range(2):
         no_database(made(tmp_path))
         Beside(tmp_path / FILE, IDENTITY).close()
@@ -103,7 +103,7 @@ def test_each_file_that_is_set_aside_has_its_own_name(tmp_path: Path) -> None:
     }
 
 
-def test_a_file_that_cannot_be_opened_now_stays_and_is_tried_again(
+def test_a_file_that_cannot_be_opened_stays_and_is_retried(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     made(tmp_path)
@@ -121,7 +121,7 @@ def test_a_file_that_cannot_be_opened_now_stays_and_is_tried_again(
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_what_was_written_outlasts_a_power_failure(tmp_path: Path, seed: int) -> None:
+def test_written_rows_survive_a_power_failure(tmp_path: Path, seed: int) -> None:
     with FaultyDisk(tmp_path, Random(seed)) as disk:
         written: list[bytes] = []
         for life in range(3):
@@ -158,7 +158,7 @@ def test_a_transaction_that_fails_changes_nothing(tmp_path: Path) -> None:
     assert [] == digests(beside)
 
 
-def test_work_goes_on_in_its_thread_though_nobody_waits_for_it(tmp_path: Path) -> None:
+def test_work_continues_in_its_thread_after_a_cancellation(tmp_path: Path) -> None:
     beside = Beside(tmp_path / FILE, IDENTITY)
     threads: list[str] = []
     may_go_on = threading.Event()
@@ -183,7 +183,7 @@ def test_work_goes_on_in_its_thread_though_nobody_waits_for_it(tmp_path: Path) -
     beside.close()
 
 
-def test_a_row_that_is_damaged_renamed_or_of_another_journal_is_not_believed() -> None:
+def test_a_damaged_renamed_or_foreign_row_is_ignored() -> None:
     """One digit of a cursor would make a webhook pass over events."""
     stored = seal(IDENTITY, "cursor whk_1", b"12")
     assert b"12" == unseal(IDENTITY, "cursor whk_1", stored)

@@ -80,7 +80,7 @@ def test_a_page_has_the_entries_of_the_next_events() -> None:
     assert [[1], [1, 2], [1, 2, 4]] == [some.after(OPERATOR, 0, most) for most in (1, 2, 3)]
 
 
-def test_the_oldest_entries_are_forgotten_when_there_are_too_many_events() -> None:
+def test_the_oldest_entries_are_forgotten_above_the_bound() -> None:
     full = told_some(6)
     assert (0, 0, 0) == (full.gone("ann"), full.gone("bob"), full.gone(OPERATOR))
     full.add("bob")
@@ -117,12 +117,12 @@ def test_an_entry_with_more_events_than_are_kept_is_not_kept() -> None:
 
 
 @pytest.mark.parametrize("n", [-1, 4, 10**18])
-def test_a_number_that_no_event_has_is_refused(n: int) -> None:
+def test_an_event_number_out_of_range_is_refused(n: int) -> None:
     with pytest.raises(ProblemError, match="from 0 to 3, your latest"):
         told_some().after("ann", n)
 
 
-def test_old_entries_are_forgotten_though_nothing_happens() -> None:
+def test_old_entries_are_forgotten_even_without_new_ones() -> None:
     """Otherwise what a tenant still finds would reveal whether others were busy."""
     one = told_some()
     one.add(who="ann", id="a")
@@ -162,7 +162,7 @@ def test_requests_without_an_idempotency_key_count_too() -> None:
     assert [None] == log.found("a") and 0 == log.log.keys
 
 
-def test_looking_forgets_what_is_too_old(tmp_path: Path) -> None:
+def test_reading_forgets_old_entries(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         await world.place("ann", "h100", "1")
         world.passing.pass_us(2 * HOUR_US)
@@ -189,9 +189,7 @@ def kept_by(log: EventLog) -> tuple[object, ...]:
     ],
 )
 @pytest.mark.parametrize("snapshot", [False, True])
-def test_a_restart_remembers_what_the_running_service_did(
-    tmp_path: Path, limits: Limits, snapshot: bool
-) -> None:
+def test_a_restart_restores_the_event_log(tmp_path: Path, limits: Limits, snapshot: bool) -> None:
     live: list[EventLog] = []
 
     async def story(world: World) -> None:
@@ -223,7 +221,7 @@ def test_a_restart_remembers_what_the_running_service_did(
     assert (opened.snapshot_seq > 0) is snapshot
 
 
-def test_pages_and_numbers_go_on_over_a_restart_and_the_oldest_are_gone(tmp_path: Path) -> None:
+def test_pages_and_numbers_continue_across_a_restart_without_the_oldest(tmp_path: Path) -> None:
     secrets: dict[str, str] = {}
     limits = Limits(history_events_max=6)
 

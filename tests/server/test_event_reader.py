@@ -66,7 +66,7 @@ def run(us: int, story: Callable[[World], Coroutine[None, None, None]]) -> None:
         loop.close()
 
 
-def test_entries_come_in_their_order_and_a_group_is_read_once_for_all_of_them() -> None:
+def test_entries_come_in_order_and_each_group_is_read_once() -> None:
     async def story(world: World) -> None:
         await world.read("ann", 3, 4, 10, 11, 35)
         assert [("ann", seq) for seq in (3, 4, 10, 11, 35)] == world.log
@@ -75,7 +75,7 @@ def test_entries_come_in_their_order_and_a_group_is_read_once_for_all_of_them() 
     run(0, story)
 
 
-def test_those_who_missed_the_same_find_it_read() -> None:
+def test_readers_of_the_same_events_share_the_cache() -> None:
     async def story(world: World) -> None:
         await asyncio.gather(
             *(world.read(f"t{number}", 1 + number % GROUP, 11, 21) for number in range(50))
@@ -85,7 +85,7 @@ def test_those_who_missed_the_same_find_it_read() -> None:
     run(100, story)
 
 
-def test_what_is_kept_is_bounded_and_the_first_read_goes_first(
+def test_the_cache_is_bounded_and_drops_the_least_recently_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def story(world: World) -> None:
@@ -98,7 +98,7 @@ def test_what_is_kept_is_bounded_and_the_first_read_goes_first(
     run(0, story)
 
 
-def test_statements_that_lie_beside_entries_are_not_kept() -> None:
+def test_statements_beside_entries_are_not_cached() -> None:
     async def story(world: World) -> None:
         world.shelf.documents = (Filed(3, "statement", b"long" * 1000),)
         await world.read("ann", 3)
@@ -116,7 +116,7 @@ def test_reading_leaves_five_sixths_of_the_time_to_others() -> None:
     run(WORK_US // 2, story)
 
 
-def test_a_reader_of_many_pages_waits_for_itself_and_holds_up_nobody_else() -> None:
+def test_a_reader_of_many_pages_delays_only_itself() -> None:
     async def story(world: World) -> None:
         pages = [
             world.read("noisy", *range(1000 * page + 1, 1000 * page + 5 * GROUP, GROUP))

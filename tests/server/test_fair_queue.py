@@ -82,7 +82,7 @@ def run(story: Callable[[World], Coroutine[None, None, None]]) -> None:
     asyncio.run(main())
 
 
-def test_what_comes_while_nobody_waits_is_done_at_once_until_the_turn_is_over() -> None:
+def test_work_is_done_at_once_while_nothing_waits_and_the_turn_lasts() -> None:
     async def story(world: World) -> None:
         turns, hand = world.turns, world.hand
         assert turns.may_go_on()
@@ -112,7 +112,7 @@ class Begun:
         return 1
 
 
-def test_only_so_many_requests_are_begun_in_one_turn_however_little_time_that_takes() -> None:
+def test_requests_begun_per_turn_are_limited() -> None:
     async def story(world: World) -> None:
         for _ in range(REQUESTS_MAX):
             assert world.turns.may_begin() and world.turns.may_begin()  # the first was done at once
@@ -141,7 +141,7 @@ class Answered(Piece):
         return super().carry_out(may_go_on)
 
 
-def test_answers_leave_at_the_end_of_the_turn_that_made_them_and_not_after_the_next_one() -> None:
+def test_answers_leave_at_the_end_of_their_turn() -> None:
     async def story(world: World) -> None:
         for number in range(2):
             world.turns.wait("ann", Answered(world, f"a{number}"))
@@ -153,7 +153,7 @@ def test_answers_leave_at_the_end_of_the_turn_that_made_them_and_not_after_the_n
     run(story)
 
 
-def test_an_answer_that_no_work_brought_about_leaves_in_the_next_turn_of_the_loop() -> None:
+def test_an_answer_outside_of_work_leaves_in_the_next_turn_of_the_loop() -> None:
     async def story(world: World) -> None:
         world.together.send_soon(lambda: world.log.append("sent"))
         assert [] == world.log
@@ -162,7 +162,7 @@ def test_an_answer_that_no_work_brought_about_leaves_in_the_next_turn_of_the_loo
     run(story)
 
 
-def test_what_was_done_is_answered_though_a_bug_follows() -> None:
+def test_finished_work_is_answered_even_if_a_bug_follows() -> None:
     async def story(world: World) -> None:
         with pytest.raises(ZeroDivisionError), world.together:
             world.together.send_soon(lambda: world.log.append("sent"))
@@ -172,7 +172,7 @@ def test_what_was_done_is_answered_though_a_bug_follows() -> None:
     run(story)
 
 
-def test_turning_many_away_takes_no_longer_than_a_turn() -> None:
+def test_refusing_many_takes_no_longer_than_a_turn() -> None:
     class Dear(Piece):
         def turn_away(self) -> int:
             self._hand.us += TURN_US
@@ -190,7 +190,7 @@ def test_turning_many_away_takes_no_longer_than_a_turn() -> None:
     run(story)
 
 
-def test_whoever_comes_while_others_wait_stands_in_line() -> None:
+def test_work_that_arrives_while_others_wait_is_queued() -> None:
     async def story(world: World) -> None:
         world.come("ann", "a")
         assert 1 == len(world.turns) and not world.turns.may_go_on() and not world.turns.may_begin()
@@ -200,7 +200,7 @@ def test_whoever_comes_while_others_wait_stands_in_line() -> None:
     run(story)
 
 
-def test_one_holder_with_much_to_do_lets_the_others_have_their_turns() -> None:
+def test_a_busy_holder_does_not_delay_others() -> None:
     async def story(world: World) -> None:
         for name in ("n1", "n2", "n3"):
             world.come("noisy", name)
@@ -211,7 +211,7 @@ def test_one_holder_with_much_to_do_lets_the_others_have_their_turns() -> None:
     run(story)
 
 
-def test_a_long_piece_of_work_is_done_in_parts_and_keeps_its_place() -> None:
+def test_long_work_is_done_in_parts_and_keeps_its_place() -> None:
     async def story(world: World) -> None:
         world.come("noisy", "long", 2 * PIECE_US)
         world.come("noisy", "next")
@@ -221,7 +221,7 @@ def test_a_long_piece_of_work_is_done_in_parts_and_keeps_its_place() -> None:
     run(story)
 
 
-def test_a_turn_ends_when_its_time_is_over_and_the_loop_has_its_own() -> None:
+def test_a_turn_ends_on_time_and_returns_to_the_loop() -> None:
     async def story(world: World) -> None:
         fit = TURN_US // PIECE_US
         for number in range(fit + 2):
@@ -252,7 +252,7 @@ def test_a_burst_is_waited_out() -> None:
     run(story)
 
 
-def test_in_a_line_that_does_not_empty_those_who_waited_too_long_are_turned_away() -> None:
+def test_a_standing_line_sheds_work_that_waited_too_long() -> None:
     async def story(world: World) -> None:
         world.come("ann", "too long")
         world.hand.us += BAD_FOR_US - WAIT_US_MAX
@@ -268,7 +268,7 @@ def test_in_a_line_that_does_not_empty_those_who_waited_too_long_are_turned_away
     run(story)
 
 
-def test_the_operator_is_never_turned_away() -> None:
+def test_the_operator_is_never_shed() -> None:
     async def story(world: World) -> None:
         world.come(OPERATOR, "o")
         world.hand.us += 10 * BAD_FOR_US
@@ -277,7 +277,7 @@ def test_the_operator_is_never_turned_away() -> None:
     run(story)
 
 
-def test_when_everybody_waits_too_long_young_lines_are_shed_too_until_nobody_waits() -> None:
+def test_when_all_lines_are_late_young_lines_are_shed_too() -> None:
     async def story(world: World) -> None:
         # every turn one comes and waits too long in a line of its own, while another line never
         # empties
@@ -299,7 +299,7 @@ def test_when_everybody_waits_too_long_young_lines_are_shed_too_until_nobody_wai
     run(story)
 
 
-def test_a_bug_in_one_answer_keeps_nobody_else_waiting() -> None:
+def test_a_bug_in_one_answer_does_not_block_others() -> None:
     async def story(world: World) -> None:
         asyncio.get_running_loop().set_exception_handler(
             lambda loop, context: world.log.append(type(context["exception"]).__name__)
@@ -316,7 +316,7 @@ def test_a_bug_in_one_answer_keeps_nobody_else_waiting() -> None:
 # -- pacing
 
 
-def test_refusals_up_to_the_burst_come_at_once_and_then_at_their_pace() -> None:
+def test_refusals_are_immediate_up_to_the_burst_and_then_paced() -> None:
     paces = RefusalPace(Limits(refusals_per_second=10, refusals_burst=3))
     assert [0, 0, 0, 0.1, 0.2] == [paces.delay_s("ann", 0) for _ in range(5)]
     assert 0 == paces.delay_s("bob", 0)
@@ -325,14 +325,14 @@ def test_refusals_up_to_the_burst_come_at_once_and_then_at_their_pace() -> None:
     assert 0.5 == paces.delay_s("ann", 300_000, 5)
 
 
-def test_nobody_waits_longer_than_clients_do() -> None:
+def test_delays_are_never_longer_than_clients_wait() -> None:
     paces = RefusalPace(Limits(refusals_per_second=10, refusals_burst=1))
     assert DELAY_S_MAX == paces.delay_s("ann", 0, 10_000)
     assert DELAY_S_MAX == paces.delay_s("ann", 0, 1)
     assert 0 == paces.delay_s("ann", round(DELAY_S_MAX * 1e6) + 100_000)
 
 
-def test_only_so_many_paces_are_kept_and_the_one_used_longest_ago_goes() -> None:
+def test_paces_are_bounded_and_the_least_recently_used_is_dropped() -> None:
     paces = RefusalPace(Limits(refusals_per_second=1, refusals_burst=1))
     for number in range(KEPT_MAX):
         paces.delay_s(str(number), 0)

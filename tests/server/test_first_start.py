@@ -20,7 +20,7 @@ def eve_has_key(world: World) -> bool:
     return any(key.holder == "eve" for key in world.gateway.exchange.keys.values())
 
 
-def test_a_first_keys_file_has_its_name_on_the_disk_before_the_key_is_in_force(
+def test_a_first_keys_file_is_synced_before_the_key_is_in_force(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "data"

@@ -92,7 +92,7 @@ def asked(world: World) -> dict[str, asyncio.Task[Any]]:
 # -- nothing leaves before it is durable
 
 
-def test_no_answer_leaves_before_what_it_reflects_is_durable(tmp_path: Path) -> None:
+def test_no_answer_leaves_before_its_state_is_durable(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         with Gate(world) as gate:
             first = asyncio.create_task(world.ask("ann", "POST", "/v1/orders", ORDER, key="first"))
@@ -112,7 +112,7 @@ def test_no_answer_leaves_before_what_it_reflects_is_durable(tmp_path: Path) -> 
     with_service(tmp_path / "data", story)
 
 
-def test_no_session_hears_anything_before_it_is_durable(tmp_path: Path) -> None:
+def test_no_session_receives_anything_before_it_is_durable(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         async with (
             live.peer("ann") as ann,
@@ -161,7 +161,7 @@ def test_no_session_hears_anything_before_it_is_durable(tmp_path: Path) -> None:
 # -- nothing leaves after a failure
 
 
-def test_after_the_journal_has_failed_nothing_that_waited_is_sent_and_all_is_turned_away(
+def test_after_a_journal_failure_nothing_waiting_is_sent_and_everything_is_refused(
     tmp_path: Path,
 ) -> None:
     async def story(world: World) -> None:
@@ -188,7 +188,7 @@ def test_after_the_journal_has_failed_nothing_that_waited_is_sent_and_all_is_tur
     with_service(tmp_path / "data", story)
 
 
-def test_why_the_journal_failed_is_told_to_the_operator_and_to_no_tenant(tmp_path: Path) -> None:
+def test_only_the_operator_learns_why_the_journal_failed(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         with Gate(world) as gate:
             gate.fail()
@@ -207,9 +207,7 @@ def test_why_the_journal_failed_is_told_to_the_operator_and_to_no_tenant(tmp_pat
     with_service(tmp_path / "data", story)
 
 
-def test_after_the_journal_has_failed_sessions_hear_only_that_they_are_closed(
-    tmp_path: Path,
-) -> None:
+def test_after_a_journal_failure_sessions_receive_only_their_closing(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         gateway = live.world.gateway
         gateway.on_failure = lambda reason: gateway.end_streams(4503, "journal_failed")
@@ -275,7 +273,7 @@ def test_a_bug_in_the_exchange_stops_the_service(tmp_path: Path) -> None:
     with_service(tmp_path / "data", after, secrets=secrets)
 
 
-def test_time_that_falls_is_a_bug_and_stops_the_service(tmp_path: Path) -> None:
+def test_an_earlier_time_is_a_bug_and_stops_the_service(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         await world.place("ann", "h100", "1")
         world.passing.pass_us(-1_000_000)
@@ -289,7 +287,7 @@ def test_time_that_falls_is_a_bug_and_stops_the_service(tmp_path: Path) -> None:
 # -- nothing is done twice
 
 
-def test_a_request_sent_again_while_it_is_on_its_way_is_done_once(tmp_path: Path) -> None:
+def test_a_request_repeated_while_it_is_pending_is_carried_out_once(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         with Gate(world) as gate:
             asks = [
@@ -315,9 +313,7 @@ def test_a_request_sent_again_while_it_is_on_its_way_is_done_once(tmp_path: Path
     with_service(tmp_path / "data", story)
 
 
-def test_a_refusal_is_remembered_too_also_when_the_request_would_now_succeed(
-    tmp_path: Path,
-) -> None:
+def test_a_repeat_gets_the_first_refusal_even_if_it_would_now_succeed(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         await world.ask("operator", "PATCH", "/v1/tenants/ann", {"caps": {"open_orders": 0}})
         first = await world.ask("ann", "POST", "/v1/orders", ORDER, key="one")
@@ -331,7 +327,7 @@ def test_a_refusal_is_remembered_too_also_when_the_request_would_now_succeed(
     with_service(tmp_path / "data", story)
 
 
-def test_what_the_service_does_itself_is_not_remembered_under_an_id(tmp_path: Path) -> None:
+def test_the_services_own_commands_have_no_idempotency_key(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         for _ in range(2):
             request = Request("ann", SERVICE, "", b"", CancelOrder("ann", 9))
@@ -344,7 +340,7 @@ def test_what_the_service_does_itself_is_not_remembered_under_an_id(tmp_path: Pa
 # -- how much may be sent
 
 
-def test_an_allowance_gives_a_burst_then_so_many_per_second() -> None:
+def test_a_rate_limit_allows_a_burst_and_then_its_rate() -> None:
     second = 1_000_000
     allowance = RateLimit(per_second=10, burst=5)
     allowance.take(5, 0)
@@ -365,7 +361,7 @@ def test_an_allowance_gives_a_burst_then_so_many_per_second() -> None:
         allowance.take(1, 100 * second)
 
 
-def test_more_at_once_than_the_burst_can_never_be_had() -> None:
+def test_more_commands_than_the_burst_are_never_admitted_at_once() -> None:
     allowance = RateLimit(per_second=10, burst=5)
     with pytest.raises(ProblemError) as refused:
         allowance.take(6, 0)
@@ -375,9 +371,7 @@ def test_more_at_once_than_the_burst_can_never_be_had() -> None:
     assert refused.value.retry_after is None
 
 
-def test_a_tenant_that_sends_too_much_is_told_when_to_come_back_and_nobody_else_is(
-    tmp_path: Path,
-) -> None:
+def test_a_rate_limited_tenant_gets_retry_after_and_others_are_unaffected(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         for _ in range(3):
             assert (
@@ -419,7 +413,7 @@ def test_a_tenant_that_sends_too_much_is_told_when_to_come_back_and_nobody_else_
     with_service(tmp_path / "data", story, Limits(commands_per_second=1, commands_burst=3))
 
 
-def test_a_session_that_sends_too_much_is_refused_by_the_message(tmp_path: Path) -> None:
+def test_a_session_above_its_rate_limit_is_refused_per_message(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         async with live.peer("ann") as peer:
             await peer.say(
@@ -440,7 +434,7 @@ def test_a_session_that_sends_too_much_is_refused_by_the_message(tmp_path: Path)
     with_live(tmp_path / "data", tale, Limits(commands_per_second=1, commands_burst=3))
 
 
-def test_only_so_many_commands_wait_to_be_stored(tmp_path: Path) -> None:
+def test_pending_commands_are_limited(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         gateway = world.gateway
         with Gate(world) as gate:
@@ -471,9 +465,7 @@ def test_only_so_many_commands_wait_to_be_stored(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story, Limits(pending_commands_max=5, commands_burst=100))
 
 
-def test_a_service_that_is_being_stopped_takes_nothing_and_still_answers_questions(
-    tmp_path: Path,
-) -> None:
+def test_a_stopping_service_refuses_commands_and_answers_questions(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         world.gateway.stopping = True
         answer = await world.ask("ann", "POST", "/v1/orders", ORDER)
@@ -491,7 +483,7 @@ def test_a_service_that_is_being_stopped_takes_nothing_and_still_answers_questio
 # -- time
 
 
-def test_the_clock_reads_the_wall_once_and_then_only_what_passes() -> None:
+def test_the_clock_reads_the_wall_clock_once_and_is_then_monotonic() -> None:
     passed = [7_000]
     clock = Clock(0, wall=lambda: 5_000_000, passed=lambda: passed[0])
     assert (5_000, 0) == (clock.now(), clock.behind_us)
@@ -499,6 +491,6 @@ def test_the_clock_reads_the_wall_once_and_then_only_what_passes() -> None:
     assert 5_003 == clock.now()
 
 
-def test_the_clock_goes_on_from_the_journal_where_the_wall_is_behind() -> None:
+def test_the_clock_continues_from_the_journal_if_the_wall_clock_is_behind() -> None:
     clock = Clock(9_000, wall=lambda: 5_000_000, passed=lambda: 0)
     assert (9_000, 4_000) == (clock.now(), clock.behind_us)

@@ -38,7 +38,7 @@ def padded(text: str, size: int) -> bytes:
         ("/v1/batch", {"commands": [{"type": "place_order", **ORDER}]}, bounds.BATCH_BYTES_MAX),
     ],
 )
-def test_bytes_of_a_body(tmp_path: Path, path: str, body: object, most: int) -> None:
+def test_the_size_of_a_body_is_limited(tmp_path: Path, path: str, body: object, most: int) -> None:
     async def story(world: World) -> None:
         text = json.dumps(body)
         allowed = await world.ask(
@@ -58,7 +58,7 @@ def test_bytes_of_a_body(tmp_path: Path, path: str, body: object, most: int) -> 
     with_service(tmp_path / "data", story)
 
 
-def test_commands_of_a_batch(tmp_path: Path) -> None:
+def test_commands_of_a_batch_are_limited(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         cancel = {"type": "cancel_order", "order": no_order("ann")}
         allowed = await world.ask(
@@ -78,7 +78,7 @@ def test_commands_of_a_batch(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story, GENEROUS)
 
 
-def test_messages_of_a_frame(tmp_path: Path) -> None:
+def test_messages_of_a_frame_are_limited(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         async with live.peer("ann") as peer:
             await peer.say(
@@ -102,7 +102,7 @@ def test_messages_of_a_frame(tmp_path: Path) -> None:
     with_live(tmp_path / "data", tale)
 
 
-def test_instances_of_a_request(tmp_path: Path) -> None:
+def test_instances_per_request_are_limited(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         most = bounds.INSTANCES_PER_REQUEST_MAX
         allowed = await world.ask(
@@ -121,7 +121,7 @@ def test_instances_of_a_request(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story, GENEROUS)
 
 
-def test_open_orders(tmp_path: Path) -> None:
+def test_open_orders_are_limited(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         await live.world.place("bob", "a100", "9")
         async with live.peer("ann") as peer:
@@ -138,7 +138,7 @@ def test_open_orders(tmp_path: Path) -> None:
     with_live(tmp_path / "data", tale)
 
 
-def test_commands_at_once_and_per_second(tmp_path: Path) -> None:
+def test_commands_at_once_and_per_second_are_limited(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         world = live.world
 
@@ -163,7 +163,7 @@ def test_commands_at_once_and_per_second(tmp_path: Path) -> None:
     with_live(tmp_path / "data", tale, Limits())
 
 
-def test_sessions_of_a_tenant(tmp_path: Path) -> None:
+def test_sessions_per_tenant_are_limited(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         async with asyncio.TaskGroup() as group:
             leave = asyncio.Event()
@@ -184,7 +184,7 @@ def test_sessions_of_a_tenant(tmp_path: Path) -> None:
     with_live(tmp_path / "data", tale, Limits())
 
 
-def test_heartbeats_and_the_time_until_a_peer_is_dead_are_told(tmp_path: Path) -> None:
+def test_the_welcome_has_the_heartbeat_interval_and_timeout(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         async with live.connected("ann") as peer:
             welcome = await peer.ask(type="hello")
@@ -196,7 +196,7 @@ def test_heartbeats_and_the_time_until_a_peer_is_dead_are_told(tmp_path: Path) -
     with_live(tmp_path / "data", tale, Limits())
 
 
-def test_how_much_a_frame_may_hold_is_told_where_it_is_not_the_usual(tmp_path: Path) -> None:
+def test_the_welcome_has_the_limits_of_frames_unless_they_are_the_defaults(tmp_path: Path) -> None:
     async def usual(live: Live) -> None:
         async with live.connected("ann") as peer:
             assert (
@@ -215,7 +215,7 @@ def test_how_much_a_frame_may_hold_is_told_where_it_is_not_the_usual(tmp_path: P
     with_live(tmp_path / "little", little, Limits(batch_commands_max=2, batch_bytes_max=900))
 
 
-def test_pages(tmp_path: Path) -> None:
+def test_page_sizes_are_limited(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         waits = {"type": "place_order", "alternatives": [{"scope": "a100", "limit": "1"}]}
         await world.ask("ann", "POST", "/v1/batch", {"commands": [waits] * 102})
@@ -235,7 +235,7 @@ def test_pages(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story, GENEROUS)
 
 
-def test_characters_of_an_id(tmp_path: Path) -> None:
+def test_the_length_of_an_id_is_limited(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         long = "x" * bounds.CLIENT_ID_MAX
         async with live.peer("ann") as peer:
@@ -263,7 +263,7 @@ def test_characters_of_an_id(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("messages_max", "kept"), [(4, True), (3, False)])
-def test_messages_that_wait_for_a_session_that_does_not_read(
+def test_queued_messages_of_a_slow_session_are_limited(
     tmp_path: Path, messages_max: int, kept: bool
 ) -> None:
     async def tale(live: Live) -> None:
@@ -284,7 +284,7 @@ def test_messages_that_wait_for_a_session_that_does_not_read(
     with_live(tmp_path / "data", tale, Limits(outbound_messages_max=messages_max))
 
 
-def test_bytes_that_wait_for_a_session_that_does_not_read(tmp_path: Path) -> None:
+def test_queued_bytes_of_a_slow_session_are_limited(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         gateway = live.world.gateway
         async with live.peer("ann"):
@@ -303,7 +303,7 @@ def test_bytes_that_wait_for_a_session_that_does_not_read(tmp_path: Path) -> Non
     with_live(tmp_path / "data", tale)
 
 
-def test_commands_that_wait_to_be_stored_and_what_is_kept_begin_as_promised() -> None:
+def test_the_defaults_for_pending_commands_and_history_are_as_promised() -> None:
     limits = Limits()
     assert (20_000, 24) == (limits.pending_commands_max, limits.history_hours)
     assert (1_000_000, 1_000_000) == (limits.history_events_max, limits.history_commands_max)

@@ -41,9 +41,7 @@ GENEROUS = Limits(commands_burst=100_000, commands_per_second=100_000)
 # -- holds
 
 
-def test_a_hold_ends_by_itself_and_everybody_concerned_is_told(
-    tmp_path: Path,
-) -> None:
+def test_a_hold_ends_by_itself_and_its_tenants_are_notified(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         world = live.world
         await world.ask("operator", "PUT", "/v1/controls/a100", {"hold_s": 60})
@@ -70,7 +68,7 @@ def test_a_hold_ends_by_itself_and_everybody_concerned_is_told(
     with_live(tmp_path / "data", tale)
 
 
-def test_a_hold_that_is_over_is_told_before_a_tenant_that_came_later(tmp_path: Path) -> None:
+def test_the_end_of_a_hold_is_reported_before_a_later_tenant(tmp_path: Path) -> None:
     """The market hears nothing of new tenants, but events are told in the order of time."""
 
     async def story(world: World) -> None:
@@ -149,7 +147,7 @@ def test_busy_books_are_closed_until_now_with_every_hour_on_the_way(tmp_path: Pa
     with_service(tmp_path / "data", story, GENEROUS)
 
 
-def test_busy_books_are_worked_out_a_little_at_a_time_before_they_are_closed(
+def test_charges_of_busy_books_are_computed_in_pieces_before_closing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(background, "WORK_US", 0)
@@ -194,7 +192,7 @@ def test_books_of_a_market_without_tenants_stay_open(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story)
 
 
-def test_the_keeper_closes_by_itself(tmp_path: Path) -> None:
+def test_the_bookkeeper_closes_by_itself(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         keeper = Bookkeeper(world.gateway, Books(keep_hours=1))
         keeping = asyncio.create_task(every(0.001, world.gateway, keeper.close))
@@ -235,7 +233,7 @@ def kept_in(folder: Path) -> list[int]:
     return [file.seq for file in snapshots.newest_first(folder)]
 
 
-def test_snapshots_are_taken_in_a_copy_verified_and_pruned(
+def test_snapshots_are_taken_in_a_fork_verified_and_pruned(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(retention, "SNAPSHOT_LOOK_S", 0.005)
@@ -262,9 +260,7 @@ def test_snapshots_are_taken_in_a_copy_verified_and_pruned(
     assert taken[-1] == opened.snapshot_seq and 0 < opened.replayed
 
 
-def test_snapshots_are_a_minute_apart_and_only_taken_when_something_happened(
-    tmp_path: Path,
-) -> None:
+def test_snapshots_are_a_minute_apart_and_need_a_command(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         taker = snapshotter_of(world)
         await world.place("ann", "h100", "1")
@@ -280,7 +276,7 @@ def test_snapshots_are_a_minute_apart_and_only_taken_when_something_happened(
     with_service(tmp_path / "data", story)
 
 
-def test_a_snapshot_waits_for_nothing_and_holds_the_state_when_it_was_begun(tmp_path: Path) -> None:
+def test_a_snapshot_blocks_nothing_and_holds_the_state_at_its_start(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         await world.place("ann", "h100", "1")
         body, seq = world.gateway.exchange.snapshot(), world.gateway.position
@@ -294,7 +290,7 @@ def test_a_snapshot_waits_for_nothing_and_holds_the_state_when_it_was_begun(tmp_
     with_service(tmp_path / "data", story)
 
 
-def test_a_copy_that_cannot_write_is_only_logged(
+def test_a_fork_that_cannot_write_is_only_logged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def full(*_: Any) -> Path:
@@ -320,7 +316,7 @@ def test_a_copy_that_cannot_write_is_only_logged(
     assert verify(tmp_path / "data", begin=Replaying.begin).ok
 
 
-def test_a_copy_does_not_outlive_a_server_that_is_stopped(
+def test_a_fork_does_not_outlive_a_stopped_server(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copies: list[int] = []
@@ -367,7 +363,7 @@ def test_the_last_snapshot_leaves_the_next_start_nothing_to_replay(tmp_path: Pat
     assert [opened.journal.last] == kept_in(tmp_path / "data")
 
 
-def test_no_last_snapshot_is_taken_of_a_state_that_is_ahead_of_the_disk(tmp_path: Path) -> None:
+def test_no_last_snapshot_is_taken_of_a_state_ahead_of_the_disk(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         world.gateway.failure = "the disk is full"
         snapshotter_of(world).take_last()

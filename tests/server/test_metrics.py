@@ -90,7 +90,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     return found
 
 
-def test_a_query_is_read_as_it_is_meant() -> None:
+def test_queries_are_parsed_correctly() -> None:
     found = asked(
         'sum by (le, reason) (rate(a_bucket{job="x",status=~"5.."}[5m])) * 1e6 / 0.5 > b_total or'
         " vector(0)"
@@ -99,9 +99,7 @@ def test_a_query_is_read_as_it_is_meant() -> None:
 
 
 @pytest.mark.parametrize("source", ["dashboard", "alarms"])
-def test_every_metric_and_label_that_is_asked_for_is_told(
-    told: dict[str, set[str]], source: str
-) -> None:
+def test_every_queried_metric_and_label_is_exposed(told: dict[str, set[str]], source: str) -> None:
     wanted = queries() if source == "dashboard" else alarms()
     assert len(wanted) >= 9
     for name, query in wanted.items():
@@ -111,7 +109,7 @@ def test_every_metric_and_label_that_is_asked_for_is_told(
         assert set() == labels - SCRAPED - set().union(*(told[metric] for metric in metrics)), name
 
 
-def test_the_dashboard_leaves_none_of_our_metrics_out(told: dict[str, set[str]]) -> None:
+def test_the_dashboard_shows_all_our_metrics(told: dict[str, set[str]]) -> None:
     shown = {metric for query in queries().values() for metric in asked(query).metrics}
     ours = {
         re.sub(r"_(bucket|count|sum)$", "", name) for name in told if name.startswith("laissez_")
@@ -124,7 +122,7 @@ def test_the_dashboard_leaves_none_of_our_metrics_out(told: dict[str, set[str]])
 @pytest.mark.skipif(
     not Path(PROMTOOL).exists(), reason="promtool is not installed: apt-get install prometheus"
 )
-def test_prometheus_itself_reads_every_query(tmp_path: Path) -> None:
+def test_prometheus_parses_every_query(tmp_path: Path) -> None:
     wanted = [*queries().values(), *alarms().values()]
     rules = [{"record": f"query:{number}", "expr": query} for number, query in enumerate(wanted)]
     assert (0, "") == _checked(tmp_path, rules)
@@ -146,7 +144,7 @@ def _checked(folder: Path, rules: list[dict[str, str]]) -> tuple[int, str]:
 # -- what Grafana makes of it
 
 
-def test_every_panel_asks_the_chosen_prometheus_about_the_chosen_job() -> None:
+def test_every_panel_queries_the_chosen_prometheus_for_the_chosen_job() -> None:
     variables = {one["name"]: one["type"] for one in DASHBOARD["templating"]["list"]}
     assert {"datasource": "datasource", "job": "query"} == variables
     assert (
@@ -159,7 +157,7 @@ def test_every_panel_asks_the_chosen_prometheus_about_the_chosen_job() -> None:
             assert selectors and all('job="$job"' in one for one in selectors), panel["title"]
 
 
-def test_every_panel_says_what_it_shows_and_in_what_unit() -> None:
+def test_every_panel_has_a_description_and_a_unit() -> None:
     for panel in panels():
         assert len(panel["description"]) > 20 and panel["description"].endswith("."), panel["title"]
         unit = (
@@ -175,7 +173,7 @@ def test_every_panel_says_what_it_shows_and_in_what_unit() -> None:
     ]
 
 
-def test_panels_have_ids_of_their_own_and_lie_side_by_side() -> None:
+def test_panels_have_unique_ids_and_do_not_overlap() -> None:
     ids = [panel["id"] for panel in DASHBOARD["panels"]]
     assert len(ids) == len(set(ids))
     cells = [cell for panel in DASHBOARD["panels"] for cell in _cells(panel["gridPos"])]
@@ -190,7 +188,7 @@ def _cells(place: dict[str, int]) -> Iterator[tuple[int, int]]:
     )
 
 
-def test_a_red_line_is_where_an_alarm_begins() -> None:
+def test_red_thresholds_match_the_alarms() -> None:
     """A step begins at its value, an alarm beyond it: where whole numbers are counted, the step is
     one more."""
     for name, query in alarms().items():
@@ -214,7 +212,7 @@ def test_a_red_line_is_where_an_alarm_begins() -> None:
         assert bounds <= set(steps), name
 
 
-def test_the_alarms_that_panels_speak_of_are_there() -> None:
+def test_alarms_named_by_panels_exist() -> None:
     spoken = {
         alarm
         for panel in panels()

@@ -42,7 +42,7 @@ def total(segments: list[dict[str, Any]]) -> Decimal:
     return sum((Decimal(one["cost"]) for one in segments), Decimal())
 
 
-def test_of_a_lease_that_ended_the_newest_pieces_are_told_and_the_rest_as_one(
+def test_an_ended_lease_shows_its_newest_segments_and_the_rest_as_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def story(world: World) -> None:
@@ -63,7 +63,7 @@ def test_of_a_lease_that_ended_the_newest_pieces_are_told_and_the_rest_as_one(
     with_service(tmp_path / "data", story)
 
 
-def test_the_piece_that_goes_on_is_one_of_the_newest(
+def test_the_present_segment_counts_among_the_newest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def story(world: World) -> None:
@@ -77,7 +77,7 @@ def test_the_piece_that_goes_on_is_one_of_the_newest(
     with_service(tmp_path / "data", story)
 
 
-def test_it_costs_one_more_question_for_every_hundred_pieces_that_are_told(
+def test_a_price_history_costs_one_more_question_per_hundred_segments(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def story(world: World) -> None:
@@ -92,7 +92,7 @@ def test_it_costs_one_more_question_for_every_hundred_pieces_that_are_told(
     with_service(tmp_path / "data", story, Limits(commands_per_second=1, commands_burst=500))
 
 
-def test_whoever_owes_questions_is_refused_before_any_price_is_looked_at(
+def test_a_caller_in_debt_is_refused_before_any_price_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def story(world: World) -> None:

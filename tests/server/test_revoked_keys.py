@@ -45,7 +45,7 @@ REQUESTS: list[tuple[str, str, dict[str, str], bytes, int]] = [
 ]
 
 
-def test_a_key_that_is_revoked_before_the_body_has_come_does_nothing(tmp_path: Path) -> None:
+def test_a_key_revoked_before_the_body_arrives_does_nothing(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         for method, path, headers, body, status in REQUESTS:
             secret = world.new_secret("ann", "read", "trade")
@@ -71,7 +71,7 @@ def test_a_key_that_is_revoked_before_the_body_has_come_does_nothing(tmp_path: P
     with_service(tmp_path, story)
 
 
-def test_a_sign_in_that_is_ended_before_the_body_has_come_does_nothing(tmp_path: Path) -> None:
+def test_a_sign_in_ended_before_the_body_arrives_does_nothing(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         for method, path, headers, body, status in REQUESTS:
             answer = await world.ask(

@@ -46,7 +46,7 @@ async def a_leaf_changes_hands(world: World) -> None:
     await world.ask("operator", "PATCH", f"/v1/resources/{LEAF}", {"online": False})
 
 
-def test_a_sample_shows_the_market_and_counts_since_the_one_before(tmp_path: Path) -> None:
+def test_a_sample_shows_the_market_and_counts_since_the_previous_one(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         take = world.app.site.samples.take
         assert [] == await samples(world)
@@ -79,7 +79,7 @@ def test_a_sample_shows_the_market_and_counts_since_the_one_before(tmp_path: Pat
     with_service(tmp_path / "data", story)
 
 
-def test_the_oldest_sample_goes_when_there_are_enough(
+def test_the_oldest_sample_is_dropped_above_the_bound(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(server_samples, "SAMPLES_MAX", 3)
@@ -94,7 +94,7 @@ def test_the_oldest_sample_goes_when_there_are_enough(
     with_service(tmp_path / "data", story)
 
 
-def test_one_is_taken_at_the_start_and_then_every_so_often(
+def test_samples_are_taken_at_the_start_and_then_at_intervals(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And none after the journal has failed: nobody could be shown it."""
@@ -125,7 +125,7 @@ def test_one_is_taken_at_the_start_and_then_every_so_often(
     with_service(tmp_path / "data", story)
 
 
-def test_a_monitor_reads_how_leases_start_end_and_change_hands(tmp_path: Path) -> None:
+def test_metrics_count_starts_ends_and_transfers_of_leases(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         before = await figures(world)
         # there from the start

@@ -125,7 +125,7 @@ def cannot_start(home: Path, *arguments: str) -> str:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_planned_stop_tells_sessions_ends_well_and_leaves_nothing_to_replay(
+def test_a_planned_stop_notifies_sessions_and_leaves_nothing_to_replay(
     tmp_path: Path, number: signal.Signals
 ) -> None:
     async def told(server: Running, secret: str) -> tuple[list[str], int | None]:
@@ -153,7 +153,7 @@ def test_a_planned_stop_tells_sessions_ends_well_and_leaves_nothing_to_replay(
     assert verify(tmp_path / "data", begin=Replaying.begin).ok
 
 
-def test_a_killed_server_has_kept_all_it_acknowledged(tmp_path: Path) -> None:
+def test_a_killed_server_keeps_everything_acknowledged(tmp_path: Path) -> None:
     with running(tmp_path) as server:
         secret = server.tenant("ann")
         done = [server.ask("POST", "/v1/orders", ORDER, secret).json()["id"] for _ in range(5)]
@@ -222,7 +222,7 @@ class SmallFileSystem:
 
 
 @pytest.mark.parametrize("kind", [SmallFiles, SmallFileSystem])
-def test_a_full_disk_loses_nothing_that_was_acknowledged_and_takes_nothing_more(
+def test_a_full_disk_loses_nothing_acknowledged_and_stops_commands(
     tmp_path: Path, kind: type[SmallFiles | SmallFileSystem]
 ) -> None:
     with kind.at(tmp_path / "data") as disk:
@@ -272,7 +272,7 @@ def _fill_the_disk(tmp_path: Path, disk: SmallFiles | SmallFileSystem) -> None:
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
-def test_the_log_tells_no_key(tmp_path: Path, form: str) -> None:
+def test_the_log_holds_no_key(tmp_path: Path, form: str) -> None:
     async def talk(server: Running, secret: str) -> None:
         for key in (secret, secret + "x"):
             async with connect(
@@ -301,7 +301,7 @@ def test_the_log_tells_no_key(tmp_path: Path, form: str) -> None:
     )
 
 
-def test_the_first_key_can_be_read_by_its_owner_alone(tmp_path: Path) -> None:
+def test_only_the_owner_can_read_the_first_key(tmp_path: Path) -> None:
     with running(tmp_path) as server:
         assert 0o600 == (server.data / "keys" / "operator.key").stat().st_mode & 0o777
         assert 0o700 == (server.data / "keys").stat().st_mode & 0o777
@@ -311,7 +311,7 @@ def test_the_first_key_can_be_read_by_its_owner_alone(tmp_path: Path) -> None:
         assert 0 == again.stop()
 
 
-def test_an_address_that_is_taken_is_said_clearly(tmp_path: Path) -> None:
+def test_an_address_in_use_is_reported_clearly(tmp_path: Path) -> None:
     (tmp_path / "cluster.toml").write_text(TOPOLOGY)
     with contextlib.closing(listen("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -321,7 +321,7 @@ def test_an_address_that_is_taken_is_said_clearly(tmp_path: Path) -> None:
             listen("127.0.0.1", port)
 
 
-def test_a_folder_in_use_is_said_clearly(tmp_path: Path) -> None:
+def test_a_folder_in_use_is_reported_clearly(tmp_path: Path) -> None:
     with running(tmp_path) as server:
         assert "in use by process" in cannot_start(tmp_path, "--data", str(server.data))
         assert 0 == server.stop()
@@ -336,7 +336,7 @@ def test_a_folder_in_use_is_said_clearly(tmp_path: Path) -> None:
         ("\xff", "cluster.toml: "),
     ],
 )
-def test_a_topology_that_is_missing_or_wrong_is_said_clearly(
+def test_a_missing_or_invalid_topology_is_reported_clearly(
     tmp_path: Path, topology: str | None, said: str
 ) -> None:
     if topology is not None:
@@ -345,7 +345,7 @@ def test_a_topology_that_is_missing_or_wrong_is_said_clearly(
     assert not (tmp_path / "laissez-data" / "journal.db").exists()
 
 
-def test_a_folder_of_a_newer_format_is_said_clearly_and_left_alone(tmp_path: Path) -> None:
+def test_a_folder_of_a_newer_format_is_reported_clearly_and_left_alone(tmp_path: Path) -> None:
     with running(tmp_path) as server:
         assert 0 == server.stop()
     with contextlib.closing(sqlite3.connect(tmp_path / "data" / "journal.db")) as database:
@@ -359,7 +359,7 @@ def test_a_folder_of_a_newer_format_is_said_clearly_and_left_alone(tmp_path: Pat
 @pytest.mark.skipif(
     not hasattr(socket, "TCP_USER_TIMEOUT"), reason="this system has no such setting"
 )
-def test_connections_that_are_not_read_are_dropped_by_the_system() -> None:
+def test_the_system_drops_connections_whose_peer_does_not_read() -> None:
     with contextlib.closing(listen("127.0.0.1", 0)) as listening:
         drop_deaf_peers(listening, 2.5)
         with socket.create_connection(listening.getsockname()):

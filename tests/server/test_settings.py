@@ -50,7 +50,7 @@ def mistakes(
     return str(refused.value).splitlines()
 
 
-def test_the_example_says_the_defaults_and_leaves_nothing_out() -> None:
+def test_the_example_has_every_setting_with_its_default() -> None:
     assert Settings() == read_settings(EXAMPLE, {})
     told = {section: set(fields) for section, fields in tomllib.loads(EXAMPLE.read_text()).items()}
     assert {section: set(fields_of(kind)) for section, kind in SECTIONS.items()} == told
@@ -84,7 +84,7 @@ def test_flags_overrule_the_environment_which_overrules_the_file(file: Path) -> 
     )
 
 
-def test_text_of_the_environment_becomes_what_the_field_needs() -> None:
+def test_environment_text_is_converted_to_the_type_of_the_field() -> None:
     environment = {
         "LAISSEZ_SERVER__METRICS_OPEN": "true",
         "LAISSEZ_STREAM__RATE_EVERY_S": "0.25",
@@ -109,7 +109,7 @@ def test_retention_is_days_or_hours(text: str, hours: int | None) -> None:
     assert found == (None if hours is None else hours * 3_600_000_000)
 
 
-def test_other_variables_and_empty_ones_set_nothing() -> None:
+def test_unrelated_and_empty_variables_set_nothing() -> None:
     variables = {
         "LAISSEZ_MARKET": "auto",
         "LAISSEZ_URL": "http://x",
@@ -217,13 +217,13 @@ def test_other_variables_and_empty_ones_set_nothing() -> None:
         ),
     ],
 )
-def test_a_mistake_in_the_file_is_told_with_file_field_expected_and_found(
+def test_a_mistake_in_the_file_is_reported_with_file_field_and_values(
     file: Path, text: str, told: str
 ) -> None:
     assert [f"{file}: {told}"] == mistakes(written(file, text))
 
 
-def test_not_a_number_is_no_number_of_seconds(file: Path) -> None:
+def test_nan_is_not_a_number_of_seconds(file: Path) -> None:
     assert mistakes(written(file, "[stream]\nrate_every_s = nan"))
 
 
@@ -236,18 +236,18 @@ def test_a_mistake_in_the_environment_names_the_variable() -> None:
     )
 
 
-def test_a_mistake_in_a_flag_is_told_too() -> None:
+def test_a_mistake_in_a_flag_is_reported_too() -> None:
     assert [
         "command line: server.port: expected an integer from 0 up to 65,535, found 99999"
     ] == mistakes(flags={"server": {"port": 99999}})
 
 
-def test_all_mistakes_are_told_at_once(file: Path) -> None:
+def test_all_mistakes_are_reported_at_once(file: Path) -> None:
     written(file, "[server]\nport = -1\nhots = 1\n[books]\nkeep_hours = 0\n")
     assert 4 == len(mistakes(file, {"LAISSEZ_SERVER__LOG_LEVEL": "loud"}))
 
 
-def test_a_file_that_cannot_be_read_is_named(file: Path) -> None:
+def test_an_unreadable_file_is_named(file: Path) -> None:
     assert [f"{file}: expected a file that can be read: No such file or directory"] == mistakes(
         file
     )

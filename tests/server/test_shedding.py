@@ -77,9 +77,7 @@ def key_of(live: Live, who: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {live.world.secrets[who]}"}
 
 
-def test_a_request_that_waited_too_long_is_turned_away_before_its_body_is_looked_at(
-    tmp_path: Path,
-) -> None:
+def test_a_request_that_waited_too_long_is_shed_before_its_body_is_read(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         gateway, turns = live.world.gateway, live.world.gateway.admission.queue
         position = gateway.position
@@ -107,7 +105,7 @@ def test_a_request_that_waited_too_long_is_turned_away_before_its_body_is_looked
     with_live(tmp_path / "data", tale, PATIENT)
 
 
-def test_others_the_operator_and_health_checks_are_served_while_one_holder_waits(
+def test_other_tenants_the_operator_and_health_checks_are_served_while_one_holder_waits(
     tmp_path: Path,
 ) -> None:
     async def tale(live: Live) -> None:
@@ -134,7 +132,7 @@ def test_others_the_operator_and_health_checks_are_served_while_one_holder_waits
     with_live(tmp_path / "data", tale, PATIENT)
 
 
-def test_messages_that_waited_too_long_are_refused_each_under_its_id(tmp_path: Path) -> None:
+def test_messages_that_waited_too_long_are_each_refused_under_their_id(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         turns = live.world.gateway.admission.queue
         position = live.world.gateway.position
@@ -156,7 +154,7 @@ def test_messages_that_waited_too_long_are_refused_each_under_its_id(tmp_path: P
     with_live(tmp_path / "data", tale, PATIENT)
 
 
-def test_a_frame_that_waited_too_long_and_cannot_be_read_is_refused_once(tmp_path: Path) -> None:
+def test_an_unreadable_frame_that_waited_too_long_is_refused_once(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         turns = live.world.gateway.admission.queue
         async with live.peer("ann") as peer, blocked(live, "ann") as boulder:
@@ -174,7 +172,7 @@ def is_read(live: Live) -> bool:
     return bool(connection.transport.is_reading())
 
 
-def test_so_many_frames_may_wait_and_with_one_more_a_session_is_not_read(tmp_path: Path) -> None:
+def test_a_session_is_not_read_while_too_many_frames_wait(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         turns = live.world.gateway.admission.queue
         async with live.peer("ann") as peer, blocked(live, "ann") as boulder:
@@ -199,7 +197,7 @@ def written(*messages: dict[str, str]) -> bytes:
     return b"".join(frame(TEXT, json.dumps(message).encode()) for message in messages)
 
 
-def test_frames_are_heard_in_their_order_also_where_more_came_than_may_wait(tmp_path: Path) -> None:
+def test_frames_are_processed_in_order_even_above_the_bound(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         turns = live.world.gateway.admission.queue
         ids = [str(number) for number in range(3 * FRAMES_WAITING_MAX)]
@@ -212,7 +210,7 @@ def test_frames_are_heard_in_their_order_also_where_more_came_than_may_wait(tmp_
     with_live(tmp_path / "data", tale, PATIENT)
 
 
-def test_a_session_that_is_to_rest_from_its_first_words_on_is_not_read(tmp_path: Path) -> None:
+def test_a_session_delayed_from_its_first_message_is_not_read(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         async with live.connected("ann") as peer:
             peer.socket.transport.write(
@@ -225,7 +223,7 @@ def test_a_session_that_is_to_rest_from_its_first_words_on_is_not_read(tmp_path:
     with_live(tmp_path / "data", tale, replace(PATIENT, refusals_per_second=1, refusals_burst=1))
 
 
-def test_what_was_sent_before_the_connection_was_lost_counts(tmp_path: Path) -> None:
+def test_frames_sent_before_the_connection_was_lost_count(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         turns = live.world.gateway.admission.queue
         async with blocked(live, "ann"):
@@ -259,7 +257,7 @@ async def _say_nonsense(peer: Peer, times: int) -> None:
     assert ["refused"] * times == [one["type"] for one in await peer.hear_all(times)]
 
 
-def test_refusals_come_late_where_there_were_many_and_the_operators_do_not(tmp_path: Path) -> None:
+def test_frequent_refusals_are_delayed_except_for_the_operator(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         admission = world.gateway.admission
         for who, late in (("ann", 1), ("lz_wrong", 2), ("operator", 2)):
@@ -272,7 +270,7 @@ def test_refusals_come_late_where_there_were_many_and_the_operators_do_not(tmp_p
     with_service(tmp_path / "data", story, Limits(refusals_per_second=50, refusals_burst=2))
 
 
-def test_answers_that_an_allowance_paid_for_are_never_late(tmp_path: Path) -> None:
+def test_answers_covered_by_a_rate_limit_are_never_delayed(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         for _ in range(5):
             assert (
@@ -285,9 +283,7 @@ def test_answers_that_an_allowance_paid_for_are_never_late(tmp_path: Path) -> No
     with_service(tmp_path / "data", story, Limits(refusals_per_second=1, refusals_burst=1))
 
 
-def test_whoever_may_send_nothing_now_is_told_so_before_the_body_is_looked_at(
-    tmp_path: Path,
-) -> None:
+def test_a_rate_limited_caller_is_refused_before_the_body_is_read(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         first = await world.ask("ann", "POST", "/v1/orders", content=UNREADABLE, headers=JSON_BODY)
         assert 400 == first.status_code
@@ -302,9 +298,7 @@ def test_whoever_may_send_nothing_now_is_told_so_before_the_body_is_looked_at(
     with_service(tmp_path / "data", story, Limits(commands_per_second=1, commands_burst=1))
 
 
-def test_to_refuse_what_is_long_takes_as_much_of_the_pace_as_it_takes_to_read(
-    tmp_path: Path,
-) -> None:
+def test_refusing_a_long_body_costs_as_much_as_reading_it(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         long = b"[" * 8_192
         assert (
@@ -337,9 +331,7 @@ def test_to_refuse_what_is_long_takes_as_much_of_the_pace_as_it_takes_to_read(
         ("GET", "/metrics"),
     ],
 )
-def test_what_is_answered_without_a_key_is_answered_at_a_pace(
-    tmp_path: Path, method: str, path: str
-) -> None:
+def test_answers_without_a_key_are_paced(tmp_path: Path, method: str, path: str) -> None:
     async def story(world: World) -> None:
         for _ in range(3):
             await world.ask(None, method, path)
@@ -348,9 +340,7 @@ def test_what_is_answered_without_a_key_is_answered_at_a_pace(
     with_service(tmp_path / "data", story, Limits(refusals_per_second=1_000, refusals_burst=1))
 
 
-def test_whoever_watches_is_not_late_because_of_wrong_keys_from_the_same_address(
-    tmp_path: Path,
-) -> None:
+def test_monitoring_is_not_delayed_by_wrong_keys_from_the_same_address(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         for path, late in (
             ("/nothing", 0),
@@ -366,7 +356,7 @@ def test_whoever_watches_is_not_late_because_of_wrong_keys_from_the_same_address
     with_service(tmp_path / "data", story, Limits(refusals_per_second=1_000, refusals_burst=1))
 
 
-def test_a_hello_costs_a_question_and_a_bad_one_is_refused_at_a_pace(tmp_path: Path) -> None:
+def test_a_hello_costs_a_question_and_refused_ones_are_paced(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         admission = live.world.gateway.admission
         for _ in range(3):
@@ -387,7 +377,7 @@ def test_a_hello_costs_a_question_and_a_bad_one_is_refused_at_a_pace(tmp_path: P
     )
 
 
-def test_only_a_key_in_force_opens_a_holders_line(
+def test_only_a_valid_key_uses_the_holders_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lines: list[str] = []
@@ -421,7 +411,7 @@ def test_only_a_key_in_force_opens_a_holders_line(
     with_live(tmp_path / "data", tale, PATIENT)
 
 
-def test_neighbours_share_an_address() -> None:
+def test_addresses_of_one_network_share_a_line() -> None:
     lines = {
         host: line_of_address({"client": (host, 1)})
         for host in ("2001:db8::1", "2001:db8::2", "2001:db8:0:1::1", "::ffff:10.0.0.1", "10.0.0.1")
@@ -434,7 +424,7 @@ def test_neighbours_share_an_address() -> None:
     "sent",
     ["a:b:c", "1::2::3", "lz_0123456789abcdef_" + "k" * 43, "fe80::1%" + "k" * 43, "z" * 99, ""],
 )
-def test_what_a_caller_sends_as_its_address_is_believed_only_if_it_is_one(sent: str) -> None:
+def test_a_forwarded_address_is_used_only_if_valid(sent: str) -> None:
     """It decides on the line of strangers, and it is written down."""
     assert (
         "k" * 43 not in address({"client": (sent, 0)})

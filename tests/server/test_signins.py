@@ -88,9 +88,7 @@ def told_alike(answer: httpx.Response) -> tuple[int, bytes, tuple[tuple[str, str
 # -- signing in
 
 
-def test_signing_in_says_who_it_is_and_sets_a_cookie_that_scripts_and_other_sites_cannot_use(
-    tmp_path: Path,
-) -> None:
+def test_signing_in_names_the_holder_and_sets_a_protected_cookie(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         answer = await sign_in(world, "ann")
         assert (await world.ask("ann", "GET", "/v1/me")).json() == answer.json()
@@ -109,7 +107,7 @@ def test_signing_in_says_who_it_is_and_sets_a_cookie_that_scripts_and_other_site
     with_service(tmp_path / "data", story)
 
 
-def test_behind_tls_the_cookie_is_secure_and_of_this_host_alone(tmp_path: Path) -> None:
+def test_behind_tls_the_cookie_is_secure_and_bound_to_this_host(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         for forwarded in ("https", "https, http", "HTTPS"):
             behind = {"X-Forwarded-Proto": forwarded}
@@ -181,7 +179,7 @@ def test_markets_on_different_ports_of_one_machine_do_not_share_a_cookie(tmp_pat
     with_service(tmp_path / "data", story)
 
 
-def test_a_wrong_key_signs_nobody_in_and_is_told_as_everywhere(tmp_path: Path) -> None:
+def test_a_wrong_key_is_refused_as_everywhere(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         revoked = world.new_secret("ann", "read")
         id = (await world.ask(revoked, "GET", "/v1/me")).json()["key"]
@@ -194,7 +192,7 @@ def test_a_wrong_key_signs_nobody_in_and_is_told_as_everywhere(tmp_path: Path) -
     with_service(tmp_path / "data", story)
 
 
-def test_a_key_is_taken_from_the_body_alone(tmp_path: Path) -> None:
+def test_a_key_is_taken_only_from_the_body(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         key = world.secrets["ann"]
         for path in (f"/v1/signin?key={key}", f"/v1/me?key={key}", f"/v1/me?access_token={key}"):
@@ -226,9 +224,7 @@ def test_a_key_is_taken_from_the_body_alone(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story)
 
 
-def test_each_sign_in_has_a_new_token_and_ends_the_one_before_it_in_the_same_browser(
-    tmp_path: Path,
-) -> None:
+def test_each_sign_in_has_a_new_token_and_ends_the_browsers_previous_one(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         planted = "A" * 43
         first = cookie_of(await sign_in(world, "ann", Cookie=f"{COOKIE}={planted}")).value
@@ -241,7 +237,7 @@ def test_each_sign_in_has_a_new_token_and_ends_the_one_before_it_in_the_same_bro
     with_service(tmp_path / "data", story)
 
 
-def test_an_idempotency_key_means_nothing_here(tmp_path: Path) -> None:
+def test_sign_in_ignores_idempotency_keys(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         answers = [
             await sign_in(world, who, **{"Idempotency-Key": "same"})
@@ -254,7 +250,7 @@ def test_an_idempotency_key_means_nothing_here(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story)
 
 
-def test_signing_in_changes_nothing_in_the_market_and_counts_like_a_command(tmp_path: Path) -> None:
+def test_signing_in_does_not_change_the_market_and_counts_like_a_command(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         assert (
             200
@@ -306,7 +302,7 @@ def test_a_cookie_allows_what_its_key_allows(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story)
 
 
-def test_a_cookie_that_is_worth_nothing_is_answered_like_a_wrong_key(tmp_path: Path) -> None:
+def test_an_invalid_cookie_is_answered_like_a_wrong_key(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         wrong = await world.ask("x", "GET", "/v1/me")
         revoked, over = (
@@ -355,7 +351,7 @@ def test_a_sign_in_ends_after_twelve_hours_and_not_before(tmp_path: Path) -> Non
     with_service(tmp_path / "data", story)
 
 
-def test_cookies_of_others_and_garbage_are_passed_over_and_two_of_ours_are_refused(
+def test_foreign_cookies_and_garbage_are_ignored_and_duplicates_of_ours_refused(
     tmp_path: Path,
 ) -> None:
     sent: list[tuple[list[str], int]] = [  # % stands for the token
@@ -380,7 +376,7 @@ def test_cookies_of_others_and_garbage_are_passed_over_and_two_of_ours_are_refus
     with_service(tmp_path / "data", story)
 
 
-def test_a_key_in_the_header_goes_before_the_cookie_even_if_it_is_wrong(tmp_path: Path) -> None:
+def test_a_key_in_the_header_overrides_the_cookie_even_if_it_is_wrong(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         token = await token_of(world, "ann")
         assert (
@@ -416,9 +412,7 @@ FROM: tuple[tuple[dict[str, str], bool], ...] = (
 )
 
 
-def test_only_our_own_page_changes_anything_by_cookie_or_signs_anybody_in_or_out(
-    tmp_path: Path,
-) -> None:
+def test_only_our_own_page_can_change_anything_by_cookie_or_sign_in_or_out(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         for headers, may in FROM:
             token = await token_of(world, "ann")
@@ -443,7 +437,7 @@ def test_only_our_own_page_changes_anything_by_cookie_or_signs_anybody_in_or_out
     with_service(tmp_path / "data", story)
 
 
-def test_only_our_own_page_and_an_address_that_was_typed_look_by_cookie(tmp_path: Path) -> None:
+def test_only_our_own_page_and_typed_addresses_can_read_by_cookie(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         token = await token_of(world, "ann")
         for site, status in (
@@ -470,7 +464,7 @@ def test_only_our_own_page_and_an_address_that_was_typed_look_by_cookie(tmp_path
     with_service(tmp_path / "data", story)
 
 
-def test_no_other_site_is_given_permission_to_ask(tmp_path: Path) -> None:
+def test_no_other_site_gets_cors_permission(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         asks = {
             "Origin": "https://evil.example",
@@ -495,7 +489,7 @@ def test_no_other_site_is_given_permission_to_ask(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story)
 
 
-def test_a_page_learns_who_is_signed_in_and_nobody_is_no_problem(tmp_path: Path) -> None:
+def test_a_page_can_ask_who_is_signed_in_without_a_sign_in(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         token = await token_of(world, "ann")
         asked = [await by_cookie(world, one, "GET", "/v1/signin") for one in (token, "garbage")] + [
@@ -516,7 +510,7 @@ def test_a_page_learns_who_is_signed_in_and_nobody_is_no_problem(tmp_path: Path)
 # -- signing out
 
 
-def test_signing_out_ends_this_sign_in_alone_and_takes_the_cookie_back(tmp_path: Path) -> None:
+def test_signing_out_ends_only_this_sign_in_and_deletes_the_cookie(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         here, there = await token_of(world, "ann"), await token_of(world, "ann")
         answer = await by_cookie(world, here, "DELETE", "/v1/signin", **OURS)
@@ -544,7 +538,7 @@ def test_signing_out_ends_this_sign_in_alone_and_takes_the_cookie_back(tmp_path:
 # -- kept
 
 
-def test_sign_ins_survive_a_restart_in_a_file_that_tells_no_token(tmp_path: Path) -> None:
+def test_sign_ins_survive_a_restart_in_a_file_without_tokens(tmp_path: Path) -> None:
     secrets: dict[str, str] = {}
     tokens: dict[str, str] = {}
     folder = tmp_path / "data"
@@ -567,7 +561,7 @@ def test_sign_ins_survive_a_restart_in_a_file_that_tells_no_token(tmp_path: Path
     with_service(folder, after, secrets=secrets)
 
 
-def test_a_revoked_key_is_not_signed_in_after_a_restart_either(tmp_path: Path) -> None:
+def test_a_revoked_key_is_not_signed_in_after_a_restart(tmp_path: Path) -> None:
     secrets: dict[str, str] = {}
     tokens: list[str] = []
 
@@ -591,7 +585,7 @@ def set_body(digest: bytes, body: object, connection: sqlite3.Connection) -> Non
     connection.execute("UPDATE signins SET body = ? WHERE digest = ?", (body, digest))
 
 
-def test_a_damaged_row_is_told_and_only_its_browser_signs_in_again(
+def test_a_damaged_row_is_logged_and_only_its_browser_signs_in_again(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def story(world: World) -> None:
@@ -612,7 +606,7 @@ def full(work: Callable[[sqlite3.Connection], object]) -> None:
     raise BesideFailed("database or disk is full")
 
 
-def test_where_they_cannot_be_written_they_are_good_until_the_next_restart(
+def test_unwritable_sign_ins_are_valid_until_the_next_restart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def story(world: World) -> None:
@@ -623,7 +617,7 @@ def test_where_they_cannot_be_written_they_are_good_until_the_next_restart(
     assert "the sign-ins could not be written" in caplog.text
 
 
-def test_a_sign_out_that_could_not_be_written_is_written_later(
+def test_a_sign_out_is_written_later_if_the_disk_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     secrets: dict[str, str] = {}
@@ -647,7 +641,7 @@ def test_a_sign_out_that_could_not_be_written_is_written_later(
     with_service(tmp_path, after, secrets=secrets)
 
 
-def test_sign_ins_that_could_not_be_read_do_not_come_back(
+def test_unreadable_sign_ins_do_not_come_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def story(world: World) -> None:
@@ -661,7 +655,7 @@ def test_sign_ins_that_could_not_be_read_do_not_come_back(
     with_service(tmp_path, story)
 
 
-def test_a_sign_in_that_would_last_longer_than_any_can_is_not_believed(tmp_path: Path) -> None:
+def test_a_sign_in_that_lasts_too_long_is_invalid(tmp_path: Path) -> None:
     secrets: dict[str, str] = {}
     token = "A" * 43
 
@@ -682,7 +676,7 @@ def test_a_sign_in_that_would_last_longer_than_any_can_is_not_believed(tmp_path:
     with_service(tmp_path, after, secrets=secrets)
 
 
-def test_one_sign_in_too_many_ends_the_oldest_of_the_same_key(tmp_path: Path) -> None:
+def test_a_sign_in_above_the_bound_ends_the_oldest_of_its_key(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         other = await token_of(world, "bob")
         tokens = [await token_of(world, "ann") for _ in range(PER_KEY_MAX + 2)]
@@ -695,7 +689,7 @@ def test_one_sign_in_too_many_ends_the_oldest_of_the_same_key(tmp_path: Path) ->
     with_service(tmp_path, story)
 
 
-def test_sign_ins_at_the_same_time_are_all_kept_and_written_together(
+def test_simultaneous_sign_ins_are_all_kept_and_written_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     secrets: dict[str, str] = {}
@@ -733,7 +727,7 @@ def test_sign_ins_at_the_same_time_are_all_kept_and_written_together(
 # -- streams, sessions, logs
 
 
-def test_a_stream_of_events_takes_the_cookie_and_ends_with_the_key_and_a_session_refuses_it(
+def test_a_stream_accepts_the_cookie_and_ends_with_the_key_and_a_session_refuses_it(
     tmp_path: Path,
 ) -> None:
     async def tale(live: Live) -> None:
@@ -774,7 +768,7 @@ def test_a_stream_of_events_takes_the_cookie_and_ends_with_the_key_and_a_session
 
 
 @pytest.mark.parametrize("path", ["/v1/events", "/v1/levels"])
-def test_a_stream_ends_with_the_sign_in_that_it_was_opened_by_and_with_no_other(
+def test_a_stream_ends_only_with_its_own_sign_in(
     tmp_path: Path, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(events, "SIGNED_OUT_LOOK_S", 0.05)

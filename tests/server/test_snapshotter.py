@@ -40,7 +40,7 @@ def died(*_: Any) -> NoReturn:
         "the copy is killed before it hears its head",
     ],
 )
-def test_snapshots_go_on_after_one_that_could_not_be_taken(
+def test_snapshots_continue_after_a_failed_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, fault: str
 ) -> None:
     monkeypatch.setattr(retention, "SNAPSHOT_LOOK_S", 0.001)

@@ -58,9 +58,7 @@ async def work(world: World) -> list[int]:
     return [*hours, hours[-1] + HOUR_US]
 
 
-def test_only_the_statements_that_a_period_touches_are_read_and_one_more_on_either_side(
-    tmp_path: Path,
-) -> None:
+def test_only_statements_around_the_period_are_read(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         hours = await work(world)
         filed, rng = FiledStatements(world.gateway), Random(1)
@@ -77,7 +75,7 @@ def test_only_the_statements_that_a_period_touches_are_read_and_one_more_on_eith
     with_service(tmp_path / "data", story)
 
 
-def test_a_bill_of_a_period_costs_as_much_as_what_is_read_and_told_for_it(tmp_path: Path) -> None:
+def test_a_bill_of_a_period_costs_what_is_read_and_sent(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         hours = await work(world)
         questions = world.gateway.admission.question_limit("ann")
@@ -98,9 +96,7 @@ def test_a_bill_of_a_period_costs_as_much_as_what_is_read_and_told_for_it(tmp_pa
     with_service(tmp_path / "data", story, Limits(commands_per_second=1, commands_burst=500))
 
 
-def test_a_running_bill_costs_one_more_for_every_hundred_lines_and_more_than_are_left_are_owed(
-    tmp_path: Path,
-) -> None:
+def test_a_running_bill_costs_one_more_per_hundred_lines_and_may_cause_debt(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         gateway = world.gateway
         gateway.enter(OPERATOR, SERVICE, "", SetFloor("h100", DOLLAR))
@@ -118,7 +114,7 @@ def test_a_running_bill_costs_one_more_for_every_hundred_lines_and_more_than_are
     with_service(tmp_path / "data", story, Limits(commands_per_second=1, commands_burst=2))
 
 
-def test_whoever_owes_a_question_is_told_so_before_more_is_read(
+def test_a_caller_in_debt_is_refused_before_more_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def story(world: World) -> None:
@@ -147,7 +143,7 @@ def test_whoever_owes_a_question_is_told_so_before_more_is_read(
     with_service(tmp_path / "data", story, Limits(commands_per_second=1, commands_burst=2))
 
 
-def test_a_statement_that_is_not_what_it_seemed_to_be_is_no_part_of_a_bill(tmp_path: Path) -> None:
+def test_a_statement_that_contradicts_its_head_is_refused(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         await work(world)
         filed = FiledStatements(world.gateway)

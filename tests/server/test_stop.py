@@ -46,9 +46,7 @@ async def press_and_stop(server: Running, secret: str) -> None:
             pass
 
 
-def test_an_order_that_goes_with_its_session_is_cancelled_before_the_server_is_gone(
-    tmp_path: Path,
-) -> None:
+def test_session_orders_are_cancelled_before_the_server_ends(tmp_path: Path) -> None:
     with running(tmp_path) as server:
         ann, bob = server.tenant("ann"), server.tenant("bob")
         assert 200 == server.ask("PUT", "/v1/controls/h100", {"hold_s": 3600}).status_code
@@ -94,9 +92,7 @@ HEAD = "POST /v1/orders HTTP/1.1\r\nHost: h\r\n"
 @pytest.mark.parametrize(
     "sent", [HEAD, HEAD + '{key}Content-Length: 60\r\n\r\n{{"alt'], ids=["head", "body"]
 )
-def test_a_request_that_has_come_in_part_is_told_that_the_server_stops(
-    tmp_path: Path, sent: str
-) -> None:
+def test_an_incomplete_request_is_refused_when_the_server_stops(tmp_path: Path, sent: str) -> None:
     with running(tmp_path) as server:
         key = f"Authorization: Bearer {server.tenant('ann')}\r\nContent-Type: application/json\r\n"
         with sending(server, sent.format(key=key).encode()) as connection:
@@ -110,7 +106,7 @@ def test_a_request_that_has_come_in_part_is_told_that_the_server_stops(
         )
 
 
-def test_whoever_is_not_answered_in_time_is_hung_up_on_and_that_is_no_error(tmp_path: Path) -> None:
+def test_late_answers_are_aborted_without_an_error(tmp_path: Path) -> None:
     """Here refusals that come late, because there were many."""
     settings = {"LIMITS__REFUSALS_PER_SECOND": "1", "LIMITS__REFUSALS_BURST": "1"}
     with running(tmp_path, **settings) as server, contextlib.ExitStack() as stack:

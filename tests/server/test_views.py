@@ -56,9 +56,7 @@ def check_one_by_one(exchange: Exchange, account: Account) -> int:
 
 
 @pytest.mark.parametrize("seed", with_fees(8))
-def test_each_is_found_by_its_id_also_from_a_snapshot_and_after_the_books_are_closed(
-    seed: int,
-) -> None:
+def test_each_is_found_by_its_id_even_from_a_snapshot_and_after_closed_books(seed: int) -> None:
     drawn = draw(seed)
     machine = Replaying.begin(drawn.genesis)
     found = 0

@@ -32,7 +32,7 @@ plain = st.recursive(
 
 @settings(max_examples=60, derandomize=True)
 @given(plain)
-def test_what_has_each_name_once_is_let_through_however_it_is_written(value: object) -> None:
+def test_objects_with_unique_keys_are_accepted_in_any_encoding(value: object) -> None:
     for written in (
         json.dumps(value),
         json.dumps(value, indent=2),
@@ -44,7 +44,7 @@ def test_what_has_each_name_once_is_let_through_however_it_is_written(value: obj
 
 @settings(max_examples=60, derandomize=True)
 @given(plain, plain, texts, st.booleans())
-def test_a_name_given_twice_is_found_wherever_it_is(
+def test_duplicate_keys_are_found_anywhere(
     first: object, second: object, name: str, escaped: bool
 ) -> None:
     pair = [
@@ -64,7 +64,7 @@ def test_a_name_given_twice_is_found_wherever_it_is(
             check_packed(around, msgspec.msgpack.decode(around))
 
 
-def test_every_way_of_writing_a_value_is_passed_over() -> None:
+def test_every_encoding_of_a_value_is_skipped_correctly() -> None:
     """Once: long forms of short things, which no encoder of ours writes, and extensions."""
     once = (
         b"\xdf\x00\x00\x00\x03\xda\x00\x01a\xd2\x00\x00\x00\x01\xdb\x00\x00\x00\x01b"
@@ -76,7 +76,7 @@ def test_every_way_of_writing_a_value_is_passed_over() -> None:
         check_packed(twice, msgspec.msgpack.decode(twice))
 
 
-def test_it_is_refused_over_http_and_in_both_forms_of_a_session(tmp_path: Path) -> None:
+def test_duplicate_keys_are_refused_over_http_and_in_both_encodings(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         position = world.gateway.position
         body = b'{"alternatives": [{"scope": "h100", "limit": "1", "limit": "2"}]}'

@@ -201,7 +201,7 @@ RENDERED: tuple[tuple[Event, dict[str, Any]], ...] = (
 
 
 @pytest.mark.parametrize(("event", "sent"), RENDERED, ids=[one["type"] for _, one in RENDERED])
-def test_an_event_is_sent_with_ids_prices_and_times(event: Event, sent: dict[str, Any]) -> None:
+def test_an_event_is_rendered_with_ids_prices_and_times(event: Event, sent: dict[str, Any]) -> None:
     found = render(event)
     assert {"at": TIME, **sent} == msgspec.json.decode(msgspec.json.encode(found))
     assert found == msgspec.json.decode(msgspec.json.encode(found), type=wire.Event)
@@ -224,11 +224,11 @@ def test_every_kind_of_event_is_rendered_and_has_a_type_of_its_own() -> None:
         (events.WebhookCreated(AT, "ann", 1, "https://ann.example", None, 0), "types"),
     ],
 )
-def test_what_there_is_not_is_null(event: Event, field: str) -> None:
+def test_absent_values_are_null(event: Event, field: str) -> None:
     assert getattr(render(event), field) is None
 
 
-def test_a_tenant_is_sent_its_own_events_and_the_operator_all_with_whose_they_are() -> None:
+def test_a_tenant_gets_its_own_events_and_the_operator_all_with_tenants() -> None:
     happened: tuple[Event, ...] = (
         market.OrderPlaced(AT, "ann", 1, ALTERNATIVES, False),
         market.FloorSet(AT, "h100", DOLLAR, False),

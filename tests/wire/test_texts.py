@@ -289,19 +289,19 @@ def test_the_scopes_of_a_key_depend_on_whose_it_is() -> None:
     assert "scopes: expected one or more of read, trade" == explain(refusal, OPERATOR)
 
 
-def test_a_closing_time_that_can_be_is_shown_as_a_time() -> None:
+def test_a_valid_closing_time_is_shown_as_a_time() -> None:
     refusal = Refusal(Denial.CLOSING_TIME_INVALID, "", (7_200_000_000, 3_600_000_000))
     assert explain(refusal, OPERATOR).endswith(
         "from 1970-01-01T01:00:00.000000Z until now, found 1970-01-01T02:00:00.000000Z"
     )
 
 
-def test_text_of_the_sender_is_repeated_as_it_is() -> None:
+def test_text_of_the_sender_is_repeated_unchanged() -> None:
     refusal = Refusal(Reason.SCOPE_UNKNOWN, "{0} {price1} {subject}")
     assert "there is no scope '{0} {price1} {subject}'" == explain(refusal, "ann")
 
 
-def test_a_number_that_is_missing_is_left_out() -> None:
+def test_a_missing_number_is_omitted() -> None:
     refusal = Refusal(Reason.SCOPE_UNKNOWN, "moon", (None, None))  # as the market refuses
     assert "there is no scope 'moon'" == explain(refusal, "ann")
 

@@ -1,8 +1,8 @@
 """The Python client: REST calls that block (`Client`) or await (`AsyncClient`), and pipelined
 sessions over a WebSocket (`AsyncSession`, `Session`).
 
-This package sends, waits, retries, and raises errors that say what to do next. It knows the types
-of the API (`laissez.wire`) and nothing of the server.
+This package sends, waits and retries, and raises errors that imply the next step. It knows the
+types of the API (`laissez.wire`) and nothing of the server.
 
     with Client(key=key) as client:
         done = client.place(alternative("h100", "3.50"), alternative("a100", "1.20"))

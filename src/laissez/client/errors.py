@@ -1,4 +1,4 @@
-"""The errors of the client. Each class tells the caller what to do next.
+"""The errors of the client. Each class implies the caller's next step.
 
 `ApiError` is an answer of the server: nothing changed, and the class says why. `ConnectionFailed`
 means that the server was not reached, so nothing changed. `OutcomeUnknown` means that the request

@@ -1,5 +1,5 @@
-"""When to send a request again, and what to conclude when retries end. This module never
-sends or sleeps.
+"""When to send a request again, and the conclusion when retries end. This module never sends or
+sleeps.
 
 Retrying is safe because all attempts carry the same idempotency key. If an attempt may have been
 carried out and no later answer settles that, the result is `OutcomeUnknown`, never a guess.

@@ -2,7 +2,7 @@
 
 A method returns a future at once, and everything sent in one turn of the event loop leaves as one
 frame. One task reads and, while connected, one writes; there is no task per command. `protocol`
-defines what a lost connection means for commands and events.
+defines how a lost connection affects commands and events.
 """
 
 from __future__ import annotations

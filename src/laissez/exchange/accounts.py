@@ -1,4 +1,4 @@
-"""Accounts of tenants, with what is remembered to check their caps and budgets quickly."""
+"""Accounts of tenants, with caches for checking their caps and budgets quickly."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class RunningFees:
         self._until_end = sum([rate * until for until, rate in self._by_end])
 
     def add(self, until: int, rate: int, at: int) -> None:
-        self._forget(at)  # or ended fees would pile up until the next question
+        self._forget(at)  # otherwise ended fees would pile up until the next question
         heappush(self._by_end, (until, rate))
         self._per_hour += rate
         self._until_end += rate * until
@@ -79,8 +79,8 @@ class RunningFees:
 
 
 class Account:
-    """A tenant's account. It is made from what a snapshot holds (`snapshot.SavedAccount`); the rest
-    is worked out from that and the market."""
+    """A tenant's account. It is made from a `snapshot.SavedAccount`; everything else is derived
+    from that and the market."""
 
     def __init__(
         self,

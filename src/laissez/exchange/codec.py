@@ -89,7 +89,7 @@ def _unpack_tuple(packed: Sequence[Any] | None) -> tuple[Any, ...] | None:
     return None if packed is None else tuple(packed)
 
 
-# how fields are packed and unpacked that are neither numbers, names nor alternatives
+# how to pack and unpack fields other than numbers, names and alternatives
 _CONVERSIONS: dict[str, tuple[Convert, Convert]] = {
     "rise": (_pack_band, _unpack_band),
     "fall": (_pack_band, _unpack_band),
@@ -251,7 +251,7 @@ class Codec:
     # -- alternatives
 
     def _pack_alternatives(self, alternatives: Sequence[Alternative]) -> list[Any]:
-        """A flat list of scope, bid and limit. A bid that equals its limit is None."""
+        """Flat list of scope, bid and limit; a bid equal to its limit becomes None."""
         flat: list[Any] = []
         for one in alternatives:
             scope, bid, limit = astuple(one)

@@ -17,7 +17,7 @@ from laissez.market import events as market
 
 class BudgetSet(msgspec.Struct, frozen=True, gc=False):
     """A budget in millionths of a dollar. Spending counts from now on, or if `kept` from the start
-    of the previous budget. Amount and action are None if the budget was removed."""
+    of the previous budget. A removal has no amount and no action."""
 
     at: int
     tenant: str

@@ -207,8 +207,8 @@ class Exchange:
     # -- a tenant's money
 
     def _set_budget(self, at: int, request: Request, command: commands.SetBudget) -> list[Event]:
-        """Advance the market first, so that ended holds are part of what is owed now. A budget that
-        keeps counting may be spent already: then it acts now."""
+        """Advance the market first, so that ended holds count. A budget that keeps counting may be
+        spent already, and then acts at once."""
         account = self.accounts[request.who]
         budgets.check_budget(self.market, account, command, at)
         passed = self._apply_to_market(market_commands.AdvanceTime(), at)

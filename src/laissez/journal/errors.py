@@ -1,5 +1,5 @@
-"""The errors of a journal. Each message says what was expected, what was found and where, and what
-to do."""
+"""The errors of a journal. Each message names the expected and the found value, the place, and the
+remedy."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class JournalFormat(JournalError):
 
 
 class JournalDamaged(JournalError):
-    """The stored data differs from what was written. `where` names a group of entries, a table or a
+    """The stored data differs from the data written. `where` names a group of entries, a table or a
     file."""
 
     def __init__(self, where: str, what: str) -> None:
@@ -66,7 +66,7 @@ class SnapshotUnusable(JournalError):
 
 @contextmanager
 def disk_errors_as(problem: str, advice: str) -> Iterator[None]:
-    """Turn an error of the disk or of SQLite into a JournalError that says what to do."""
+    """Turn an error of the disk or of SQLite into a JournalError that names the remedy."""
     try:
         yield
     except (sqlite3.Error, OSError) as error:

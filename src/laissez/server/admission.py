@@ -21,7 +21,7 @@ BYTES_PER_REFUSAL = 2_048  # reading this many bytes costs about as much as one 
 
 
 class Admission:
-    """Every method raises a `ProblemError` or admits."""
+    """Every method admits or raises a `ProblemError`."""
 
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
@@ -75,12 +75,12 @@ class Admission:
         return waiting + commands <= gateway.limits.pending_commands_max
 
     def give_back(self, principal: Principal, commands: int) -> None:
-        """Return to the rate limit what was admitted and not used."""
+        """Return unused admissions to the rate limit."""
         if principal.holder != OPERATOR:
             self.rate_limit(principal.holder).give_back(commands)
 
     def check_command(self, principal: Principal) -> None:
-        """Refuse a command before its body is read, which may be long. Takes nothing from the rate
+        """Refuse a command before its body, which may be long, is read. Takes nothing from the rate
         limit."""
         self.check_open()
         if principal.holder != OPERATOR:
@@ -89,8 +89,8 @@ class Admission:
     def admit_question(
         self, principal: Principal, lists: bool = False, events: int = 0, at: int | None = None
     ) -> int:
-        """Admit a question, which is asked now unless `at` is given; returns that time. Lists cost
-        by what the holder has, missed events by their number."""
+        """Admit a question asked at `at`, by default now; returns that time. Lists cost by their
+        length, missed events by their number."""
         self.check_journal()
         at = self._gateway.end_holds(at)
         if principal.holder != OPERATOR:
@@ -111,7 +111,7 @@ class Admission:
             )
 
     async def wait_for_question(self, principal: Principal, events: int) -> None:
-        """The same, waiting for the rate limit instead of refusing."""
+        """As `admit_question`, but wait for the rate limit instead of refusing."""
         while True:
             try:
                 self.admit_question(principal, events=events)
@@ -122,8 +122,8 @@ class Admission:
                 await asyncio.sleep(problem.retry_after)
 
     def delay_s(self, who: str, answers: int = 1, bytes_read: int = 0) -> float:
-        """How long to delay answers that no rate limit covers, to a holder or an address. Reading
-        a refused body costs, too."""
+        """How long to delay answers to a holder or an address that no rate limit covers. Reading a
+        refused body counts, too."""
         return self._paces.delay_s(
             who, self._gateway.clock.now(), answers + bytes_read // BYTES_PER_REFUSAL
         )
@@ -140,7 +140,7 @@ class Admission:
         return limit
 
     def question_limit(self, holder: str) -> RateLimit:
-        """The same for questions, counted separately."""
+        """A tenant's rate limit for questions, counted separately."""
         limit = self._questions.get(holder)
         if limit is None:
             limit = self._questions[holder] = self._new_limit(holder, "questions")
@@ -158,7 +158,7 @@ class Admission:
         )
 
     def change_caps(self, holder: str) -> None:
-        """Follow a change of a tenant's caps."""
+        """Apply a change of a tenant's caps."""
         for limits in (self._commands, self._questions):
             if holder in limits:
                 limits[holder].change(*self._rates(holder))
@@ -180,8 +180,8 @@ def stopping() -> ProblemError:
 
 
 def failed() -> ProblemError:
-    """Without the reason, which is for the operator: it may reveal how many commands all tenants
-    have sent."""
+    """Omits the reason, which is for the operator: it may reveal how many commands all tenants have
+    sent."""
     why = (
         "the service cannot store anything until it is started again; what was not acknowledged may"
         " or may not be kept: then send it again"

@@ -2,9 +2,9 @@
 
     lz_<id>_<secret>   the id finds the record; the hash is compared in constant time
 
-A key belongs to a tenant or to the operator and has scopes: `read`, `trade` (a tenant's), `operate`
-(the operator's). Two keys of one name may live at once, so that a new one can replace the old
-without a gap; a revoked key is worthless from that instant.
+A key belongs to a tenant or to the operator and has scopes: `read`, `trade` (tenants only) and
+`operate` (the operator only). Two keys of one name may be live at once, so that a new key can
+replace the old one without downtime. A revoked key is invalid at once.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _PREFIX = "lz_"
 
 
 class Principal(msgspec.Struct, frozen=True):
-    """The holder of the key that a request came with. `signin` is the digest of the console
-    sign-in that stands for the key, if one does."""
+    """The authenticated caller. `signin` is the digest of the console sign-in that stands for the
+    key, if any."""
 
     holder: str
     key: str
@@ -37,7 +37,7 @@ class Principal(msgspec.Struct, frozen=True):
         return self.holder == OPERATOR
 
 
-# who asks without a key, where none is needed
+# the caller without a key, where none is needed
 NOBODY = Principal("", "", frozenset())
 
 
@@ -76,16 +76,15 @@ def holder_of(keys: dict[str, KeyRecord], id: str) -> Principal | None:
 
 
 def unauthenticated() -> ProblemError:
-    """A new error each time: one that is raised again keeps the frames, and so the requests, of all
-    times before."""
+    """A new error each time: raising one object again would keep the frames, and so the requests,
+    of every earlier raise."""
     return ProblemError(
         Code.UNAUTHENTICATED, "expected a key that is in force, as Authorization: Bearer lz_..."
     )
 
 
 def check_may_look_back(principal: Principal, asked_by: str) -> None:
-    """Past events need the scope `read`. Without it a key is sent what happens from now on, but
-    must not replay history."""
+    """Past events need the scope `read`. Without it a key receives only new events."""
     if "read" not in principal.scopes:
         has = ", ".join(sorted(principal.scopes))
         raise ProblemError(

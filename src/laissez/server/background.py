@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
 WORK_US = 1_000
 # The pause after a piece, as a multiple of the time that the piece took:
-NO_REST = 0  # a caller waits for the work, so it only lets others run in between
-RESTS = 2  # takes a third of the loop
-RESTS_MORE = 5  # a sixth: needed soon, and may take long
-RESTS_LONG = 19  # a twentieth: nobody waits for it
+NO_REST = 0  # a caller waits for the work, so only let others run in between
+RESTS = 2  # uses a third of the loop
+RESTS_MORE = 5  # a sixth: needed soon, but may be long
+RESTS_LONG = 19  # a twentieth: no caller waits
 
 T = TypeVar("T")
 
 
 async def every(seconds: float, gateway: Gateway, work: Callable[[], Awaitable[None]]) -> None:
-    """Do some work now and then at intervals, unless the journal has failed."""
+    """Do some work now and then at intervals, until the journal fails."""
     while True:
         if gateway.failure is None:
             await work()

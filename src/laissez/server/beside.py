@@ -2,7 +2,7 @@
 
 One SQLite file with a thread of its own. This state is not part of the market, and a start does not
 need it: a file that is damaged, or belongs to another journal, is renamed, logged and replaced by a
-new one. So these tables are not in the journal, where one bad page must stop a start.
+new one. So these tables are not in the journal, where one bad page prevents a start.
 
 SQLite has no page checksums. So each row carries its own (`seal`, or a hash chain): a flipped bit
 loses one row and is always detected.
@@ -60,7 +60,7 @@ log = logging.getLogger("laissez.beside")
 
 
 class BesideFailed(Exception):
-    """The file could not be read or written. The server goes on without it."""
+    """The file cannot be read or written. The server runs on without it."""
 
 
 class Damaged(Exception):
@@ -107,7 +107,7 @@ class Beside:
                     return work(self._connection)
             except (sqlite3.Error, OSError, Damaged) as error:
                 if self._path is not None:  # memory would be lost
-                    self._disconnect()  # the state of the disk is unknown: open it again
+                    self._disconnect()  # the state of the disk is unknown: reopen
                 raise BesideFailed(str(error)) from error
 
     def close(self) -> None:
@@ -117,7 +117,7 @@ class Beside:
             self._disconnect()
 
     def __del__(self) -> None:
-        self._disconnect()  # nobody closes a database in memory
+        self._disconnect()  # a database in memory is never closed
 
     def encode(self, name: str, value: msgspec.Struct) -> bytes:
         """A row's content, sealed with its name."""
@@ -199,7 +199,7 @@ def _open(path: Path | None, identity: bytes, checks: bool = False) -> sqlite3.C
         if path.is_dir():
             raise Damaged("it is a folder")
         is_new = not path.exists()
-        disk.create(path)  # for its owner alone
+        disk.create(path)  # readable by its owner only
         if is_new:
             disk.fsync(path.parent)
         connection = connect(path, "rw")

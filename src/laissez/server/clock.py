@@ -1,8 +1,8 @@
 """The service's clock: the wall clock at the start, and from then on monotonic time.
 
 A wall clock that jumps would bill tenants for time that did not pass, so it is read once. Time
-never falls, also not across a restart: where the wall clock is behind the last entry of the
-journal, time goes on from that entry.
+never falls, not even across a restart: if the wall clock is behind the last entry of the journal,
+time continues from that entry.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""Counts of what became durable since the start of the process: commands, events and leases. The
-metrics show them."""
+"""Counts of durable commands, events and leases since the start of the process, for the metrics."""
 
 from __future__ import annotations
 
@@ -21,20 +20,20 @@ from laissez.market.events import (
 )
 from laissez.market.reasons import EndReason
 
-# the most frequent events: they count only as events
+# the most frequent events, counted only in total
 _PLAIN: Final = frozenset((OrderPlaced, OrderAmended, OrderCancelled, LimitSet))
 
 
 class Counts:
-    """A leaf is transferred where its lease ends for one tenant and starts for another in one
-    outcome."""
+    """A transfer is one outcome that ends a tenant's lease of a leaf and starts another
+    tenant's."""
 
     def __init__(self, offline: set[str]) -> None:
         self.done: dict[type, int] = {}  # commands that were carried out, by kind
         self.refused: Counter[tuple[type, AnyReason]] = Counter()
         self.events = 0
         self.leases_started = 0
-        # Every reason from the start on: a rate over a counter that was not there misses its first
+        # Every reason is present from the start: a rate over a missing counter misses its first
         # step.
         self.leases_ended: dict[str, int] = {str(reason): 0 for reason in EndReason}
         self.transfers = 0

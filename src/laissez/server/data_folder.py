@@ -84,16 +84,16 @@ class Opened(msgspec.Struct):
 
 
 def create(folder: Path, topology: Topology, open_orders_max: int) -> None:
-    """A new data folder with an empty market over the topology. How many orders a tenant may have
-    open is fixed here, for good."""
+    """A new data folder with an empty market over the topology. The limit on a tenant's open orders
+    is fixed here, for good."""
     Journal.create(folder, Market(topology, open_orders_max).snapshot()).close()
 
 
 def open_folder(
     folder: Path, limits: Limits, start_clock: Callable[[int], Clock] = Clock
 ) -> Opened:
-    """Recover everything. Garbage collection is off meanwhile: millions of objects are made, and
-    all of them stay."""
+    """Recover everything. Garbage collection is off meanwhile: it would walk over millions of new
+    objects, all of them live."""
     journal = Journal.open(folder)
     collects = gc.isenabled()
     gc.disable()
@@ -139,7 +139,7 @@ def _recovered(journal: Journal, limits: Limits, start_clock: Callable[[int], Cl
 
 
 def _fill(event_log: EventLog, journal: Journal, machine: Replaying, snapshot: int) -> None:
-    """Fill the event log with entries up to the snapshot. Those after it are replayed."""
+    """Fill the event log with the entries up to the snapshot. Later ones are replayed."""
     codec = machine.codec
     with journal.reader() as reader:
         first = _first_kept(event_log, journal, machine, snapshot, reader)
@@ -189,8 +189,8 @@ def exchange_after(
 
 
 def last_entry(reader: Reader, time: int, last: int) -> int:
-    """The last entry that is not later than `time`, by bisection: times never fall. Not before the
-    oldest entry that the reader has."""
+    """The last entry not later than `time`, by bisection: times never fall. At least the oldest
+    entry that the reader has."""
     low, high = reader.base().seq, last
     while low < high:
         middle = (low + high + 1) // 2

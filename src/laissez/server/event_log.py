@@ -1,5 +1,5 @@
-"""An index over the latest entries of the journal: which of them hold a holder's events, for
-streams that resume, and which of them answered an idempotency key.
+"""An index of the latest entries of the journal: by holder and event number, for streams that
+resume, and by idempotency key, for repeated requests.
 
 Only sequence numbers are kept; events and answers are read from the journal on demand. Both parts
 are bounded by age and by count over all tenants, and forget the oldest first. The bounds are such
@@ -15,18 +15,17 @@ from typing import Any, TypeAlias
 from laissez.exchange.commands import OPERATOR
 from laissez.wire.problems import Code, ProblemError
 
-# Tuples, whose parts are not declared: mypyc would take them apart and build them anew at every
-# step.
+# Tuples with undeclared parts: mypyc would unpack and rebuild declared ones at every step.
 Entry: TypeAlias = tuple[Any, ...]
 
 
 class EventLog:
-    """A tenant's events are found by its own numbers, the operator's by those of all events. Both
-    are dense."""
+    """Tenants' events are found by their own numbers, the operator's by the numbers of all events.
+    Both sequences are dense."""
 
     def __init__(self, events_max: int, commands_max: int, age_max_us: int) -> None:
         self.events_max = events_max
-        self.commands_max = commands_max  # with a key or without
+        self.commands_max = commands_max  # with an idempotency key or without
         self.age_max_us = age_max_us
         self.events = 0  # that are kept
         self._last = 0  # the sequence number of the newest entry
@@ -41,7 +40,7 @@ class EventLog:
 
     @property
     def keys(self) -> int:
-        """How many idempotency keys are kept."""
+        """The number of idempotency keys kept."""
         return len(self._keys)
 
     def add(
@@ -68,8 +67,8 @@ class EventLog:
         self.forget(at)
 
     def forget(self, now: int) -> None:
-        """Drop what is too old or too much. This also happens when nothing is added: otherwise what
-        a tenant still finds would reveal whether others did anything."""
+        """Drop entries beyond the bounds. Call it even if nothing was added: otherwise a tenant
+        could tell from its own history whether others were active."""
         oldest, oldest_seq = now - self.age_max_us, self._last - self.commands_max
         entries, keys = self._entries, self._keys
         while entries and (self.events > self.events_max or entries[0][0] < oldest):
@@ -104,8 +103,8 @@ class EventLog:
     # -- history
 
     def entries_after(self, holder: str, n: int, latest: int, most: int | None = None) -> list[int]:
-        """The entries that hold a holder's events after number `n`, or the next `most` of them;
-        `latest` is the number of its newest event."""
+        """The entries with a holder's events after number `n`, at most the next `most`; `latest` is
+        the number of its newest event."""
         self.check_kept(holder, n, latest)
         wanted = latest - n if most is None else min(most, latest - n)
         if holder != OPERATOR:
@@ -119,7 +118,7 @@ class EventLog:
         return [entries[place][1] for place in range(begin, end)]
 
     def check_kept(self, holder: str, n: int, latest: int) -> None:
-        """Raise a problem unless all of a holder's events after number `n` are kept."""
+        """Raise a problem unless all of a holder's events after number `n` are still kept."""
         gone_until = self.gone_until(holder, latest)
         if not 0 <= n <= latest:
             raise ProblemError(

@@ -1,9 +1,9 @@
 """Read past events from the journal for streams that resume.
 
-Each event of a holder may lie in a different group, full of others' entries, so reading a few can
-take long. Reading therefore happens in small pieces that leave most of the loop to others, and one
-page at a time per holder. Groups read last are cached, because clients that were cut off together
-have missed the same events.
+Each event of a holder may lie in a different group among other holders' entries, so reading a few
+can take long. Reading therefore happens in small pieces that leave most of the loop to other work,
+one page at a time per holder. Recently read groups are cached, because clients that lost their
+connections together have missed the same events.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class EventReader:
         self._piece = asyncio.Lock()  # held while reading a piece and resting after it
         self._worked = 0  # microseconds since the last rest
         self._kept: dict[int, Group] = {}  # by their first entry
-        self._firsts: list[int] = []  # of those that are kept, in order
-        self._read_last: deque[int] = deque()  # the same, in the order in which they were read
+        self._firsts: list[int] = []  # of the groups kept, in order
+        self._read_last: deque[int] = deque()  # the same, least recently read first
         self._bytes = 0
 
     async def read(
@@ -68,7 +68,7 @@ class EventReader:
         return group if group is not None and seq <= group.last else None
 
     def _fetch(self, seq: int) -> Group:
-        # Statements may be far longer than entries, and nobody reads them here.
+        # Drop the documents: statements may be far longer than entries, and are not read here.
         group = replace(next(self._reader.groups(seq, seq)), documents=())
         self._kept[group.first] = group
         insort(self._firsts, group.first)

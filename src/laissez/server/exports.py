@@ -1,5 +1,5 @@
 """Bills as tables: plain CSV, and the columns of FOCUS, the FinOps Open Cost and Usage
-Specification (1.2), for tools that read everybody's bills."""
+Specification (1.2), for tools that compare providers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from laissez.server.billing import CARRIED, LINES_PER_PIECE, Line, Owed
 from laissez.units import dollars, format_time
 from laissez.wire.views import BillLine
 
-ZONES = ("zone", "availability_zone", "az")  # what a level may be called
+ZONES = ("zone", "availability_zone", "az")  # names of the level that is a zone
 PLAIN = ("tenant", *BillLine.__struct_fields__)
 
 
@@ -64,7 +64,7 @@ def _place(scope: str, topology: Topology) -> tuple[str, str]:
 
 
 def _hours(us: int) -> str:
-    """With six decimals: as many hours as a rate of a dollar per hour would charge dollars."""
+    """Hours with six decimals: the dollars charged at a rate of one dollar per hour."""
     return dollars(us * 1_000_000)
 
 

@@ -1,14 +1,14 @@
-"""A fair queue with load shedding. Work that must wait stands in a line per holder; lines are
-served round robin, a little at a time.
+"""A fair queue with load shedding. Waiting work stands in one line per holder; lines are served
+round robin, a little at a time.
 
-While the server keeps up, work is done at once and the queue costs one reading of the clock. When
+While the server keeps up, work is done at once and the queue costs one reading of the clock. If
 more arrives than one turn of the event loop can do, the rest waits, and between two turns replies
 leave and new requests are read. A holder that sends much waits behind its own work only.
 
-Shedding follows CoDel (RFC 8289): a queue that empties is a burst and is waited out; one that
-stands is overload. In a line that has not been empty for a while, work that has waited too long is
-refused, which is cheap, so that the work behind it is served in time. Once all lines have been late
-for a while, this applies to everybody. The operator is served first and never refused.
+Shedding follows CoDel (RFC 8289): a queue that empties is a burst, a standing queue is overload. In
+a line that has not been empty for a while, work that has waited too long is refused, which is
+cheap, so that the work behind it is served in time. Once all lines have been late for a while, this
+applies to every line. The operator is served first and never refused.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from typing import Protocol
 from laissez.exchange.commands import OPERATOR
 from laissez.server.clock import Clock
 
-# of work in one turn of the loop. New arrivals wait that long; what is done together is stored and
+# of work in one turn of the loop. New arrivals wait that long. Results of one turn are stored and
 # sent together.
 TURN_US = 2_000
 PIECE_US = 400  # of work for one line at a time
-# HTTP requests begun in one turn that go on in a task, for an unknown time
+# HTTP requests begun in one turn that continue in a task, for an unknown time
 REQUESTS_MAX = 4
-BAD_FOR_US = 100_000  # a line that has been late for this long is overloaded, not bursting
+BAD_FOR_US = 100_000  # a line late for this long is overloaded, not bursting
 RETRY_AFTER_S = 1.0
 
 
@@ -59,17 +59,17 @@ class CoalescedWrites:
 
 
 class Work(Protocol):
-    """A frame or request that waits."""
+    """A waiting frame or request."""
 
     def carry_out(self, may_go_on: Callable[[], bool]) -> bool:
         """Do all or part of it, stopping when `may_go_on` says so; returns whether it is done."""
 
     def turn_away(self) -> int:
-        """Refuse it cheaply; returns how many requests that were."""
+        """Refuse it cheaply; returns the number of requests refused."""
 
 
 class Line:
-    """The work of one holder that waits."""
+    """The waiting work of one holder."""
 
     __slots__ = ("name", "since", "works")
 
@@ -84,7 +84,7 @@ class FairQueue:
 
     def __init__(self, clock: Clock, wait_us_max: int, writes: CoalescedWrites) -> None:
         self.shed = 0  # requests turned away since the start
-        self.on_turn: Callable[[float], None] = lambda seconds: None  # how long a turn took
+        self.on_turn: Callable[[float], None] = lambda seconds: None  # the length of a turn
         self._clock = clock
         self._wait_us_max = wait_us_max
         self._writes = writes
@@ -94,12 +94,12 @@ class FairQueue:
         self._in_turn = False
         self._began = 0
         self._until = 0
-        self._begun = 0  # HTTP requests that go on in a task, in this turn
+        self._begun = 0  # HTTP requests begun in this turn that continue in a task
         self._late_since: int | None = None  # since when all lines have been late
         self._is_behind = False
 
     def __len__(self) -> int:
-        """How many frames and requests wait."""
+        """The number of waiting frames and requests."""
         return sum(len(line.works) for line in self._ring)
 
     def may_go_on(self) -> bool:
@@ -145,7 +145,7 @@ class FairQueue:
         self._loop.call_soon(self._end)
 
     def _end(self) -> None:
-        """The loop has come round and read what arrived. Serve the lines that wait, if any."""
+        """The loop has come round and read new arrivals. Serve the waiting lines, if any."""
         self._in_turn = False
         now = self._clock.now()
         self.on_turn((now - self._began) / 1e6)
@@ -180,7 +180,7 @@ class FairQueue:
             line.works.appendleft((arrived, work))
 
     def begun(self) -> None:
-        """Count an HTTP request that goes on in a task."""
+        """Count an HTTP request that continues in a task."""
         self._begun += 1
 
     def _turn_late_away(self, line: Line, now: int) -> None:

@@ -2,7 +2,7 @@
 sample market for a first look.
 
 Keys are random and shown once. The first keys are written into files that only their owner can
-read, because there is no key yet to ask for them with.
+read, because no key exists yet to request them with.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ async def issue_first_key(gateway: Gateway, folder: Path, holder: str) -> Path |
     path = folder / KEYS / f"{holder}.key"
     make_folder(path.parent)
     key = new_key()
-    # The file first: its holder could not replace a valid key without knowing it.
+    # The file first: the holder could not replace a valid key without knowing it.
     write_atomically(path, f"{key.secret}\n".encode())
     fsync(folder)
     _enter(gateway, OPERATOR, IssueKey(holder, key.id, key.digest, scopes_of(holder), "first"))
@@ -117,7 +117,7 @@ SAMPLE_TOPOLOGY = Topology.from_mapping(
 )
 FLOORS = {"h100": 2_000_000, "a100": 1_100_000}  # dollars per hour, in millionths
 
-# tenant: its first orders, as (how many, scope, bid, limit)
+# tenant: its first orders, as (count, scope, bid, limit)
 TENANTS: dict[str, tuple[tuple[int, str, int, int], ...]] = {
     "training": (
         (8, "h100/zone-a/rack1/host1", 3_000_000, 4_500_000),

@@ -1,8 +1,8 @@
-"""A fork of the process, which works on the state as it was while the market goes on.
+"""A fork of the process. It works on the state at one moment while the market goes on.
 
-It keeps no file open but its end of a socket pair, not even the journal's lock. It does not outlive
-its purpose: it is killed where the `with` ends before its work does, and ends by itself when its
-time is over, also if the server is gone by then.
+The fork closes all files except its end of a socket pair, even the journal's lock. It is killed if
+the `with` block ends before its work does. A timer ends it too, so that it does not outlive a
+server that is gone.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from typing import NoReturn, Self
 
 FIRST_OWN_FILE, FILES_MAX = 3, 1 << 20  # after standard input, output and error
 PIECE_BYTES = 1 << 16
-FAILED = 1  # the exit status of a copy whose work raised something; it says what
+FAILED = 1  # exit status of a copy whose work raised an error, which it sends
 
 
 class CopyFailed(Exception):
-    """The copy ended before its work was done; `status` is its exit status, or less than 0 the
-    signal that ended it."""
+    """The copy ended before its work was done. `status` is its exit status, or below 0 the signal
+    that ended it."""
 
     def __init__(self, status: int, said: str) -> None:
         why = f": {said}" if said else ""
@@ -36,8 +36,8 @@ class CopyFailed(Exception):
 
 
 class Copy:
-    """Forks at once; used in a `with`. `work` runs in the fork and may send its answer through the
-    socket it gets."""
+    """Forks at once; use it in a `with` block. `work` runs in the fork and may send an answer
+    through its socket."""
 
     def __init__(
         self, work: Callable[[socket.socket], None], within_s: float | None = None
@@ -65,19 +65,20 @@ class Copy:
             os.waitpid(self._pid, 0)
 
     def kill(self) -> None:
-        """`answer` raises `CopyFailed` then."""
+        """Kill the fork; `answer` then raises `CopyFailed`."""
         os.kill(self._pid, signal.SIGKILL)
 
     async def tell(self, message: bytes) -> None:
         await asyncio.get_running_loop().sock_sendall(self._line, message)
 
     async def answer(self) -> bytes:
-        """All that the fork sends until it ends; raises `CopyFailed` unless its work was done."""
+        """Everything that the fork sends until it ends. Raises `CopyFailed` unless its work was
+        done."""
         loop = asyncio.get_running_loop()
         said = bytearray()
         while piece := await loop.sock_recv(self._line, PIECE_BYTES):
             said += piece
-        # The socket is closed by its end, so there is nothing to wait for.
+        # The fork's end closed the socket, so this does not block.
         _, status = os.waitpid(self._pid, 0)  # noqa: ASYNC222
         self._ended = True
         code = os.waitstatus_to_exitcode(status)
@@ -89,13 +90,13 @@ class Copy:
 def _work_and_end(
     work: Callable[[socket.socket], None], line: socket.socket, within_s: float | None
 ) -> NoReturn:
-    """In the fork. It ends here, whatever happens: nothing of the server may run twice."""
+    """Runs in the fork, which always ends here: no code of the server may run twice."""
     status = FAILED
     try:
         gc.disable()
-        # the event loop's: a signal would be written into whatever file gets its number next
+        # the event loop's descriptor: a signal would be written into the next file with its number
         signal.set_wakeup_fd(-1)
-        # The journal's lock must be free as soon as the server is gone, and connections closed.
+        # Otherwise the journal's lock and all connections would stay open after the server's end.
         os.closerange(FIRST_OWN_FILE, line.fileno())
         os.closerange(line.fileno() + 1, FILES_MAX)
         os.nice(10)

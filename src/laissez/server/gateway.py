@@ -3,13 +3,13 @@
 In: `submit` applies a request at once, in the event loop, and hands its entry to the journal, whose
 thread commits entries in groups. The state in memory is then ahead of the disk.
 
-Out: whatever reflects an applied request (a reply, an event, a quote, a list, a metric) waits until
-its entry is durable. Replies and events of requests wait in `_unstored`. Anything else that read
-the state waits in `_outbox` with the position at which it was read. When the journal reports
-progress, `_let_out` walks both in the order of entries, so nobody sees effects out of order.
+Out: everything that reflects an applied request (a reply, an event, a quote, a list, a metric)
+waits until its entry is durable. Replies and events of requests wait in `_unstored`. Anything else
+that read the state waits in `_outbox` with the position at which it was read. When the journal
+reports progress, `_let_out` walks both in the order of entries, so effects are seen in that order.
 
-If the journal fails, nothing that waits is ever sent and every later request is refused. Only a
-restart, which recovers what the disk holds, can tell what is true.
+If the journal fails, waiting answers are never sent and every later request is refused. Only a
+restart can settle the true state, from the disk.
 """
 
 from __future__ import annotations
@@ -66,14 +66,14 @@ class Opened(Protocol):
     key: str  # its id
 
     def ignore(self) -> None:
-        """Drop whatever it sends from now on; it will be ended soon."""
+        """Drop all its later input; it will be ended soon."""
 
     def end(self, code: int, reason: str) -> None:
         """End it; `code` is a close code of a session."""
 
 
 class Follower(Opened, Protocol):
-    """A session or stream that is sent a holder's events."""
+    """A session or stream that receives a holder's events."""
 
     watch: RateWatch
 
@@ -81,14 +81,14 @@ class Follower(Opened, Protocol):
         """Send an event, which is durable."""
 
     def notify(self, notice: Notice) -> None:
-        """Send a notice; what it reflects is durable."""
+        """Send a notice, which reflects only durable state."""
 
 
 class Origin(Follower, Protocol):
-    """A follower that sends commands. It hears of their events in its replies."""
+    """A follower that sends commands and receives their events in the replies."""
 
     def reply(self, id: str, applied: Applied, events: Sequence[Numbered]) -> None:
-        """Answer the command `id`, which is durable; `events` are those that it may see."""
+        """Answer the command `id`, which is durable, with the `events` that it may see."""
 
 
 class Entered:
@@ -116,7 +116,7 @@ class Commit(Protocol):
 
 
 class Gateway:
-    """Every method is called in the event loop that made it."""
+    """Belongs to one event loop, which makes it and calls every method."""
 
     def __init__(
         self,
@@ -137,11 +137,11 @@ class Gateway:
         self.admission = Admission(self)
         self.refusals = Refusals(clock)
         self.stopping = False
-        self.failure: str | None = None  # once the journal has failed, why
+        self.failure: str | None = None  # the reason, once the journal has failed
         self.on_failure: Callable[[str], None] = lambda reason: None
-        # called with the size of each group that became durable, and how long its first waited
+        # called with the size of each durable group, and how long its first command waited
         self.on_durable: Callable[[int, float], None] = lambda commands, waited_s: None
-        # called after that
+        # called after `on_durable`
         self.on_news: Callable[[], None] | None = None
         self.commands = 0  # applied since the start
         market = exchange.market
@@ -151,12 +151,12 @@ class Gateway:
         self._reader = journal.reader()
         self._event_reader = EventReader(self._reader, clock)
         self._journal = journal
-        # position, message, and what to call with it: once that is durable, or if it never will be
+        # position and message, and the callbacks for it: on durability, and on failure
         self._outbox: deque[
             tuple[int, Callable[[Any], None], Any, Callable[[Any], None] | None]
         ] = deque()
-        self._unstored: deque[Entered] = deque()  # applied and not durable yet
-        # the followers of each holder, with the number of the last event before they began
+        self._unstored: deque[Entered] = deque()  # applied, not yet durable
+        # the followers of each holder, with the number of the last event before each began
         self._followers: dict[str, dict[Follower, int]] = {}
         self._others: list[Opened] = []  # without followers
         self._commit = commit(journal, on_durable=self._stored, on_failure=self._not_stored)
@@ -168,8 +168,8 @@ class Gateway:
     # -- in
 
     def end_holds(self, at: int | None = None) -> int:
-        """Expire what is due by now, or by the time of the frame under way, so that readers never
-        see it: holds, spent budgets, old index entries. Returns that time."""
+        """Expire due holds, spent budgets and old index entries, so that readers never see them.
+        `at` is the time of the frame under way, by default now; returns it."""
         if at is None:
             at = self.clock.now()
         self.event_log.forget(at)
@@ -180,22 +180,22 @@ class Gateway:
     def enter(
         self, who: str, key: str, id: str, command: Command, at: int | None = None
     ) -> Applied:
-        """Submit a command, for callers that need not know whether it is a repeat."""
+        """As `submit`, for callers that need not know whether the command is a repeat."""
         return self.submit(Request(who, key, id, b"", command), at)[0]
 
     def submit(
         self, request: Request, at: int | None = None, origin: Origin | None = None
     ) -> tuple[Applied, bool]:
-        """Apply a request now, or at that time, or find what came of it when its idempotency key
-        was first used; returns which. What is returned must not leave before `when_durable` says
-        so. Once a new request is durable, `origin` gets a reply."""
+        """Apply a request at `at`, by default now; returns its outcome, and whether the outcome is
+        that of an earlier request under the same idempotency key. Hold the outcome back with
+        `when_durable`. Once a new request is durable, `origin` gets a reply."""
         if request.id:
             seq = self.event_log.find(request.who, request.id)
             if seq is not None:
                 return self._first_time(seq, request), True
         if at is None:
             if type(request.command) in BESIDE_THE_MARKET:
-                # Holds that are over by now end first: events are told in the order of time.
+                # Ended holds come first: events are sent in the order of time.
                 self.end_holds()
             at = self.clock.now()
         return self._apply(request, at, origin), False
@@ -233,7 +233,7 @@ class Gateway:
         return applied
 
     def _follow_up(self, command: Command) -> None:
-        """Change in the server what the command changed in the exchange."""
+        """Apply the command's change of the exchange to the server's own state."""
         if type(command) is RevokeKey:
             self._cut_off(command.key)
         elif type(command) is SetCaps:
@@ -242,7 +242,7 @@ class Gateway:
     def _first_time(self, seq: int, request: Request) -> Applied:
         """The first outcome under this id, if the request is the same."""
         first, applied = self._entered(seq)
-        # A digest of the whole request decides where there is one: the same request may resolve to
+        # The digest of the whole request decides, if there is one: the same request may resolve to
         # another command the second time.
         if first.digest != request.digest or (
             not request.digest and first.command != request.command
@@ -261,7 +261,7 @@ class Gateway:
         return None if seq is None else self._entered(seq)[0].command
 
     def _entered(self, seq: int) -> tuple[Request, Applied]:
-        """Read from memory until it is durable, then from the journal."""
+        """Read an entry from memory until it is durable, then from the journal."""
         if self._unstored and seq >= self._unstored[0].seq:
             entered = self._unstored[seq - self._unstored[0].seq]
             return entered.request, entered.applied
@@ -318,7 +318,7 @@ class Gateway:
         return self._journal.reader(archived=True)
 
     def cut(self, until: Position) -> None:
-        """Delete the entries up to there, which an archive holds."""
+        """Delete the entries up to `until`, which an archive holds."""
         if self.failure is None:
             self._commit.cut(until)
 
@@ -327,8 +327,8 @@ class Gateway:
         return self._commit.cutting
 
     def follow(self, holder: str, follower: Follower) -> None:
-        """Send a follower the holder's events from the next one on. `events_after` has those that
-        have happened, durable or not."""
+        """Send a follower the holder's events from the next one on. `events_after` has the earlier
+        ones, durable or not."""
         self._followers.setdefault(holder, {})[follower] = self.latest(holder)
 
     def unfollow(self, holder: str, follower: Follower) -> None:
@@ -338,7 +338,7 @@ class Gateway:
             del self._followers[holder]
 
     def keep(self, opened: Opened) -> None:
-        """End it with its key or the server, though it follows no events."""
+        """End it with its key or the server, although it follows no events."""
         self._others.append(opened)
 
     def let_go(self, opened: Opened) -> None:
@@ -392,8 +392,8 @@ class Gateway:
             opened.end(code, reason)
 
     def _cut_off(self, key: str) -> None:
-        """Ignore what a revoked key opened from now on, and end it once the revocation is durable:
-        a crash before that leaves the key in force."""
+        """Ignore the sessions and streams of a revoked key at once, and end them when the
+        revocation is durable: a crash before that leaves the key in force."""
         for opened in self._all_opened():
             if opened.key == key:
                 opened.ignore()
@@ -448,7 +448,7 @@ class Gateway:
         self._loop.call_soon_threadsafe(self.fail, str(failure))
 
     def fail(self, reason: str) -> None:
-        """Accept no more commands and send nothing that waits."""
+        """Accept no more commands, and send no waiting answers."""
         if self.failure is not None:
             return
         self.failure = reason
@@ -459,7 +459,7 @@ class Gateway:
         self.on_failure(reason)
 
     def close(self) -> None:
-        """Store what waits, send what became durable, and stop."""
+        """Store waiting entries, release their answers, and stop."""
         self.stopping = True
         self._commit.close()
         self._release(self._commit.durable)

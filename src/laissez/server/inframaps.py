@@ -1,7 +1,7 @@
 """Reports of the operator's InfraMaps: their readings and the pressure that they add to prices.
 
-They are kept in memory only; after a restart the next reports fill it again. There are bounds on
-runners, on the maps of each, and on the points of each map and of all maps together.
+They are kept in memory only; after a restart the next reports replace them. Runners, maps per
+runner, and points per map and in total are bounded.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SILENT_MAX_US: Final = HOUR_US
 
 
 class Point(NamedTuple):
-    heard: int  # by the service
+    heard: int  # by the service's clock
     at: int  # by the runner's clock
     value: float | None
     pressure: float
@@ -62,7 +62,7 @@ class Runner:
     def shown(self, name: str, now: int, since: int | None) -> RunnerShown:
         """The runner with the points that were heard after `since`."""
         report = self.report
-        written = cache(format_time)  # its maps were read at the same times, thousands of them
+        written = cache(format_time)  # thousands of its points have the same times
         maps = []
         for each in report.maps:
             points = self.points[each.name]
@@ -83,11 +83,11 @@ class Board:
         self._runners: dict[str, Runner] = {}
 
     def take(self, name: str, report: InfraMapsReport, now: int) -> None:
-        """Take a report, whose texts have been checked."""
+        """Store a checked report."""
         self._runners[name] = Runner(report, now, self._runners.get(name))
         maps = [points for runner in self._runners.values() for points in runner.points.values()]
         points_max = min(POINTS_PER_MAP_MAX, self._points_max // max(1, len(maps)))
-        for points in maps:  # of all runners: some may not report for a long time
+        for points in maps:  # of all runners: some may not report for long
             del points[: -max(1, points_max)]
         self._forget(now)
 
@@ -99,7 +99,7 @@ class Board:
         )
 
     def _forget(self, now: int) -> None:
-        """Forget runners that are gone, and above the bound those that were silent for longest."""
+        """Forget runners that are gone, and above the bound the longest silent ones."""
         self._runners = {
             name: runner for name, runner in self._runners.items() if not runner.is_gone(now)
         }

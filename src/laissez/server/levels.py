@@ -1,8 +1,8 @@
 """The owner, rate, limit and floor of every leaf, for the operator's streams.
 
-Streams poll a few times a second, all at the same times. The first one reads the market, if there
-was a command; the others share the result. Each sends the rows that changed since its last message,
-so nothing queues up. Nothing is shown before it is durable.
+Streams poll a few times a second, all at the same times. After a command the first one reads the
+market; the others share the result. Each sends the rows that changed since its last message, so
+nothing queues up. Nothing is shown before it is durable.
 
 Reading a large market takes long, so it happens in pieces with pauses in between: while commands
 come in, streams take a twentieth of the event loop and see changes less often.
@@ -26,7 +26,7 @@ from laissez.wire.rendering import optional_price, price
 EVERY_S = 0.2
 LEAVES_PER_PIECE = 1_024  # read or rendered without a pause: about a millisecond
 
-# owner (a place in `Market.tenants()`, or negative), rate, limit, floor
+# owner (an index into `Market.tenants()`, or negative), rate, limit, floor
 Level: TypeAlias = tuple[int, int, int | None, int]
 
 

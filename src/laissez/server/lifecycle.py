@@ -34,7 +34,7 @@ from laissez.server.websocket.sessions import Sessions
 from laissez.wire.problems import ProblemError
 from laissez.wire.session import CLOSE_FAILED, CLOSE_STOPPING
 
-FAREWELL_S, FAREWELL_LOOK_S = 2, 0.005  # for sessions to be closed when the service is stopped
+FAREWELL_S, FAREWELL_LOOK_S = 2, 0.005  # for closing sessions when the service stops
 
 log = logging.getLogger("laissez.server")
 
@@ -109,7 +109,7 @@ class Service:
 
     async def say_farewell(self) -> None:
         """Accept nothing new, and end sessions and streams with a reason. Clients that do not read
-        it are not waited for long."""
+        get a short wait."""
         self.gateway.stopping = True
         self.gateway.end_streams(CLOSE_STOPPING, "stopping")
         self.app.site.previews.give_up()

@@ -10,7 +10,7 @@ from laissez.server.gateway import Gateway
 from laissez.server.settings import Books
 from laissez.units import HOUR_US
 
-# A hold ends at its own time to the microsecond; this bounds how late that is noticed.
+# A hold ends exactly on time, to the microsecond; this bounds the delay of its effects.
 HOLDS_EVERY_S = 0.05
 BOOKS_EVERY_S = 1.0
 CLOSING_ROUNDS = 3
@@ -24,8 +24,8 @@ async def end_holds(gateway: Gateway) -> None:
 
 
 def last_done(gateway: Gateway) -> int:
-    """The time of the latest command. After a crash the sessions may have been gone since then, and
-    must not have won anything."""
+    """The time of the latest command. After a crash the sessions may have been gone since then, so
+    their orders must not have won anything after it."""
     return max(gateway.exchange.market.now, gateway.last_at)
 
 

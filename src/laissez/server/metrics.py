@@ -1,7 +1,7 @@
-"""The service's metrics for Prometheus: base units, and no tenant's name anywhere, because who may
-read metrics may not know everybody.
+"""The service's metrics for Prometheus, in base units. They name no tenant, because their readers
+need not know the tenants.
 
-Every command counts by plain addition; everything else is read when somebody asks.
+Commands only increment counters; everything else is read on request.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Figure: TypeAlias = tuple[str, float, str]  # name, value, help
 
 
 class Histogram:
-    """How many observations fell up to each bound."""
+    """The number of observations up to each bound."""
 
     def __init__(self, name: str, help: str, bounds: tuple[float, ...]) -> None:
         self._name = name
@@ -95,11 +95,11 @@ class Metrics(Collector):
     def answered(self, operation: str, status: int) -> None:
         self._answers[operation, status] += 1
 
-    # -- telling
+    # -- rendering
 
     def render(self, owed: int, rate: int) -> bytes:
-        """`owed` is the exact charge of all tenants together, `rate` what they are charged per hour
-        now."""
+        """`owed` is the exact charge of all tenants together, `rate` their present charge per
+        hour."""
         self._owed = owed
         self._rate = rate
         return generate_latest(self.registry)

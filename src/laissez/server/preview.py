@@ -29,7 +29,7 @@ from laissez.wire.rendering import optional_price, price
 from laissez.wire.texts import problem_of
 
 PREVIEWS_AT_ONCE = 2  # each is a copy of the process, and keeps a core busy
-PREVIEW_S = 8.0  # less than the ten seconds for which a client waits
+PREVIEW_S = 8.0  # less than the ten seconds that clients wait
 ENDED_SHOWN = 100
 
 Readable: TypeAlias = Command | PreviewRefused  # a command, or the reason why it is invalid
@@ -84,7 +84,7 @@ class Previews:
 
 def carried_out(exchange: Exchange, at: int, commands: Sequence[Readable]) -> PreviewDone:
     """Apply the commands to the exchange and compare it before and after."""
-    # Holds that are over end first: they are no effect of the commands.
+    # End due holds first: they are no effect of the commands.
     exchange.apply(at, Request(OPERATOR, SERVICE, "", b"", AdvanceTime()))
     before = _Look(exchange.market)
     events: list[Event] = []

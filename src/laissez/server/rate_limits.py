@@ -1,5 +1,4 @@
-"""What a holder may use: commands and questions per second, refusals per second, and open sessions
-and streams."""
+"""Limits per holder: commands, questions and refusals per second, and open sessions and streams."""
 
 from __future__ import annotations
 
@@ -9,8 +8,8 @@ from laissez.server.settings import Limits
 from laissez.units import SECOND_US
 from laissez.wire.problems import Code, ProblemError
 
-DELAY_S_MAX = 10.0  # about as long as clients wait for an answer
-KEPT_MAX = 10_000  # of those who were refused last
+DELAY_S_MAX = 10.0  # about the time that clients wait for an answer
+KEPT_MAX = 10_000  # callers, the most recently refused
 RETRY_AFTER_S = 1.0
 
 
@@ -25,7 +24,7 @@ class RateLimit:
         self.change(per_second, burst)
 
     def change(self, per_second: int, burst: int) -> None:
-        """Start anew with other rates, and with all tokens."""
+        """Start again with other rates and a full bucket."""
         self.per_second = per_second
         self.burst = burst
         self._left = burst * SECOND_US
@@ -93,7 +92,7 @@ class Pace:
         self._at = now
 
     def take(self, count: int, per_second: int, burst: int, now: int) -> float:
-        """Take `count` tokens; returns after how many seconds the answers may be sent."""
+        """Take `count` tokens; returns the delay in seconds before the answers may be sent."""
         left = (
             min(burst * SECOND_US, self._left + (now - self._at) * per_second) - count * SECOND_US
         )
@@ -114,7 +113,7 @@ class RefusalPace:
         self._per_second = limits.refusals_per_second
         self._burst = limits.refusals_burst
         self._kept: OrderedDict[str, Pace] = OrderedDict()
-        self.delayed = 0  # answers that were held back
+        self.delayed = 0  # answers delayed
 
     def __len__(self) -> int:
         return len(self._kept)

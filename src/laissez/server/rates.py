@@ -1,8 +1,8 @@
 """Notices of changed rates, and of rates that come close to a lease's limit.
 
 Rates are sampled, because any command of any tenant may change them. A notice reports changes since
-the follower's previous notice. A follower is warned once when a rate comes within its distance of
-the limit, and again only after the rate has left that range.
+the follower's previous notice. A follower is warned once when a rate comes near the limit, and
+again only after the rate has left that range.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Snapshots and archives: they bound what a start must replay and what the live journal holds.
 
-Snapshots are written by a fork of the process, archives by a process of their own, so the market
-does not wait for either. All that they know is on the disk: a start goes on with what a crash left,
-and one that fails is tried again later.
+A fork of the process writes snapshots and a separate process writes archives, so the market waits
+for neither. Their state is on the disk: a start resumes work that a crash interrupted, and failed
+work is tried again later.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SNAPSHOT_LOOK_S = 0.1
 HEAD_BYTES = 32
 NOT_WRITTEN = "the snapshot could not be written; the journal is complete without it"
 ARCHIVE_LOOK_S = 30
-ARCHIVE_SPAN_US = 24 * HOUR_US  # an archive holds at least a day, or there would be very many
+ARCHIVE_SPAN_US = 24 * HOUR_US  # an archive holds at least a day, which bounds their number
 NOT_ARCHIVED = "old entries could not be archived; they stay in the journal"
 
 log = logging.getLogger("laissez.retention")
@@ -36,7 +36,7 @@ log = logging.getLogger("laissez.retention")
 
 
 class Copied(Protocol):
-    """The state as it was, on its way to the disk."""
+    """A copy of the state on its way to the disk."""
 
     async def tell(self, message: bytes) -> None: ...
 
@@ -44,7 +44,7 @@ class Copied(Protocol):
 
 
 # Takes a function that renders the state, called at once, and one that stores it, called when the
-# copy is told the head of the journal.
+# copy receives the head of the journal.
 MakeCopy: TypeAlias = Callable[
     [Callable[[], bytes], Callable[[bytes, bytes], None]], AbstractContextManager[Copied]
 ]
@@ -57,7 +57,7 @@ def by_fork(hold: Callable[[], bytes], store: Callable[[bytes, bytes], None]) ->
 def _wait_and_store(
     hold: Callable[[], bytes], store: Callable[[bytes, bytes], None], line: socket.socket
 ) -> None:
-    """In the fork, which is told the head of the journal once all that it holds is durable."""
+    """Runs in the fork, which receives the head of the journal once its whole state is durable."""
     body = hold()
     head = line.recv(HEAD_BYTES)
     if len(head) < HEAD_BYTES:
@@ -68,8 +68,8 @@ def _wait_and_store(
 
 
 class Snapshotter:
-    """Takes a snapshot at intervals, if anything happened. By time and not by commands: under load
-    a fork every few seconds would cost more than a long replay."""
+    """Takes a snapshot at intervals, if there were commands. Intervals are in time, not in
+    commands: under load a fork every few seconds would cost more than a long replay."""
 
     def __init__(
         self,
@@ -98,7 +98,8 @@ class Snapshotter:
         return self._gateway.position > self._last and passed_us >= self._every_us
 
     async def take(self) -> None:
-        """Memory, processes or open files may be short; there may be enough next time."""
+        """Take a snapshot. If memory, processes or open files are short, the next interval tries
+        again."""
         try:
             await self._take()
         except (OSError, JournalError, CopyFailed) as error:
@@ -123,7 +124,8 @@ class Snapshotter:
         log.info("snapshot taken", extra={"seq": seq})
 
     def take_last(self) -> None:
-        """At a planned stop, when everything is durable: the next start replays nothing."""
+        """Take a snapshot at a planned stop, when everything is durable, so that the next start
+        replays nothing."""
         seq = self._journal.last
         if self._gateway.failure is not None or seq <= self._newest():
             return
@@ -142,12 +144,13 @@ class Snapshotter:
 
 # -- archives
 
-# Archives what is older than a time; returns how far the live file may be cut.
+# Archives entries older than a time; returns how far the live file may be cut.
 MakeArchive: TypeAlias = Callable[[Path, int], Awaitable[Position | None]]
 
 
 async def in_child(folder: Path, before_us: int) -> Position | None:
-    """In a process of its own: copying in a thread would keep the loop from the interpreter."""
+    """Archive in a separate process: a copying thread would hold the interpreter lock and delay the
+    event loop."""
     child = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "laissez.journal.archive", str(folder), str(before_us)),
         stdin=asyncio.subprocess.DEVNULL,
@@ -157,7 +160,7 @@ async def in_child(folder: Path, before_us: int) -> Position | None:
     try:
         said, mistakes = await child.communicate()
     except asyncio.CancelledError:
-        child.kill()  # what it leaves behind is replaced by the next one
+        child.kill()  # the next one replaces its unfinished file
         await child.wait()
         raise
     if child.returncode:
@@ -188,7 +191,7 @@ class Archiver:
                 await self.look()
 
     async def look(self) -> None:
-        """Archive what is due, and have the journal cut."""
+        """Archive due entries and cut the journal."""
         if self._retain_us is None:
             return
         before = self._gateway.clock.now() - self._retain_us

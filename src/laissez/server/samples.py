@@ -20,7 +20,7 @@ SAMPLES_MAX = 720  # two hours
 
 async def all_owed(gateway: Gateway, rests: int = RESTS) -> tuple[int, int]:
     """The exact charges of all tenants until now, and their rate per hour. A large market takes a
-    while, so each tenant is read at its own moment."""
+    while, so tenants are read at slightly different times."""
     owed = rate = 0
     pieces = Background(gateway.clock, rests)
     async for account in pieces.of(gateway.exchange.accounts.values()):

@@ -1,5 +1,4 @@
-"""Run the service as a process: listen, recover the data folder, serve, and stop so that nothing is
-lost and the next start is quick."""
+"""Run the service as a process: listen, recover the data folder, serve, and stop gracefully."""
 
 from __future__ import annotations
 
@@ -29,10 +28,10 @@ from laissez.server.settings import Settings
 # the longest wait of the journal's thread for the interpreter while the event loop is busy; 5 ms by
 # default
 SWITCH_INTERVAL_S = 0.0005
-# The loop waits for each collection, so they are small and happen often, by time: Python counts
-# objects made less objects freed, so a full history, which frees one entry for each new one, would
-# let the young objects pile up. A full collection would mostly walk over live objects, since the
-# market creates no cycles; connections rarely do, so it still happens.
+# The loop waits for each collection, so collections are small, frequent and timed. Python counts
+# objects made less objects freed. A full history frees one entry for each new one, so young objects
+# would pile up. A full collection mostly walks over live objects: the market creates no cycles, and
+# connections rarely do. So it is rare.
 GC_THRESHOLDS = (5_000, 2, 100_000)
 COLLECT_EVERY_S = 0.02
 BACKLOG = 2048
@@ -42,8 +41,7 @@ POLL_S = 0.02
 STOPPED_BY = (signal.SIGINT, signal.SIGTERM)
 # exit status after a failure of the disk or a bug; a restart recovers all durable entries
 STOPPED_BY_FAILURE = 70
-# open files for the journal, snapshots, previews, logs, and the connection that is refused because
-# there are too many
+# open files for the journal, snapshots, previews, logs, and one connection to refuse
 KEPT_FREE = 100
 
 log = logging.getLogger("laissez.server")
@@ -69,7 +67,7 @@ async def _serve(settings: Settings, listening: socket.socket, on_ready: OnReady
     gc.set_threshold(*GC_THRESHOLDS)
     try:
         server = Server(service.app, service.say_farewell)
-        for number in STOPPED_BY:  # from here on: a signal before the server runs must stop it too
+        for number in STOPPED_BY:  # early: a signal before the server runs must stop it too
             asyncio.get_running_loop().add_signal_handler(number, server.stop)
         service.begin()
         collector = asyncio.create_task(collect_young())
@@ -165,7 +163,7 @@ class Server:
 
 
 class CannotListen(Exception):
-    """The address cannot be listened on."""
+    """The server cannot listen on the address."""
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -181,7 +179,7 @@ def listen(host: str, port: int) -> socket.socket:
         hint = " Is another server running there?" if error.errno == errno.EADDRINUSE else ""
         why = f"cannot listen on {host} port {port}: {error.strerror or error}.{hint}"
         raise CannotListen(why) from error
-    listening.listen(BACKLOG)  # from here on clients wait instead of being refused
+    listening.listen(BACKLOG)  # from now on clients wait instead of being refused
     listening.setblocking(False)
     return listening
 

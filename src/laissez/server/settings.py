@@ -1,7 +1,7 @@
 """The settings of the service, with their defaults and bounds: `docs/examples/laissez.toml`.
 
-They are read from a TOML file, then from the environment (`LAISSEZ_SERVER__PORT` is `port` of
-`[server]`), then from flags; later ones win. An error names the source of the value.
+Settings come from a TOML file, then the environment (`LAISSEZ_SERVER__PORT` is `port` of
+`[server]`), then flags; later sources win. An error names the source of the value.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from laissez.units import HOUR_US, TimeError, parse_duration
 from laissez.wire import limits as bounds
 
 PREFIX = "LAISSEZ_"
-# a variable without this, such as LAISSEZ_MARKET, is no setting
+# a variable without this separator, such as LAISSEZ_MARKET, is no setting
 BETWEEN = "__"
 
 Text: TypeAlias = Annotated[str, Meta(min_length=1)]
@@ -30,7 +30,7 @@ Bytes: TypeAlias = Annotated[int, Meta(ge=1024, le=1024**3)]
 Seconds: TypeAlias = Annotated[float, Meta(gt=0, le=86_400)]
 Hours: TypeAlias = Annotated[float, Meta(gt=0, le=87_600)]
 
-RETAIN_HOURS_MIN = 48  # the audit log digests a day on the next one
+RETAIN_HOURS_MIN = 48  # the audit log makes the digest of a day on the next one
 
 
 class SettingsError(Exception):
@@ -74,12 +74,12 @@ class Books(_Section, frozen=True):
 
 
 class Limits(_Section, frozen=True):
-    """Limits that an operator may change. Those that clients know too have the same names in
+    """Limits that an operator may change. Limits known to clients have the same names in
     `laissez.wire.limits`."""
 
     # from the first byte of a connection or a head to the last; for a session's hello too
     head_within_s: Seconds = 10.0
-    # from the head to the end of the body: the largest needs 9 KiB per second
+    # from the head to the end of the body: the largest body needs 9 KiB per second
     body_within_s: Seconds = 30.0
     # with sessions and streams: each takes an open file and 10 to 20 KiB
     connections_max: Count = 10_000
@@ -153,7 +153,7 @@ NOT_MORE_THAN = (
     ("limits", "page_default", "page_max"),
     ("limits", "body_bytes_max", "batch_bytes_max"),
     ("limits", "heartbeat_s", "dead_after_s"),
-    # or a large batch would be refused as overload every time
+    # otherwise every large batch would be refused as overload
     ("limits", "batch_commands_max", "pending_commands_max"),
     ("limits", "instances_per_request_max", "pending_commands_max"),
 )
@@ -165,7 +165,7 @@ def read_settings(
     flags: Mapping[str, Mapping[str, object]] | None = None,
 ) -> Settings:
     """Read settings from `file`, the environment (by default that of this process) and `flags`;
-    later ones win. A flag that is None is not given."""
+    later sources win. A flag of None counts as absent."""
     values: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
     origins: dict[Place, str] = {}
     mistakes: list[str] = []

@@ -51,7 +51,7 @@ class SignIns:
         self._writing = asyncio.Lock()
 
     async def begin(self, principal: Principal, before: str | None = None) -> str:
-        """Issue a token, which replaces `before`, and write it to disk."""
+        """Issue a token in place of `before`, and write it to disk."""
         if before is not None:
             self._drop(_digest(before))
         for one in [one for one in self._by_digest.values() if self._holder(one) is None]:

@@ -1,11 +1,11 @@
 """Bills of a period: a tenant's exact charges within `[since, until)`.
 
-The market has the detail since the books were last closed. Older charges are in statements, which
-the journal holds. A period may begin and end anywhere in open books; in closed books it must not
-cut a line of a statement, because the detail of the line is gone.
+The market has the detail since the books last closed. Older charges are in statements, which the
+journal holds. A period may begin and end anywhere in open books. In closed books it must not cut a
+line of a statement, because the line's detail is gone.
 
-Reading a statement takes long: the journal checks it together with those of all other tenants from
-the same closing. So only those that the period touches are read, one at a time.
+Reading a statement takes long: the journal checks it together with all other tenants' statements of
+the same closing. So only statements that the period touches are read, one at a time.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def items(heads: Sequence[Head], since: int | None, until: int | None) -> int:
 
 
 def _read(reader: Reader, tenant: str, head: Head) -> Statement:
-    """Read a statement that was chosen by its head. Both must agree."""
+    """Read a statement and check that it agrees with its head."""
     name = document_name(tenant)
     statement = Statement.of(reader.document(name, head.seq).body)
     if (statement.since, statement.until) != (head.since, head.until):

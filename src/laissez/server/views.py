@@ -37,7 +37,7 @@ SHOWN_MAX = 200  # characters of a caller's text that an error repeats
 
 
 def reached(exchange: Exchange, at: int | None) -> int:
-    """The latest time up to `at` for which charges are known: a hold may end before. None is the
+    """The latest time up to `at` for which charges are known: a hold may end earlier. None is the
     market's own time."""
     market = exchange.market
     if at is None or at <= market.now:

@@ -1,4 +1,4 @@
-"""JSON and MessagePack: the frames of a session, and duplicate keys in what is decoded.
+"""JSON and MessagePack: the frames of a session, and a check for duplicate keys.
 
 Objects with duplicate keys are refused, because parsers disagree about which of the values counts.
 msgspec silently keeps the last one. So a decoded message is encoded again and compared, which takes

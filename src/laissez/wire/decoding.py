@@ -33,7 +33,7 @@ ACTIONS = {action.name.lower(): action for action in Action}
 
 
 def unreadable(error: Exception) -> str:
-    """Explain a decoding error, adding what was expected where msgspec does not say."""
+    """Explain a decoding error. Add the expected value where msgspec omits it."""
     words = str(error)
     if words == "Input data was truncated":
         return f"expected more data, found the end ({words[:1].lower()}{words[1:]})"

@@ -1,4 +1,4 @@
-"""Refusals in English: what was wrong, what was found, what was expected.
+"""Refusals in English, with the expected and the found value.
 
 The exchange stores only reasons and numbers, so the wording may change at any time.
 """
@@ -26,7 +26,7 @@ EXPECTED_RATE = (
 )
 
 # The English for each reason. A template may name the subject and the numbers: `{0}`, in dollars
-# per hour `{price0}`, in dollars `{amount0}`. A function explains what no template can.
+# per hour `{price0}`, in dollars `{amount0}`. A function explains the rest.
 _WORDS: dict[AnyReason, str | Callable[[Refusal, str], str]] = {
     Reason.MALFORMED: (
         "{subject} has the wrong type: expected whole numbers of at most 62 bits for prices, times"

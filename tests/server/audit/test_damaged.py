@@ -57,7 +57,7 @@ def last_digested(folder: Path) -> tuple[int, str]:
     [lambda line: line.replace(b'"lines":3', b'"lines":7'), lambda line: line[:-3] + b'g"}'],
 )
 @pytest.mark.parametrize("line", [1, 2, 3])
-def test_a_digest_that_is_not_what_was_written_stays_and_is_told_with_its_place(
+def test_an_altered_digest_stays_and_is_reported_with_its_place(
     folder: Path, line: int, spoiled: Callable[[bytes], bytes], caplog: pytest.LogCaptureFixture
 ) -> None:
     """It was believed as long as it could be read."""
@@ -67,7 +67,7 @@ def test_a_digest_that_is_not_what_was_written_stays_and_is_told_with_its_place(
     assert f"'line': {line}," in str([vars(record) for record in caplog.records])
 
 
-def test_unreadable_digests_at_the_end_are_told_and_made_again(
+def test_unreadable_digests_at_the_end_are_reported_and_remade(
     folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     whole = stored(folder, "digests")
@@ -85,9 +85,7 @@ def test_unreadable_digests_at_the_end_are_told_and_made_again(
         (b'"journal":"', b'"journal":"0'),
     ],
 )
-def test_from_a_last_digest_that_is_not_true_nothing_follows(
-    folder: Path, found: bytes, meant: bytes
-) -> None:
+def test_nothing_follows_from_a_false_last_digest(folder: Path, found: bytes, meant: bytes) -> None:
     change(folder, "digests", lambda rows: {**rows, 3: rows[3].replace(found, meant)})
     damaged = stored(folder, "digests")
     with pytest.raises(
@@ -97,7 +95,7 @@ def test_from_a_last_digest_that_is_not_true_nothing_follows(
     assert damaged == stored(folder, "digests")
 
 
-def test_the_log_goes_on_after_the_last_digest_that_is_credible(folder: Path) -> None:
+def test_the_log_continues_after_the_last_credible_digest(folder: Path) -> None:
     assert (9, DAYS[2]) == last_digested(folder)
     forged = stored(folder, "digests")[3].replace(b'"refusals":9', b'"refusals":8')
     change(folder, "digests", lambda rows: {**rows, 3: forged})
@@ -109,9 +107,7 @@ def test_the_log_goes_on_after_the_last_digest_that_is_credible(folder: Path) ->
     assert (0, "") == last_digested(folder)
 
 
-def test_digests_that_the_journal_does_not_fit_are_not_made_to_fit_it(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_digests_that_contradict_the_journal_are_not_remade(folder: Path, tmp_path: Path) -> None:
     """Whoever changed the journal and all its checksums would else only have to wait for a
     restart."""
     before, identity = stored(folder, "digests"), identity_of(folder)
@@ -124,7 +120,7 @@ def test_digests_that_the_journal_does_not_fit_are_not_made_to_fit_it(
     assert before == stored(folder, "digests")
 
 
-def test_a_file_that_cannot_be_read_at_all_is_a_problem_and_no_traceback(folder: Path) -> None:
+def test_an_unreadable_file_is_a_problem_without_a_traceback(folder: Path) -> None:
     path = folder / FILE
     path.unlink()
     path.mkdir()
@@ -137,7 +133,7 @@ def test_a_file_that_cannot_be_read_at_all_is_a_problem_and_no_traceback(folder:
 # -- the end of the log, where a start goes on
 
 
-def test_an_altered_line_since_the_last_digest_stays_and_is_told(
+def test_an_altered_line_since_the_last_digest_stays_and_is_reported(
     folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Nothing was compared with what comes before it, so it was gone on from in silence."""
@@ -149,7 +145,7 @@ def test_an_altered_line_since_the_last_digest_stays_and_is_told(
 
 
 @pytest.mark.parametrize("left", [b"", b'{"n":12,"at":"19', bytes(40), b'{"n":12}'])
-def test_the_log_goes_on_behind_a_line_that_cannot_be_read(
+def test_the_log_continues_after_an_unreadable_line(
     folder: Path, left: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     change(folder, "refusals", lambda rows: {**rows, 12: left})
@@ -158,7 +154,7 @@ def test_the_log_goes_on_behind_a_line_that_cannot_be_read(
     assert ["refusals, line 12: it does not end with its chain"] == verify(folder).problems
 
 
-def test_lines_of_another_log_are_gone_on_from_and_told(
+def test_lines_of_another_log_are_reported_and_continued_from(
     folder: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     other = stored(made(tmp_path / "other"), "refusals")
@@ -167,7 +163,7 @@ def test_lines_of_another_log_are_gone_on_from_and_told(
     assert ["refusals, line 10"] == [one.split(": ")[0] for one in verify(folder).problems]
 
 
-def test_lines_that_are_gone_before_the_end_are_told(
+def test_missing_lines_before_the_end_are_reported(
     folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     change(folder, "digests", lambda rows: {})
@@ -177,7 +173,7 @@ def test_lines_that_are_gone_before_the_end_are_told(
     assert ["lines 7 to 9 are missing before it"] == reasons
 
 
-def test_a_number_that_nothing_can_follow_stops_the_log_and_nothing_else(folder: Path) -> None:
+def test_the_largest_line_number_stops_only_the_log(folder: Path) -> None:
     change(folder, "refusals", lambda rows: {**rows, 2**63 - 1: rows[12]})
     with pytest.raises(OverflowError):
         append(folder, [noted(BEGAN + 4 * DAY_US)])
@@ -187,9 +183,7 @@ def test_a_number_that_nothing_can_follow_stops_the_log_and_nothing_else(folder:
 # -- times
 
 
-def test_times_do_not_fall_though_a_start_finds_the_clock_behind_the_last_line(
-    folder: Path,
-) -> None:
+def test_times_do_not_fall_if_the_clock_is_behind_the_last_line(folder: Path) -> None:
     """Time goes on from the end of the journal, and what was refused after that is in no
     journal."""
     append(folder, [noted(BEGAN), noted(BEGAN + 5 * DAY_US)])
@@ -197,7 +191,7 @@ def test_times_do_not_fall_though_a_start_finds_the_clock_behind_the_last_line(
     assert last == clamped and later == BEGAN + 5 * DAY_US
 
 
-def test_times_do_not_fall_behind_a_day_that_has_its_digest(folder: Path) -> None:
+def test_times_do_not_fall_into_a_day_with_a_digest(folder: Path) -> None:
     remove(folder, 10, 11, 12)
     append(folder, [noted(BEGAN)])
     assert BEGAN + 3 * DAY_US == lines(folder)[-1].at_us and verify(folder).ok
@@ -207,7 +201,7 @@ def test_times_do_not_fall_behind_a_day_that_has_its_digest(folder: Path) -> Non
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_lines_and_digests_that_the_disk_failed_to_keep_are_kept_before_anything_follows_from_them(
+def test_unsynced_lines_and_digests_are_synced_before_others_follow_them(
     tmp_path: Path, seed: int
 ) -> None:
     """The next process found them in memory and made a digest of them; then the power failed."""

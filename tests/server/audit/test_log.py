@@ -43,9 +43,7 @@ def told(line: Line) -> tuple[str, int, str, str]:
 # -- every kind of refusal
 
 
-def test_every_refused_request_leaves_one_line_that_says_who_and_why_and_nothing_that_was_sent(
-    tmp_path: Path,
-) -> None:
+def test_every_refused_request_leaves_one_line_without_its_content(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         ask = world.ask
         revoked = world.new_secret("ann", "read")
@@ -131,9 +129,7 @@ def test_every_refused_request_leaves_one_line_that_says_who_and_why_and_nothing
     assert verify(folder).ok
 
 
-def test_refusals_of_a_session_are_logged_and_those_that_the_journal_holds_are_not(
-    tmp_path: Path,
-) -> None:
+def test_refusals_of_a_session_are_logged_unless_they_are_in_the_journal(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         async with live.connected("lz_0123456789abcdef_no") as peer:
             await peer.say({"type": "hello"})
@@ -173,7 +169,7 @@ def test_refusals_of_a_session_are_logged_and_those_that_the_journal_holds_are_n
     with_live(folder, tale)
 
 
-def test_commands_of_a_batch_that_cannot_be_read_are_logged_once_and_the_others_are_in_the_journal(
+def test_unreadable_commands_of_a_batch_are_logged_once_and_others_are_in_the_journal(
     tmp_path: Path,
 ) -> None:
     async def story(world: World) -> None:
@@ -198,7 +194,9 @@ def test_commands_of_a_batch_that_cannot_be_read_are_logged_once_and_the_others_
     with_service(folder, story)
 
 
-def test_who_signed_in_and_out_is_logged_with_the_address_and_is_no_refusal(tmp_path: Path) -> None:
+def test_sign_ins_and_sign_outs_are_logged_with_the_address_and_are_no_refusals(
+    tmp_path: Path,
+) -> None:
     async def story(world: World) -> None:
         headers = {"X-Laissez-Console": "1"}
         assert (
@@ -230,7 +228,7 @@ def test_who_signed_in_and_out_is_logged_with_the_address_and_is_no_refusal(tmp_
 # -- one view
 
 
-def test_the_view_shows_what_was_done_and_refused_in_the_order_of_time(tmp_path: Path) -> None:
+def test_the_view_merges_commands_and_refusals_by_time(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         await world.place("ann", "h100", "2")
         await world.ask("bob", "GET", "/v1/tenants")
@@ -285,7 +283,7 @@ def flooded(refusals: Refusals, count: int, holder: str = "") -> None:
         )
 
 
-def test_of_a_flood_some_have_a_line_and_all_are_counted() -> None:
+def test_a_flood_leaves_few_lines_and_a_complete_count() -> None:
     hand = Still(10 * DAY_US)
     refusals = Refusals(hand.clock())
     refusals.bounds = Audit(lines_per_second=10, lines_per_day=25)
@@ -311,7 +309,7 @@ def test_a_flood_of_many_holders_takes_a_bounded_number_of_lines() -> None:
     assert 1 == sum(one.holder == "*" for one in taken)
 
 
-def test_if_nobody_writes_them_they_do_not_fill_the_memory() -> None:
+def test_unwritten_lines_are_bounded_in_memory() -> None:
     hand = Still(10 * DAY_US)
     refusals = Refusals(hand.clock())
     refusals.bounds = Audit(lines_per_second=10_000, lines_per_day=10**9)
@@ -325,7 +323,7 @@ def test_if_nobody_writes_them_they_do_not_fill_the_memory() -> None:
 # -- the disk
 
 
-def test_a_disk_that_refuses_stops_nobody_and_what_is_lost_is_told_later(tmp_path: Path) -> None:
+def test_a_failing_disk_stops_no_request_and_lost_lines_are_reported_later(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         keeper = keeper_of(world)
         world.beside.transact(lambda c: c.execute("ALTER TABLE refusals RENAME TO hidden"))
@@ -345,7 +343,7 @@ def test_a_disk_that_refuses_stops_nobody_and_what_is_lost_is_told_later(tmp_pat
     assert verify(folder).ok
 
 
-def test_a_database_that_was_set_aside_is_a_line_and_a_problem(tmp_path: Path) -> None:
+def test_a_database_set_aside_is_a_line_and_a_problem(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         await world.ask(None, "GET", "/v1/orders")
         await keeper_of(world).write()
@@ -364,7 +362,7 @@ def test_a_database_that_was_set_aside_is_a_line_and_a_problem(tmp_path: Path) -
     assert [CUT, "unauthenticated", "unauthenticated"] == [line.code for line in lines(folder)]
 
 
-def test_a_planned_stop_leaves_nothing_unwritten(tmp_path: Path) -> None:
+def test_a_planned_stop_writes_everything(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         world.gateway.refusals.bounds = Audit(lines_per_second=1)
         for _ in range(3):
@@ -377,9 +375,7 @@ def test_a_planned_stop_leaves_nothing_unwritten(tmp_path: Path) -> None:
     with_service(folder, story)
 
 
-def test_the_service_keeps_the_log_itself_and_leaves_nothing_out_when_it_ends(
-    tmp_path: Path,
-) -> None:
+def test_the_service_writes_the_log_and_completes_it_at_its_end(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     create(folder, TOPOLOGY, 10)
 
@@ -405,5 +401,5 @@ def test_the_service_keeps_the_log_itself_and_leaves_nothing_out_when_it_ends(
     ).ok
 
 
-def test_the_chain_begins_with_the_journal_that_the_log_belongs_to() -> None:
+def test_the_chain_starts_from_the_identity_of_the_journal() -> None:
     assert start(b"one") != start(b"other")

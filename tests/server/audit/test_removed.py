@@ -54,18 +54,18 @@ def too_young(keep_days: int, *days: str) -> list[str]:
     return [f"digests, {date}: {gone} {why}" for date in days]
 
 
-def test_days_that_were_old_may_be_gone_and_the_verdict_says_which(folder: Path) -> None:
+def test_removed_old_days_are_accepted_and_listed_in_the_verdict(folder: Path) -> None:
     remove(folder, day=93, keep_days=90)
     verdict = verify(folder)
     assert ([], (9, DAYS[0], DAYS[2], 90)) == (verdict.problems, removed(verdict))
 
 
-def test_what_was_not_removed_is_not_said_to_be(folder: Path) -> None:
+def test_days_that_were_not_removed_are_not_listed(folder: Path) -> None:
     assert (0, "", "", 0) == removed(verify(folder))
 
 
 @pytest.mark.parametrize(("day", "young"), [(3, DAYS[:3]), (91, DAYS[1:3]), (92, DAYS[2:3])])
-def test_days_that_were_not_old_are_missed_though_a_line_tells_that_they_were_removed(
+def test_removed_recent_days_are_a_problem_despite_a_line_about_them(
     folder: Path, day: int, young: list[str]
 ) -> None:
     """Whoever can write to the folder can add such a line. It had been believed, whatever it told
@@ -75,9 +75,7 @@ def test_days_that_were_not_old_are_missed_though_a_line_tells_that_they_were_re
     assert (too_young(90, *young), 9 - 3 * len(young)) == (verdict.problems, verdict.removed_lines)
 
 
-def test_a_line_that_says_that_days_are_kept_for_less_is_overruled_by_whoever_knows(
-    folder: Path,
-) -> None:
+def test_a_known_retention_overrides_that_in_a_line(folder: Path) -> None:
     remove(folder, day=4, keep_days=1)
     assert ([], 1) == (verify(folder).problems, verify(folder).removed_after_days)
     assert too_young(90, *DAYS[:3]) == verify(folder, keep_days=90).problems
@@ -85,7 +83,7 @@ def test_a_line_that_says_that_days_are_kept_for_less_is_overruled_by_whoever_kn
 
 
 @pytest.mark.parametrize("keep_days", [0, -1_000])
-def test_a_line_without_a_retention_period_is_believed_only_of_very_old_days(
+def test_a_line_without_a_retention_is_accepted_only_for_very_old_days(
     folder: Path, keep_days: int
 ) -> None:
     remove(folder, day=3, keep_days=keep_days)
@@ -93,7 +91,7 @@ def test_a_line_without_a_retention_period_is_believed_only_of_very_old_days(
     assert young == verify(folder).problems
 
 
-def test_a_line_of_next_year_makes_nothing_older(folder: Path) -> None:
+def test_a_line_dated_in_the_future_makes_nothing_older(folder: Path) -> None:
     remove(folder, day=400, keep_days=90)
     assert verify(folder).ok
     assert too_young(90, *DAYS[:3]) == verify(folder, now=BEGAN + 3 * DAY_US).problems
@@ -106,7 +104,7 @@ def test_clocks_may_differ_a_little(folder: Path) -> None:
     assert verify(folder, now=BEGAN + 93 * DAY_US - 60_000_000).ok
 
 
-def test_a_line_whose_time_is_none_tells_of_no_removal(folder: Path) -> None:
+def test_a_line_with_an_invalid_time_proves_no_removal(folder: Path) -> None:
     remove(folder, day=93, keep_days=90)
     before, last = lines(folder)[-2:]
     date = last.at[:10]
@@ -121,7 +119,7 @@ def test_a_line_whose_time_is_none_tells_of_no_removal(folder: Path) -> None:
     ]
 
 
-def test_the_command_shows_what_was_removed_and_takes_how_long_days_are_kept(folder: Path) -> None:
+def test_the_command_shows_removed_days_and_takes_the_retention(folder: Path) -> None:
     remove(folder, day=4, keep_days=1)
 
     def run(*arguments: str, **environment: str) -> tuple[int, str]:

@@ -67,7 +67,7 @@ def problems(folder: Path, kept: Path | None = None) -> list[str]:
 # -- the log of refusals
 
 
-def test_what_nobody_touched_is_well(folder: Path) -> None:
+def test_an_untouched_record_is_intact(folder: Path) -> None:
     verdict = verify(folder)
     assert (True, 8, 12, 1, 12, 3, DAYS[2]) == (
         verdict.ok,
@@ -117,7 +117,7 @@ def test_a_change_to_a_line_is_found_at_its_place(
     assert f"refusals, {found}" == problems(folder)[0]
 
 
-def test_the_end_of_a_day_that_is_gone_is_found_by_its_digest_too(folder: Path) -> None:
+def test_a_missing_end_of_a_day_is_found_by_its_digest_too(folder: Path) -> None:
     remove(folder, 6)
     assert (
         f"digests, {DAYS[1]}: the log of refusals ended that day with line 6, and ends with"
@@ -125,16 +125,14 @@ def test_the_end_of_a_day_that_is_gone_is_found_by_its_digest_too(folder: Path) 
     )
 
 
-def test_one_break_is_told_once(folder: Path) -> None:
+def test_one_break_is_reported_once(folder: Path) -> None:
     change(folder, "refusals", edited)
     assert 1 == len(problems(folder))
     change(folder, "refusals", lambda rows: {**rows, 11: b"nothing"})
     assert 1 == len(problems(folder))
 
 
-def test_a_line_that_was_recomputed_with_all_that_follow_is_found_by_the_digest_of_its_day(
-    folder: Path,
-) -> None:
+def test_a_recomputed_chain_is_found_by_the_digest_of_the_day(folder: Path) -> None:
     def forged(rows: Rows) -> Rows:
         before = decode_line(rows[3], Line).chain
         for n in (4, 5, 6):
@@ -153,14 +151,14 @@ def gone(date: str) -> str:
     return f"digests, {date}: the log of refusals had 3 lines of that day, and they are gone,"
 
 
-def test_a_day_that_was_removed_is_found(folder: Path) -> None:
+def test_a_removed_day_is_found(folder: Path) -> None:
     remove(folder, 4, 5, 6)
     assert "refusals, line 7: lines 4 to 6 are missing before it" == problems(folder)[0]
     assert f"{gone(DAYS[1])} though no line tells of their removal" in problems(folder)
 
 
 @pytest.mark.parametrize("days_removed", [1, 2, 3, 4])
-def test_the_oldest_days_are_missed_too_unless_the_service_removed_them_itself(
+def test_missing_oldest_days_are_found_unless_the_service_removed_them(
     folder: Path, days_removed: int
 ) -> None:
     """To whoever only compares numbers, they could have been removed because they were old."""
@@ -172,9 +170,7 @@ def test_the_oldest_days_are_missed_too_unless_the_service_removed_them_itself(
     assert set(found) <= set(problems(folder))  # and the service goes on as if nothing had happened
 
 
-def test_a_start_leaves_a_day_that_has_its_digest_as_it_is_whatever_is_wrong_with_it(
-    folder: Path,
-) -> None:
+def test_a_start_never_changes_a_day_with_a_digest(folder: Path) -> None:
     remove(folder, 10, 11, 12)
     change(folder, "refusals", lambda rows: {**rows, 8: rows[8].replace(b"ann", b"bob")})
     found, content = problems(folder), stored(folder, "refusals")
@@ -236,7 +232,7 @@ def digest_anew(folder: Path) -> None:
     brought_up(folder)
 
 
-def test_a_journal_whose_checksums_were_all_recomputed_is_found_by_digests(folder: Path) -> None:
+def test_digests_reveal_a_journal_with_recomputed_checksums(folder: Path) -> None:
     store(folder, entries(first_floor=2))
     assert (
         f"digests, {DAYS[0]}: the journal up to entry 2 is not what it was at the end of that day"
@@ -244,9 +240,7 @@ def test_a_journal_whose_checksums_were_all_recomputed_is_found_by_digests(folde
     )
 
 
-def test_somebody_who_recomputes_the_digests_too_is_found_by_those_that_were_kept_elsewhere(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_digests_kept_elsewhere_reveal_recomputed_digests(folder: Path, tmp_path: Path) -> None:
     kept = keep(folder, tmp_path / "kept.jsonl")
     assert (True, 3) == (verify(folder, kept).ok, verify(folder, kept).compared)
     store(folder, entries(first_floor=2))
@@ -260,9 +254,7 @@ def test_somebody_who_recomputes_the_digests_too_is_found_by_those_that_were_kep
     )
 
 
-def test_somebody_who_removes_the_whole_record_is_found_by_digests_that_were_kept_elsewhere(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_digests_kept_elsewhere_reveal_a_removed_record(folder: Path, tmp_path: Path) -> None:
     kept = keep(folder, tmp_path / "kept.jsonl")
     (folder / FILE).unlink()
     brought_up(folder)
@@ -285,7 +277,7 @@ def test_somebody_who_removes_the_whole_record_is_found_by_digests_that_were_kep
         ),
     ],
 )
-def test_what_would_not_have_come_of_a_request_is_found_whatever_checksums_say(
+def test_a_forged_outcome_is_found_despite_valid_checksums(
     folder: Path, forged: dict[str, bytes], found: str
 ) -> None:
     first, *others = entries()
@@ -294,9 +286,7 @@ def test_what_would_not_have_come_of_a_request_is_found_whatever_checksums_say(
     assert [found] == [one[: len(found)] for one in problems(folder)]
 
 
-def test_a_snapshot_that_is_not_what_the_journal_gives_is_found_whatever_its_checksum_says(
-    folder: Path,
-) -> None:
+def test_a_forged_snapshot_is_found_despite_a_valid_checksum(folder: Path) -> None:
     """A start believes it: with a key of the operator in it that was never issued, whoever made it
     could do anything."""
     state = Replaying.begin(GENESIS)
@@ -318,16 +308,14 @@ def test_a_snapshot_that_is_not_what_the_journal_gives_is_found_whatever_its_che
     )
 
 
-def test_use_of_a_key_never_issued_is_found_when_the_snapshot_that_had_it_is_gone(
-    folder: Path,
-) -> None:
+def test_use_of_a_key_never_issued_is_found_without_its_snapshot(folder: Path) -> None:
     store(folder, entries(key="key_1"))
     assert [
         "journal, entry 7: it was asked for with key_1, which operator was never given"
     ] == problems(folder)
 
 
-def test_a_changed_digest_and_one_that_is_gone_are_found(folder: Path, tmp_path: Path) -> None:
+def test_changed_and_missing_digests_are_found(folder: Path, tmp_path: Path) -> None:
     kept = keep(folder, tmp_path / "kept.jsonl")
     change(folder, "digests", lambda rows: {n: rows[n] for n in (1, 2)})
     assert [f"{kept}, line 3: {FILE} has no digest of {DAYS[2]}"] == problems(folder, kept)
@@ -347,7 +335,7 @@ def test_a_changed_digest_and_one_that_is_gone_are_found(folder: Path, tmp_path:
         ({"seq": 10**30}, f"{DAYS[0]}: the journal had {10**30} entries, and 8 can be read"),
     ],
 )
-def test_a_digest_that_says_what_cannot_be_is_told(
+def test_an_impossible_digest_is_reported(
     folder: Path, forged: dict[str, str | int], found: str
 ) -> None:
     made_up = msgspec.structs.replace(digests(folder)[0], **forged)
@@ -356,26 +344,26 @@ def test_a_digest_that_says_what_cannot_be_is_told(
     assert problems(folder)[0].startswith(f"digests, {found}")
 
 
-def test_a_file_of_kept_digests_that_has_none_is_told(folder: Path, tmp_path: Path) -> None:
+def test_a_file_without_kept_digests_is_reported(folder: Path, tmp_path: Path) -> None:
     kept = tmp_path / "kept.jsonl"
     kept.write_text("\n")
     assert [f"{kept}: there is no digest in it, so nothing was compared"] == problems(folder, kept)
 
 
-def test_a_digest_is_taken_from_a_log_of_json_too(folder: Path, tmp_path: Path) -> None:
+def test_kept_digests_may_come_from_a_json_log(folder: Path, tmp_path: Path) -> None:
     kept = tmp_path / "kept.jsonl"
     digest = json.loads(stored(folder, "digests")[3])
     kept.write_text(JsonLines().format(logging.makeLogRecord({"msg": "digest of a day", **digest})))
     assert (True, 1) == (verify(folder, kept).ok, verify(folder, kept).compared)
 
 
-def test_entries_that_are_gone_from_the_end_are_missed(folder: Path) -> None:
+def test_missing_entries_at_the_end_are_found(folder: Path) -> None:
     with closing(sqlite3.connect(folder / "journal.db")) as file, file:
         file.execute("DELETE FROM groups WHERE first > 4")
     assert f"digests, {DAYS[2]}: the journal had 6 entries, and 4 can be read" in problems(folder)
 
 
-def test_entries_of_today_that_are_gone_are_missed_too(folder: Path) -> None:
+def test_missing_entries_of_today_are_found(folder: Path) -> None:
     """No digest tells of them yet; the mark does."""
     with closing(sqlite3.connect(folder / "journal.db")) as file, file:
         file.execute("DELETE FROM groups WHERE first > 6")
@@ -384,7 +372,7 @@ def test_entries_of_today_that_are_gone_are_missed_too(folder: Path) -> None:
     ]
 
 
-def test_a_digest_says_how_far_everything_was_at_the_end_of_its_day(folder: Path) -> None:
+def test_a_digest_holds_the_ends_of_its_day(folder: Path) -> None:
     assert [(2, 2, 3, 3), (4, 2, 6, 3), (6, 2, 9, 3)] == [
         (one.seq, one.entries, one.refusals, one.lines) for one in digests(folder)
     ]
@@ -393,7 +381,7 @@ def test_a_digest_says_how_far_everything_was_at_the_end_of_its_day(folder: Path
 # -- the service
 
 
-def test_nothing_comes_to_a_day_that_has_its_digest(tmp_path: Path) -> None:
+def test_nothing_is_added_to_a_day_with_a_digest(tmp_path: Path) -> None:
     """What a lost session leaves behind is cancelled as of the last thing that was done."""
     folder = tmp_path / "data"
 
@@ -412,7 +400,7 @@ def test_nothing_comes_to_a_day_that_has_its_digest(tmp_path: Path) -> None:
     with_service(folder, story)
 
 
-def test_a_running_service_makes_the_digests_of_days_that_ended_also_while_it_was_down(
+def test_a_running_service_makes_missing_digests_even_of_days_while_it_was_down(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     folder = tmp_path / "data"
@@ -486,9 +474,7 @@ def test_a_running_service_makes_the_digests_of_days_that_ended_also_while_it_wa
     assert all(len(record.chain) == 64 for record in logged)  # type: ignore[attr-defined]
 
 
-def test_days_whose_digests_are_gone_are_not_removed_and_the_service_goes_on(
-    tmp_path: Path,
-) -> None:
+def test_days_without_digests_are_not_removed_and_the_service_continues(tmp_path: Path) -> None:
     folder = tmp_path / "data"
 
     async def story(world: World) -> None:
@@ -510,7 +496,7 @@ def test_days_whose_digests_are_gone_are_not_removed_and_the_service_goes_on(
     with_service(folder, story)
 
 
-def test_a_backup_of_a_running_service_fits_the_kept_digests_and_can_be_restored(
+def test_a_backup_of_a_running_service_matches_kept_digests_and_can_be_restored(
     tmp_path: Path,
 ) -> None:
     folder, restored, kept = tmp_path / "data", tmp_path / "restored", tmp_path / "kept"
@@ -542,7 +528,7 @@ def test_a_backup_of_a_running_service_fits_the_kept_digests_and_can_be_restored
 # -- the commands
 
 
-def test_a_backup_is_made_of_a_journal_beside_a_damaged_database_and_says_what_it_lacks(
+def test_a_backup_beside_a_damaged_database_names_the_missing_part(
     folder: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (folder / FILE).write_bytes(b"no database at all, and long enough to be taken for one" * 100)
@@ -550,7 +536,7 @@ def test_a_backup_is_made_of_a_journal_beside_a_damaged_database_and_says_what_i
     assert "the backup has no log of refusals" in caplog.text and verify(tmp_path / "copy").ok
 
 
-def test_the_command_that_copies_a_journal_copies_the_log_and_the_digests_with_it(
+def test_the_backup_command_copies_the_log_and_the_digests_too(
     folder: Path, tmp_path: Path
 ) -> None:
     target = tmp_path / "copy"
@@ -561,9 +547,7 @@ def test_the_command_that_copies_a_journal_copies_the_log_and_the_digests_with_i
     assert ([], 8, 12, 3) == (verdict.problems, verdict.entries, verdict.refusals, verdict.compared)
 
 
-def test_the_commands_show_and_verify_and_fail_when_something_is_wrong(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_the_commands_show_and_verify_and_fail_on_problems(folder: Path, tmp_path: Path) -> None:
     def run(*arguments: str) -> tuple[int, str]:
         done = CliRunner().invoke(app, [*arguments, "--data", str(folder)])
         return done.exit_code, done.stdout
@@ -583,7 +567,7 @@ def test_the_commands_show_and_verify_and_fail_when_something_is_wrong(
         assert isinstance(missing.exception, KeptUnreadable)
 
 
-def test_the_log_is_shown_with_what_the_journal_holds(tmp_path: Path) -> None:
+def test_the_log_is_shown_together_with_the_journal(tmp_path: Path) -> None:
     folder = tmp_path / "data"
 
     async def story(world: World) -> None:

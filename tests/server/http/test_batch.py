@@ -64,7 +64,7 @@ def limits_of(world: World, tenant: str) -> list[int]:
 IN_ORDER = [100_000 + 1_000 * n for n in range(COUNT)]
 
 
-def test_two_tenants_batches_go_side_by_side(tmp_path: Path) -> None:
+def test_batches_of_two_tenants_are_interleaved(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         anns, bobs = await asyncio.gather(send(world, "ann", "a"), send(world, "bob", "b"))
         assert (
@@ -85,7 +85,7 @@ def test_two_tenants_batches_go_side_by_side(tmp_path: Path) -> None:
     with_dear_leaves(tmp_path, story)
 
 
-def test_the_same_batch_twice_at_once_is_carried_out_once(tmp_path: Path) -> None:
+def test_two_simultaneous_copies_of_a_batch_are_carried_out_once(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         first, second = await asyncio.gather(send(world, "ann", "k"), send(world, "ann", "k"))
         assert IN_ORDER == limits_of(world, "ann")
@@ -94,9 +94,7 @@ def test_the_same_batch_twice_at_once_is_carried_out_once(tmp_path: Path) -> Non
     with_dear_leaves(tmp_path, story)
 
 
-def test_a_key_that_is_revoked_in_the_middle_ends_it_and_another_key_does_the_rest(
-    tmp_path: Path,
-) -> None:
+def test_revoking_the_key_interrupts_a_batch_and_another_key_completes_it(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         secret = world.new_secret("ann", "read", "trade")
         key = (await world.ask(secret, "GET", "/v1/me")).json()["key"]
@@ -111,7 +109,7 @@ def test_a_key_that_is_revoked_in_the_middle_ends_it_and_another_key_does_the_re
     with_dear_leaves(tmp_path, story)
 
 
-def test_a_journal_that_fails_in_the_middle_ends_it(tmp_path: Path) -> None:
+def test_a_failing_journal_ends_a_batch(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         ended, _ = await asyncio.gather(
             send(world, "ann", "k"),
@@ -123,7 +121,7 @@ def test_a_journal_that_fails_in_the_middle_ends_it(tmp_path: Path) -> None:
     with_dear_leaves(tmp_path, story)
 
 
-def test_what_a_batch_has_yet_to_do_counts_among_what_waits_for_the_disk(tmp_path: Path) -> None:
+def test_the_rest_of_a_batch_counts_as_pending_commands(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         answers = await asyncio.gather(send(world, "ann", "a"), send(world, "bob", "b"))
         assert [200, 503] == [answer.status_code for answer in answers]

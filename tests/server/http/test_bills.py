@@ -79,7 +79,7 @@ def test_a_period_after_the_last_command_is_billed_from_its_own_beginning(tmp_pa
     with_service(tmp_path / "data", story)
 
 
-def test_a_bill_carries_forward_what_the_books_no_longer_hold(tmp_path: Path) -> None:
+def test_a_bill_carries_forward_charges_of_closed_books(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         first = await start(world)
         world.passing.pass_us(10 * MINUTE_US)
@@ -126,7 +126,7 @@ def test_periods_add_up_to_the_whole_across_closed_books(tmp_path: Path) -> None
     with_service(tmp_path / "data", story)
 
 
-def test_a_period_that_cuts_a_statement_is_told_where_it_may_begin(tmp_path: Path) -> None:
+def test_a_period_that_cuts_a_statement_is_refused_with_valid_times(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         await start(world)
         began = world.gateway.clock.now()
@@ -163,7 +163,7 @@ def test_a_period_that_cuts_a_statement_is_told_where_it_may_begin(tmp_path: Pat
         ({"tenant": "bob"}, 403),
     ],
 )
-def test_a_bill_that_is_not_asked_for_clearly_is_refused(
+def test_an_ambiguous_request_for_a_bill_is_refused(
     tmp_path: Path, query: dict[str, str], status: int
 ) -> None:
     async def story(world: World) -> None:
@@ -193,7 +193,7 @@ def test_a_fee_is_billed_until_it_ends(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story)
 
 
-def test_the_operator_gets_everybodys_bills(tmp_path: Path) -> None:
+def test_the_operator_gets_all_tenants_bills(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         await start(world)
         world.passing.pass_us(60 * MINUTE_US)
@@ -207,7 +207,7 @@ def test_the_operator_gets_everybodys_bills(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story)
 
 
-def test_a_bill_can_be_had_as_a_table(tmp_path: Path) -> None:
+def test_a_bill_can_be_exported_as_a_table(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         lease = await start(world)
         await world.place("ann", "h100/west", "1")
@@ -247,9 +247,7 @@ def test_a_bill_can_be_had_as_a_table(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story)
 
 
-def test_a_lease_that_cost_nothing_is_on_no_bill_whether_or_not_others_did_anything_since(
-    tmp_path: Path,
-) -> None:
+def test_a_free_lease_is_on_no_bill_whatever_others_did_since(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         at = world.gateway.clock.now()
         for scope in ("h100/east", "h100/west"):
@@ -265,7 +263,7 @@ def test_a_lease_that_cost_nothing_is_on_no_bill_whether_or_not_others_did_anyth
 
 
 @pytest.mark.parametrize("path", ["/v1/bills", "/v1/spending"])
-def test_a_budget_that_is_used_up_while_a_bill_is_worked_out_has_acted_on_it(
+def test_a_budget_spent_while_a_bill_is_computed_has_acted_on_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
     async def story(world: World) -> None:
@@ -289,7 +287,7 @@ def test_a_budget_that_is_used_up_while_a_bill_is_worked_out_has_acted_on_it(
     with_service(tmp_path / "data", story)
 
 
-def test_books_that_are_closed_while_statements_are_read_are_read_again(
+def test_a_bill_starts_over_if_the_books_close_while_it_reads_statements(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def story(world: World) -> None:

@@ -46,7 +46,7 @@ async def busy(world: World) -> None:
         await world.place("ann", scope, limit, bid)
 
 
-def test_a_book_shows_bids_asks_and_figures(tmp_path: Path) -> None:
+def test_a_book_shows_bids_asks_and_totals(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         await busy(world)
         found = await book(world, "h100/west")
@@ -90,7 +90,7 @@ def test_a_book_shows_bids_asks_and_figures(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story)
 
 
-def test_a_book_of_very_many_leaves_is_made_a_part_at_a_time(
+def test_a_book_of_very_many_leaves_is_read_in_parts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def story(world: World) -> None:
@@ -124,7 +124,7 @@ def test_prices_beyond_the_first_fifty_are_counted(
     with_service(tmp_path / "data", story)
 
 
-def test_the_controls_of_a_book_are_its_own_and_those_that_govern_it(tmp_path: Path) -> None:
+def test_a_book_shows_own_and_inherited_controls(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         band = {"fraction": "0.1", "seconds": 60.0}
         await world.ask(
@@ -173,7 +173,7 @@ def told(found: dict[str, Any]) -> list[str]:
     return [segment["rate"] for segment in found["segments"]]
 
 
-def test_the_rate_of_a_node_is_told_piece_by_piece_until_now(tmp_path: Path) -> None:
+def test_the_rate_history_of_a_node_reaches_until_now(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         await floors(world, "1", "2", "2.5")
         await world.ask("operator", "PUT", "/v1/floors/h100", {"price": "1.5"})
@@ -205,7 +205,9 @@ def test_rates_begin_an_hour_ago_or_where_the_books_are_closed(tmp_path: Path) -
     with_service(tmp_path / "data", story)
 
 
-def test_only_the_newest_pieces_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_newest_segments_are_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def story(world: World) -> None:
         monkeypatch.setattr(market, "PRICE_PIECES_MAX", 2)
         await floors(world, "1", "2", "3")
@@ -214,7 +216,7 @@ def test_only_the_newest_pieces_are_told(tmp_path: Path, monkeypatch: pytest.Mon
     with_service(tmp_path / "data", story)
 
 
-def test_nothing_is_told_of_an_instant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_instant_has_no_rate_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def story(world: World) -> None:
         now = world.gateway.clock.now()
         monkeypatch.setattr(world.gateway.clock, "now", lambda: now)
@@ -244,7 +246,7 @@ def test_nothing_is_told_of_an_instant(tmp_path: Path, monkeypatch: pytest.Monke
         ("/v1/levels?under=h100", 400, "bad_request"),
     ],
 )
-def test_what_is_not_there_or_cannot_be_read_is_refused(
+def test_unknown_nodes_and_unreadable_times_are_refused(
     tmp_path: Path, path: str, status: int, code: str
 ) -> None:
     async def story(world: World) -> None:

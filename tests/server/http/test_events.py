@@ -43,7 +43,7 @@ class Listening(StreamReader):
         return [dict(line.split(": ", 1) for line in block.split("\n")) for block in blocks]
 
 
-def test_a_page_of_events_goes_on_after_the_one_before(tmp_path: Path) -> None:
+def test_a_page_of_events_continues_after_the_previous_one(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         await world.place("ann", "h100", "1")
         await world.place("bob", "h100", "1")
@@ -66,7 +66,7 @@ def test_a_page_of_events_goes_on_after_the_one_before(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story)
 
 
-def test_a_key_that_is_revoked_while_a_page_is_read_is_told_nothing(
+def test_a_key_revoked_while_a_page_is_read_gets_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def story(world: World) -> None:
@@ -87,7 +87,7 @@ def test_a_key_that_is_revoked_while_a_page_is_read_is_told_nothing(
 
 
 @pytest.mark.parametrize("burst", [1, 3, 10])
-def test_whoever_waits_as_long_as_it_is_told_gets_a_page_of_any_length(
+def test_a_client_that_honours_retry_after_gets_a_page_of_any_length(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, burst: int
 ) -> None:
     async def story(world: World) -> None:
@@ -105,7 +105,7 @@ def test_whoever_waits_as_long_as_it_is_told_gets_a_page_of_any_length(
     with_service(tmp_path / "data", story, Limits(commands_per_second=1, commands_burst=burst))
 
 
-def test_a_page_of_many_events_costs_more_than_one_of_few(
+def test_a_page_of_many_events_costs_more_than_a_page_of_few(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def story(world: World) -> None:
@@ -142,7 +142,7 @@ def test_events_that_are_no_longer_kept_are_gone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("page", [1, 500])
-def test_a_stream_tells_what_happens_and_resumes(
+def test_a_stream_sends_events_and_resumes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: int
 ) -> None:
     with_pages_of(monkeypatch, page)
@@ -197,7 +197,7 @@ def test_a_stream_misses_and_repeats_nothing_while_it_catches_up(
 
 
 @pytest.mark.sources
-def test_catching_up_waits_for_what_it_costs(
+def test_catching_up_waits_for_the_rate_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with_pages_of(monkeypatch, 100)
@@ -224,7 +224,7 @@ def test_catching_up_waits_for_what_it_costs(
 
 
 @pytest.mark.parametrize("page", [1, 500])
-def test_events_that_leave_the_history_while_a_stream_catches_up_end_it(
+def test_a_stream_ends_if_its_missed_events_leave_the_history(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: int
 ) -> None:
     with_pages_of(monkeypatch, page)
@@ -271,7 +271,7 @@ def test_notices_have_no_number(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story)
 
 
-def test_a_stream_that_begins_now_says_first_what_to_resume_after(tmp_path: Path) -> None:
+def test_a_new_stream_first_sends_the_number_to_resume_after(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         await world.place("ann", "h100", "1")
         stream = Listening(world, "ann")
@@ -290,7 +290,7 @@ def test_a_stream_that_begins_now_says_first_what_to_resume_after(tmp_path: Path
     with_service(tmp_path / "data", story)
 
 
-def test_a_stream_beats_when_nothing_happens(tmp_path: Path) -> None:
+def test_an_idle_stream_sends_heartbeats(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         stream = Listening(world, "ann")
         async with asyncio.timeout(SOON_S):
@@ -322,7 +322,7 @@ def test_a_stream_ends_with_its_key_with_the_server_and_with_the_journal(tmp_pat
     with_service(tmp_path / "data", story)
 
 
-def test_a_stream_that_is_not_read_is_cut_off(tmp_path: Path) -> None:
+def test_a_stream_is_cut_off_if_the_client_does_not_read(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         stream = Listening(world, "ann", "after=0")
         while not world.gateway.following():
@@ -340,7 +340,7 @@ def test_a_stream_that_is_not_read_is_cut_off(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story, Limits(outbound_messages_max=3, commands_burst=100))
 
 
-def test_only_so_many_streams_at_once(tmp_path: Path) -> None:
+def test_streams_per_holder_are_limited(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         await world.ask("operator", "PATCH", "/v1/tenants/ann", {"caps": {"sessions": 1}})
         first = Listening(world, "ann", "after=0")
@@ -363,7 +363,7 @@ def test_only_so_many_streams_at_once(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story, GENEROUS)
 
 
-def test_a_stream_that_nobody_can_open_takes_no_place(tmp_path: Path) -> None:
+def test_a_stream_that_fails_to_open_takes_no_quota(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         principal = authenticate(world.gateway.exchange.keys, world.secrets["ann"])
         assert principal is not None

@@ -39,7 +39,7 @@ async def told(live: Live, *pieces: bytes) -> bytes:
     return answer
 
 
-def test_headers_without_end_are_cut_off_and_those_of_a_browser_are_not(tmp_path: Path) -> None:
+def test_endless_headers_are_cut_off_and_a_browsers_are_not(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         begin, end = b"GET /v1/signin HTTP/1.1\r\nHost: x\r\n", b"Connection: close\r\n\r\n"
         pieces = HEAD_BYTES_MAX // len(PIECE)
@@ -56,7 +56,7 @@ def test_headers_without_end_are_cut_off_and_those_of_a_browser_are_not(tmp_path
     with_live(tmp_path, tale)
 
 
-def test_what_follows_the_headers_is_not_counted_among_them(tmp_path: Path) -> None:
+def test_input_after_the_headers_does_not_count_as_headers(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         body = b'{"commands": []' + b" " * (2 * HEAD_BYTES_MAX) + b"}"
         head = (
@@ -77,9 +77,7 @@ def test_what_follows_the_headers_is_not_counted_among_them(tmp_path: Path) -> N
     with_live(tmp_path, tale)
 
 
-def test_requests_that_are_sent_ahead_are_read_as_those_before_them_are_answered(
-    tmp_path: Path,
-) -> None:
+def test_pipelined_requests_are_read_as_earlier_ones_are_answered(tmp_path: Path) -> None:
     """Each that is read takes some kilobytes: nobody may have so many of them that it shows."""
     limits = msgspec.structs.replace(GENEROUS, refusals_per_second=1, refusals_burst=1)
 
@@ -130,9 +128,7 @@ def posted(live: Live, size: int, more: str = "") -> bytes:
     return f"{head}{more}Content-Length: {size}\r\n\r\n".encode()
 
 
-def test_a_head_that_does_not_come_in_time_is_a_408_and_one_that_does_may_wait_for_its_body(
-    tmp_path: Path,
-) -> None:
+def test_a_late_head_is_a_408_and_a_timely_one_may_wait_for_its_body(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         for begun in (b"G", HEALTH[:-2], HEALTH + b"GET /"):
             status, problem = answers(await told(live, begun))[-1]
@@ -157,7 +153,7 @@ def test_a_head_that_does_not_come_in_time_is_a_408_and_one_that_does_may_wait_f
     )
 
 
-def test_a_body_that_does_not_come_in_time_is_a_408_and_changes_nothing(tmp_path: Path) -> None:
+def test_a_late_body_is_a_408_and_changes_nothing(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         position = live.world.gateway.position
         order = b'{"alternatives": [{"scope": "h100", "limit": "1"}]}'
@@ -179,9 +175,7 @@ def test_a_body_that_does_not_come_in_time_is_a_408_and_changes_nothing(tmp_path
     )
 
 
-def test_what_cannot_be_read_is_told_after_the_answers_to_what_came_before_it(
-    tmp_path: Path,
-) -> None:
+def test_an_unreadable_request_is_refused_after_the_answers_to_earlier_ones(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         order = b'{"alternatives": [{"scope": "h100", "limit": "1"}]}'
         heard = answers(
@@ -200,7 +194,7 @@ def test_what_cannot_be_read_is_told_after_the_answers_to_what_came_before_it(
     with_live(tmp_path, tale)
 
 
-def test_a_trailer_is_not_listened_to(tmp_path: Path) -> None:
+def test_trailers_are_ignored(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         chunked = (
             b"GET /v1/me HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nConnection:"
@@ -213,9 +207,7 @@ def test_a_trailer_is_not_listened_to(tmp_path: Path) -> None:
     with_live(tmp_path, tale)
 
 
-def test_an_upgrade_to_what_is_not_spoken_is_passed_over_and_ends_the_connection(
-    tmp_path: Path,
-) -> None:
+def test_an_unsupported_upgrade_is_ignored_and_ends_the_connection(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         upgrade = b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n"
         assert [200] == [
@@ -240,7 +232,7 @@ UPGRADE = (
     ],
     ids=["many", "body", "none"],
 )
-def test_a_handshake_that_cannot_be_read_is_told_so_and_does_not_keep_its_connection(
+def test_an_unreadable_handshake_is_refused_and_its_connection_closed(
     tmp_path: Path, more: bytes, words: str
 ) -> None:
     async def tale(live: Live) -> None:
@@ -250,7 +242,7 @@ def test_a_handshake_that_cannot_be_read_is_told_so_and_does_not_keep_its_connec
     with_live(tmp_path, tale)
 
 
-def test_a_session_is_not_begun_before_the_answers_to_what_came_before_it(tmp_path: Path) -> None:
+def test_a_session_begins_after_the_answers_to_earlier_requests(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         key = b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
         heard = answers(await told(live, HEALTH + UPGRADE + key))
@@ -261,7 +253,7 @@ def test_a_session_is_not_begun_before_the_answers_to_what_came_before_it(tmp_pa
     with_live(tmp_path, tale)
 
 
-def test_connections_in_all(tmp_path: Path) -> None:
+def test_connections_are_limited(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         held = [await asyncio.open_connection("127.0.0.1", live.port) for _ in range(2)]
         for reader, writer in held:
@@ -281,7 +273,7 @@ def test_connections_in_all(tmp_path: Path) -> None:
     with_live(tmp_path, tale, msgspec.structs.replace(GENEROUS, connections_max=2))
 
 
-def test_there_are_never_more_connections_than_files_may_be_open() -> None:
+def test_connections_are_limited_by_open_files() -> None:
     allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
         assert 50 == connections_possible(50)

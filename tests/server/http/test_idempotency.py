@@ -69,9 +69,7 @@ async def changes(world: World) -> list[Case]:
     ]
 
 
-def test_every_change_sent_again_gets_the_same_bytes_now_and_after_a_restart(
-    tmp_path: Path,
-) -> None:
+def test_every_repeated_change_gets_the_same_bytes_even_after_a_restart(tmp_path: Path) -> None:
     secrets: dict[str, str] = {}
     cases: list[Case] = []
     first: list[tuple[int, bytes]] = []
@@ -97,7 +95,7 @@ def test_every_change_sent_again_gets_the_same_bytes_now_and_after_a_restart(
     with_service(tmp_path / "data", again, secrets=secrets)
 
 
-def test_a_key_used_for_something_else_is_a_conflict_and_nothing_is_done(tmp_path: Path) -> None:
+def test_a_key_used_for_another_request_is_a_conflict_without_effect(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         place = {"type": "place_order", **ORDER}
         unreadable = {"type": "place_order", "alternatives": [{"scope": "h100", "limit": "x"}]}
@@ -136,7 +134,7 @@ def test_a_key_used_for_something_else_is_a_conflict_and_nothing_is_done(tmp_pat
     with_service(tmp_path / "data", story)
 
 
-def test_the_secret_of_a_key_is_told_once(tmp_path: Path) -> None:
+def test_the_secret_of_a_key_is_shown_once(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         made = await world.ask("operator", "POST", "/v1/tenants/ann/keys", {"name": "ci"}, key="k")
         again = await world.ask("operator", "POST", "/v1/tenants/ann/keys", {"name": "ci"}, key="k")
@@ -187,7 +185,7 @@ def test_a_batch_carries_out_each_command_by_itself(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("key", ["", "x" * 65, "two words", "tab\t", "é"])
-def test_a_key_that_is_none_is_refused(tmp_path: Path, key: str) -> None:
+def test_an_invalid_key_is_refused(tmp_path: Path, key: str) -> None:
     async def story(world: World) -> None:
         headers = [
             (b"authorization", f"Bearer {world.secrets['ann']}".encode()),

@@ -69,9 +69,7 @@ async def runners(world: World, query: str = "") -> list[dict[str, Any]]:
 # -- over HTTP
 
 
-def test_a_report_is_shown_as_it_came_with_its_history_and_enters_no_command(
-    tmp_path: Path,
-) -> None:
+def test_a_report_is_shown_unchanged_with_its_history_and_enters_no_command(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         position = world.gateway.position
         assert [] == await runners(world)
@@ -86,7 +84,7 @@ def test_a_report_is_shown_as_it_came_with_its_history_and_enters_no_command(
     with_service(tmp_path / "data", story)
 
 
-def test_a_report_replaces_the_one_before_whatever_its_idempotency_key_says(tmp_path: Path) -> None:
+def test_a_report_replaces_the_previous_one_whatever_its_idempotency_key(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         for minute in range(3):
             answer = await world.ask(
@@ -104,7 +102,7 @@ def test_a_report_replaces_the_one_before_whatever_its_idempotency_key_says(tmp_
     with_service(tmp_path / "data", story)
 
 
-def test_a_query_since_the_last_answer_gets_all_later_reports_whatever_the_runners_clock_says(
+def test_a_query_since_the_last_answer_gets_all_later_reports_whatever_the_runners_clock(
     tmp_path: Path,
 ) -> None:
     async def story(world: World) -> None:
@@ -121,7 +119,7 @@ def test_a_query_since_the_last_answer_gets_all_later_reports_whatever_the_runne
     with_service(tmp_path / "data", story)
 
 
-def test_only_the_operator_reports_and_looks(tmp_path: Path) -> None:
+def test_only_the_operator_reports_and_reads(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         reading = world.new_secret("operator", "read")
         for who, reports, looks in ((None, 401, 401), ("ann", 403, 403), (reading, 403, 200)):
@@ -166,7 +164,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-def test_what_is_no_report_is_refused_with_its_place(tmp_path: Path) -> None:
+def test_an_invalid_report_is_refused_with_the_place(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         for body, told in WRONG:
             assert_refused(await world.ask("operator", "PUT", f"{PATH}/maps", body), told)
@@ -188,7 +186,7 @@ def assert_refused(answer: httpx.Response, told: str) -> None:
     assert told in answer.json()["detail"]
 
 
-def test_a_time_that_nothing_could_tell_again_is_refused(tmp_path: Path) -> None:
+def test_a_time_out_of_range_is_refused(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         for at in (
             "9999-12-31T23:59:59-23:59",
@@ -236,7 +234,7 @@ def test_a_report_may_be_as_large_as_a_batch(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story)
 
 
-def test_a_runner_is_late_after_three_turns_and_gone_after_an_hour(tmp_path: Path) -> None:
+def test_a_runner_is_late_after_three_intervals_and_gone_after_an_hour(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         await world.ask("operator", "PUT", f"{PATH}/maps", changed(pace_s=10))
         seen = []
@@ -261,7 +259,7 @@ def test_the_history_is_the_first_signal_and_the_highest_pressure() -> None:
     ]
 
 
-def test_the_history_keeps_the_latest_points_of_the_maps_that_are_still_there() -> None:
+def test_the_history_keeps_the_latest_points_of_present_maps() -> None:
     board = Board()
     for second in range(POINTS_PER_MAP_MAX + 5):
         board.take("maps", report(second * SECOND_US, POWER, *((HOT,) if second < 3 else ())), 0)
@@ -277,7 +275,7 @@ def test_the_history_keeps_the_latest_points_of_the_maps_that_are_still_there() 
     ]
 
 
-def test_a_report_sent_again_is_one_point_and_a_clock_set_back_begins_anew() -> None:
+def test_a_repeated_report_is_one_point_and_a_clock_set_back_starts_again() -> None:
     board = Board()
 
     def times_after(at: int) -> list[str]:
@@ -300,7 +298,7 @@ def test_many_maps_keep_fewer_points_each() -> None:
     ]
 
 
-def test_runners_that_are_silent_keep_fewer_points_too_when_others_come() -> None:
+def test_silent_runners_lose_points_too_as_others_report() -> None:
     board = Board(points_max=20)
     for second in range(20):
         board.take("silent", report(second * SECOND_US, POWER), 0)
@@ -312,13 +310,13 @@ def test_runners_that_are_silent_keep_fewer_points_too_when_others_come() -> Non
     assert format_time(19 * SECOND_US) == silent.maps[0].history[-1][0]
 
 
-def test_a_runner_that_is_slower_than_an_hour_is_kept_until_it_is_late() -> None:
+def test_a_runner_slower_than_an_hour_is_kept_until_it_is_late() -> None:
     board = Board()
     board.take("slow", report(0, POWER, pace_s=7200.0), 0)
     assert [1, 0] == [len(board.shown(hours * HOUR_US, None).runners) for hours in (6, 7)]
 
 
-def test_of_too_many_runners_the_one_that_was_silent_for_longest_goes() -> None:
+def test_above_the_bound_the_longest_silent_runner_is_dropped() -> None:
     board = Board()
     for number in range(RUNNERS_MAX):
         board.take(f"r{number:02}", report(0, POWER), number)

@@ -74,7 +74,7 @@ async def asked(world: World) -> dict[str, Any]:
     return found
 
 
-def test_levels_say_who_has_each_leaf_and_at_what_rate(tmp_path: Path) -> None:
+def test_levels_show_the_owner_and_rate_of_each_leaf(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         await world.ask("operator", "PUT", "/v1/floors/h100/west", {"price": "1.5"})
         await world.ask(
@@ -96,7 +96,7 @@ def test_levels_say_who_has_each_leaf_and_at_what_rate(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story)
 
 
-def test_levels_are_as_of_now_also_when_nothing_happens(tmp_path: Path) -> None:
+def test_levels_are_current_even_without_commands(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         before = await asked(world)
         world.passing.pass_us(60_000_000)
@@ -106,7 +106,7 @@ def test_levels_are_as_of_now_also_when_nothing_happens(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story)
 
 
-def test_levels_are_the_operators(tmp_path: Path) -> None:
+def test_only_the_operator_sees_levels(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         for path in ("/v1/levels", "/v1/books/h100", "/v1/rates/h100"):
             refused = await world.ask("ann", "GET", path)
@@ -118,7 +118,7 @@ def test_levels_are_the_operators(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story)
 
 
-def test_a_stream_tells_all_then_only_what_is_different(tmp_path: Path) -> None:
+def test_a_stream_sends_all_rows_then_only_changed_ones(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         stream = Watching(world)
         first = await stream.until(1)
@@ -140,7 +140,7 @@ def test_a_stream_tells_all_then_only_what_is_different(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story)
 
 
-def test_a_hold_that_ends_by_itself_shows(tmp_path: Path) -> None:
+def test_the_end_of_a_hold_is_shown(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         await world.ask(
             "operator",
@@ -160,7 +160,7 @@ def test_a_hold_that_ends_by_itself_shows(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_what_changed_leads_from_the_first_state_to_what_a_fresh_question_is_answered(
+def test_changes_lead_from_the_first_state_to_the_present_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     # so that a look takes several pieces, with commands in between
@@ -208,7 +208,7 @@ async def one_command(world: World, draw: Random) -> None:
 
 
 @pytest.mark.sources
-def test_all_who_follow_share_one_look_and_nobody_looks_when_nothing_happened(
+def test_streams_share_one_reading_and_do_not_read_without_commands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def story(world: World) -> None:
@@ -286,7 +286,7 @@ def test_a_stream_of_levels_ends_with_its_key_and_with_the_server(tmp_path: Path
     with_service(tmp_path / "data", story)
 
 
-def test_a_key_that_is_revoked_while_a_stream_opens_sees_nothing(tmp_path: Path) -> None:
+def test_a_key_revoked_while_a_stream_opens_gets_nothing(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         secret = world.new_secret("operator", "read")
         key = (await world.ask(secret, "GET", "/v1/me")).json()["key"]
@@ -319,7 +319,7 @@ def test_a_stream_of_levels_ends_when_the_journal_fails(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story)
 
 
-def test_a_stream_of_levels_beats_and_takes_a_place(tmp_path: Path) -> None:
+def test_a_stream_of_levels_sends_heartbeats_and_counts_against_the_quota(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         stream = Watching(world)
         async with asyncio.timeout(SOON_S):
@@ -337,7 +337,7 @@ def test_a_stream_of_levels_beats_and_takes_a_place(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story, Limits(heartbeat_s=0.01, operator_sessions_max=1))
 
 
-def test_a_reader_that_stops_reading_is_cut_off_when_its_stream_ends(
+def test_a_client_that_stops_reading_is_cut_off_when_its_stream_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(events, "LAST_WORD_WITHIN_S", 0.05)

@@ -90,7 +90,7 @@ def test_a_list_is_the_same_in_pages_of_any_size(
     with_service(tmp_path / "data", story)
 
 
-def test_a_cursor_stays_right_while_the_list_changes(tmp_path: Path) -> None:
+def test_a_cursor_stays_valid_while_the_list_changes(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         await world.place("bob", "a100", "9")
         made = [(await world.place("ann", "a100", "1"))["id"] for _ in range(6)]
@@ -107,7 +107,7 @@ def test_a_cursor_stays_right_while_the_list_changes(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story)
 
 
-def test_a_cursor_tells_a_tenant_nothing_about_others(tmp_path: Path) -> None:
+def test_a_cursor_reveals_nothing_about_other_tenants(tmp_path: Path) -> None:
     cursors: list[str] = []
 
     def story(others: int) -> Story:
@@ -141,7 +141,7 @@ def test_a_tenant_may_not_name_a_tenant_and_the_operator_only_one_that_exists(
     with_service(tmp_path / "data", story)
 
 
-def test_whoever_looks_sees_no_hold_that_is_over(tmp_path: Path) -> None:
+def test_reads_never_show_an_ended_hold(tmp_path: Path) -> None:
     """Nobody lets time pass but the question itself: the first look after the end of a hold finds
     it ended."""
 

@@ -44,7 +44,7 @@ def test_every_operation_is_in_the_document_once() -> None:
     assert len(found) == len({name for _, _, name in found})
 
 
-def test_every_reference_leads_somewhere() -> None:
+def test_every_reference_has_a_target() -> None:
     schemas = DOCUMENT["components"]["schemas"]
     references = [part["$ref"] for part in nested(DOCUMENT) if "$ref" in part]
     targets = [
@@ -72,7 +72,7 @@ def test_every_parameter_of_a_path_is_described() -> None:
             )
 
 
-def test_what_changes_something_can_be_sent_again_and_what_needs_a_key_says_so() -> None:
+def test_each_operation_documents_its_key_idempotency_and_problems() -> None:
     assert {"type": "http", "scheme": "bearer"}.items() <= DOCUMENT["components"][
         "securitySchemes"
     ]["key"].items()
@@ -97,7 +97,7 @@ def test_what_changes_something_can_be_sent_again_and_what_needs_a_key_says_so()
         assert all(list(answer["content"]) == ["application/problem+json"] for answer in problems)
 
 
-def test_whatever_a_tenant_may_do_says_that_it_may_be_too_often() -> None:
+def test_every_operation_of_a_tenant_documents_its_rate_limit() -> None:
     for operation in OPERATIONS:
         if operation.scopes is not None and "operate" not in operation.scopes:
             assert (
@@ -120,7 +120,7 @@ def test_every_problem_code_is_named_by_an_operation_or_is_the_routers() -> None
     assert {str(code) for code in Code} <= set(map(str, STATUS))
 
 
-def test_the_examples_are_what_they_are_examples_of() -> None:
+def test_the_examples_are_valid() -> None:
     for kind, example in EXAMPLES.items():
         assert example == msgspec.to_builtins(msgspec.convert(example, kind))
     assert {operation.body for operation in OPERATIONS if operation.body} <= set(EXAMPLES)
@@ -158,7 +158,7 @@ class Page(HTMLParser):
         assert tag == self.open.pop()
 
 
-def test_the_page_is_whole_and_needs_nothing_from_elsewhere() -> None:
+def test_the_page_is_complete_and_self_contained() -> None:
     text = docs_page(OPERATIONS)
     page = Page(text)
     assert [] == page.open and len(page.ids) == len(set(page.ids))

@@ -12,7 +12,7 @@ from support.service_world import LEAVES, World, no_order, with_service
 pytestmark = pytest.mark.once
 
 
-def test_a_number_that_the_journal_cannot_hold_is_refused_and_the_service_goes_on(
+def test_a_number_too_large_for_the_journal_is_refused_and_the_service_continues(
     tmp_path: Path,
 ) -> None:
     async def story(world: World) -> None:
@@ -123,7 +123,7 @@ def test_controls_are_set_listed_and_removed(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story)
 
 
-def test_tenants_are_made_and_capped(tmp_path: Path) -> None:
+def test_tenants_are_created_and_capped(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         made = await world.ask(
             "operator", "POST", "/v1/tenants", {"name": "acme & söhne", "caps": {"open_orders": 1}}
@@ -148,7 +148,7 @@ def test_tenants_are_made_and_capped(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story)
 
 
-def test_caps_sent_again_are_answered_with_the_tenant_as_it_is_now(tmp_path: Path) -> None:
+def test_repeated_caps_are_answered_with_the_present_tenant(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         first = await world.ask("operator", "PATCH", "/v1/tenants/ann", {"caps": {}}, key="caps")
         await world.place("ann", "h100", "1")
@@ -199,7 +199,7 @@ def test_keys_are_issued_replaced_and_revoked(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story)
 
 
-def test_the_operators_name_is_no_way_to_a_key_of_the_operator(tmp_path: Path) -> None:
+def test_no_tenant_key_can_be_issued_under_the_operators_name(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         answer = await world.ask(
             "operator",
@@ -212,7 +212,7 @@ def test_the_operators_name_is_no_way_to_a_key_of_the_operator(tmp_path: Path) -
     with_service(tmp_path / "data", story)
 
 
-def test_everybody_can_ask_who_they_are(tmp_path: Path) -> None:
+def test_every_key_can_ask_for_its_holder(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         ann = (await world.ask("ann", "GET", "/v1/me")).json()
         assert ("ann", ["read", "trade"]) == (ann["holder"], ann["scopes"])
@@ -221,7 +221,7 @@ def test_everybody_can_ask_who_they_are(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story)
 
 
-def test_the_topology_is_the_same_for_everybody(tmp_path: Path) -> None:
+def test_the_topology_is_the_same_for_every_key(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         for who in ("ann", "operator"):
             nodes = (
@@ -248,7 +248,7 @@ def test_the_topology_is_the_same_for_everybody(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story)
 
 
-def test_a_monitor_reads_figures_without_names(tmp_path: Path) -> None:
+def test_metrics_name_no_tenants(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         for leaf in LEAVES[:2]:
             await world.place("ann", leaf, "5")

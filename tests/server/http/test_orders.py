@@ -12,7 +12,7 @@ from support.service_world import GENEROUS, LEAVES, World, no_order, with_servic
 pytestmark = pytest.mark.once
 
 
-def test_an_order_that_can_be_filled_is_filled_at_once_and_says_with_what(tmp_path: Path) -> None:
+def test_an_order_that_can_be_filled_is_filled_at_once_and_names_its_lease(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         done = await world.place("ann", "h100/west", "2.5")
         assert ("filled", "h100/west/rack1/gpu1", "0", False) == (
@@ -102,7 +102,7 @@ def test_a_lease_keeps_or_loses_its_leaf_by_its_limit(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story)
 
 
-def test_costs_go_on_between_commands(tmp_path: Path) -> None:
+def test_costs_grow_between_commands(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         lease = (await world.place("ann", "a100", "5"))["lease"]
         await world.place("bob", "a100", "3.6")
@@ -120,7 +120,7 @@ def test_costs_go_on_between_commands(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story)
 
 
-def test_a_price_outside_the_pricing_domain_looks_like_none_at_all(tmp_path: Path) -> None:
+def test_a_scope_outside_the_pricing_domain_looks_like_an_unknown_one(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         await world.place("ann", "h100/west", "1")
         inside = await world.ask("ann", "GET", "/v1/prices", params={"scope": "h100/west/rack1"})
@@ -144,9 +144,7 @@ def test_a_price_outside_the_pricing_domain_looks_like_none_at_all(tmp_path: Pat
     "path", ["/v1/orders/{}", "/v1/leases/{}", "/v1/leases/{}/prices", "/v1/instances/{}"]
 )
 @pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "DELETE"])
-def test_what_belongs_to_somebody_else_answers_like_what_never_was(
-    tmp_path: Path, path: str, method: str
-) -> None:
+def test_objects_of_others_answer_like_unknown_ones(tmp_path: Path, path: str, method: str) -> None:
     async def story(world: World) -> None:
         held = await world.place("bob", "a100", "5")
         waits = await world.place("bob", "a100", "2")
@@ -219,7 +217,7 @@ def test_instances_run_or_wait_and_are_stopped(tmp_path: Path) -> None:
         (0, LEAVES[6]),
     ],
 )
-def test_instances_near_a_lease_are_asked_for_below_the_node_above_it(
+def test_instances_near_a_lease_are_ordered_below_its_ancestor(
     tmp_path: Path, level: str | int, found: str
 ) -> None:
     async def story(world: World) -> None:
@@ -252,7 +250,7 @@ def test_instances_near_a_lease_are_asked_for_below_the_node_above_it(
         ({"max_price": "x", "type": "h100"}, 400),
     ],
 )
-def test_instances_that_are_not_asked_for_clearly_are_not_made(
+def test_an_ambiguous_request_for_instances_is_refused(
     tmp_path: Path, body: dict[str, object], status: int
 ) -> None:
     async def story(world: World) -> None:
@@ -299,7 +297,7 @@ def test_instances_beyond_the_cap_on_orders_are_refused_one_by_one(tmp_path: Pat
         ([{"scope": "h100", "limit": "NaN"}], 400, "bad_request"),
     ],
 )
-def test_an_order_that_the_market_refuses_says_why(
+def test_a_refused_order_says_why(
     tmp_path: Path, alternatives: list[dict[str, str]], status: int, code: str
 ) -> None:
     async def story(world: World) -> None:
@@ -311,7 +309,7 @@ def test_an_order_that_the_market_refuses_says_why(
     with_service(tmp_path / "data", story)
 
 
-def test_too_many_commands_are_turned_away_with_when_to_try_again(tmp_path: Path) -> None:
+def test_too_many_commands_are_refused_with_retry_after(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         for left in (1, 0):
             answer = await world.ask("ann", "DELETE", f"/v1/orders/{no_order('ann')}")
@@ -342,7 +340,7 @@ def test_too_many_commands_are_turned_away_with_when_to_try_again(tmp_path: Path
     with_service(tmp_path / "data", story, Limits(commands_per_second=1, commands_burst=2))
 
 
-def test_questions_are_counted_apart_from_commands(tmp_path: Path) -> None:
+def test_questions_are_counted_separately_from_commands(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         for _ in range(2):
             assert 200 == (await world.ask("ann", "GET", "/v1/orders")).status_code
@@ -360,7 +358,7 @@ def test_questions_are_counted_apart_from_commands(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story, Limits(commands_per_second=1, commands_burst=2))
 
 
-def test_a_list_costs_more_the_more_there_is(tmp_path: Path) -> None:
+def test_a_longer_list_costs_more(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         for _ in range(100):
             await world.place("ann", "h100", "0")
@@ -379,7 +377,7 @@ def test_a_list_costs_more_the_more_there_is(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story, Limits(commands_per_second=1, commands_burst=200))
 
 
-def test_a_desk_with_too_much_waiting_turns_commands_away(tmp_path: Path) -> None:
+def test_commands_are_refused_while_too_many_are_pending(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         answer = await world.ask(
             "ann",
@@ -400,7 +398,7 @@ def test_a_desk_with_too_much_waiting_turns_commands_away(tmp_path: Path) -> Non
     )
 
 
-def test_a_desk_that_stops_or_failed_says_so(tmp_path: Path) -> None:
+def test_a_stopping_or_failed_service_says_so(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         world.gateway.stopping = True
         answer = await world.ask("ann", "DELETE", f"/v1/orders/{no_order('ann')}")

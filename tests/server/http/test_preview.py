@@ -109,7 +109,7 @@ STEPS: dict[str, Commands] = {
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_what_a_preview_says_is_what_then_happens(tmp_path: Path, step: str) -> None:
+def test_a_preview_predicts_the_effects_exactly(tmp_path: Path, step: str) -> None:
     async def story(world: World) -> None:
         await a_lively_market(world)
         commands = STEPS[step]
@@ -169,7 +169,7 @@ def test_what_a_preview_says_is_what_then_happens(tmp_path: Path, step: str) -> 
     with_service(tmp_path / "data", story)
 
 
-def test_the_steps_tell_of_everything_that_can_happen(tmp_path: Path) -> None:
+def test_the_steps_cover_every_effect(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         await a_lively_market(world)
         found = [await asked(world, commands) for commands in STEPS.values()]
@@ -179,7 +179,7 @@ def test_the_steps_tell_of_everything_that_can_happen(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story)
 
 
-def test_time_moves_to_now_first_and_that_is_no_consequence(tmp_path: Path) -> None:
+def test_due_events_are_no_effects_of_a_preview(tmp_path: Path) -> None:
     """The hold of a lease is over, and nobody has looked since: its end is due whatever the
     operator does."""
 
@@ -214,7 +214,7 @@ BODIES: list[tuple[object, int]] = [
 ]
 
 
-def test_what_no_preview_can_be_made_of_is_refused(tmp_path: Path) -> None:
+def test_an_invalid_preview_is_refused(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         for body, status in BODIES:
             answer = await world.ask("operator", "POST", "/v1/preview", body)
@@ -236,7 +236,7 @@ def one_bug(*_: Any) -> None:
     raise ValueError("of the copy")
 
 
-def test_a_preview_that_takes_too_long_is_given_up(
+def test_a_preview_that_takes_too_long_is_abandoned(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def story(world: World) -> None:
@@ -254,7 +254,7 @@ def test_a_preview_that_takes_too_long_is_given_up(
     with_service(tmp_path / "data", story)
 
 
-def test_a_third_preview_at_a_time_is_turned_away_and_none_outlives_who_asked(
+def test_a_third_preview_at_a_time_is_refused_and_none_outlives_its_request(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copies: list[int] = []
@@ -293,7 +293,7 @@ async def until(is_so: Callable[[], bool]) -> None:
             await asyncio.sleep(0)
 
 
-def test_a_bug_in_the_copy_is_an_internal_problem_and_logged_with_its_place(
+def test_a_bug_in_the_fork_is_an_internal_problem_and_logged_with_its_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def story(world: World) -> None:
@@ -306,7 +306,7 @@ def test_a_bug_in_the_copy_is_an_internal_problem_and_logged_with_its_place(
     with_service(tmp_path / "data", story)
 
 
-def test_no_room_for_a_copy_is_said_and_nothing_is_kept_open(
+def test_a_failed_fork_is_reported_and_leaves_no_open_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full() -> int:
@@ -324,7 +324,7 @@ def test_no_room_for_a_copy_is_said_and_nothing_is_kept_open(
     with_service(tmp_path / "data", story)
 
 
-def test_a_server_that_is_stopping_makes_no_previews(tmp_path: Path) -> None:
+def test_a_stopping_server_makes_no_previews(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         world.gateway.stopping = True
         answer = await world.ask("operator", "POST", "/v1/preview", {"commands": [FLOOR]})
@@ -333,7 +333,7 @@ def test_a_server_that_is_stopping_makes_no_previews(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story)
 
 
-def test_a_server_that_is_stopped_waits_for_no_preview(
+def test_a_stopping_server_waits_for_no_preview(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def story(world: World) -> None:
@@ -353,7 +353,7 @@ def test_a_server_that_is_stopped_waits_for_no_preview(
     with_service(tmp_path / "data", story)
 
 
-def test_a_preview_waits_until_what_it_is_about_is_durable(tmp_path: Path) -> None:
+def test_a_preview_waits_until_its_state_is_durable(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         with Gate(world) as gate:
             placing = asyncio.create_task(world.place("ann", "a100", "5"))
@@ -380,7 +380,7 @@ def in_a_loop(story: Callable[[], Awaitable[None]]) -> None:
     asyncio.run(run())
 
 
-def test_a_copy_hears_answers_and_holds_on_to_nothing_else() -> None:
+def test_a_fork_keeps_only_its_socket_open() -> None:
     def work(line: socket.socket) -> None:
         heard = line.recv(5)
         line.sendall(
@@ -401,7 +401,7 @@ def test_a_copy_hears_answers_and_holds_on_to_nothing_else() -> None:
 
 
 @pytest.mark.parametrize(("status", "words"), [(3, "ended with 3"), (-9, "ended with -9")])
-def test_a_copy_that_ends_otherwise_says_how(status: int, words: str) -> None:
+def test_a_failed_fork_reports_its_status(status: int, words: str) -> None:
     def work(line: socket.socket) -> None:
         if status < 0:
             os.kill(os.getpid(), -status)

@@ -54,9 +54,7 @@ def posted(world: World, more: bytes, path: bytes = b"/v1/orders") -> bytes:
     )
 
 
-def test_a_client_that_waits_for_100_continue_gets_it_only_if_its_body_is_wanted(
-    tmp_path: Path,
-) -> None:
+def test_100_continue_is_sent_only_if_the_body_is_wanted(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         more = b"Expect: 100-continue\r\nContent-Length: %d\r\n"
         wanted, refused = Wire(world), Wire(world)
@@ -83,9 +81,7 @@ def test_a_client_that_waits_for_100_continue_gets_it_only_if_its_body_is_wanted
         b"Content-Length : 5\r\n",
     ],
 )
-def test_a_body_of_which_two_readers_could_disagree_where_it_ends_is_refused(
-    tmp_path: Path, lengths: bytes
-) -> None:
+def test_a_body_with_an_ambiguous_end_is_refused(tmp_path: Path, lengths: bytes) -> None:
     async def story(world: World) -> None:
         wire = Wire(world)
         wire.send(posted(world, lengths) + b"0\r\n\r\n" + HEALTH)
@@ -95,7 +91,7 @@ def test_a_body_of_which_two_readers_could_disagree_where_it_ends_is_refused(
     with_service(tmp_path / "data", story)
 
 
-def test_a_head_alone_is_answered_like_the_whole_without_its_body(tmp_path: Path) -> None:
+def test_a_head_request_is_answered_like_get_without_the_body(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         whole = await world.ask("ann", "GET", "/v1/me")
         head = await world.ask("ann", "HEAD", "/v1/me")
@@ -124,7 +120,7 @@ def test_http_1_0_gets_no_chunks_and_its_connection_is_closed(tmp_path: Path) ->
     with_service(tmp_path / "data", story)
 
 
-def test_a_connection_goes_on_after_a_large_body_that_was_refused_unread(tmp_path: Path) -> None:
+def test_a_connection_survives_a_large_body_refused_unread(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         wire, size = Wire(world), 500_000
         head = posted(world, b"Content-Length: %d\r\n" % size)
@@ -138,7 +134,7 @@ def test_a_connection_goes_on_after_a_large_body_that_was_refused_unread(tmp_pat
     with_service(tmp_path / "data", story)
 
 
-def test_a_client_that_does_not_read_is_not_answered_further(tmp_path: Path) -> None:
+def test_a_client_that_does_not_read_gets_no_more_answers(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         wire = Wire(world)
         wire.connection.pause_writing()
@@ -175,9 +171,7 @@ def test_a_forwarded_address_is_believed_from_a_trusted_proxy_alone(
     with_service(tmp_path / "data", story)
 
 
-def test_a_second_request_to_stop_waits_for_nobody(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_second_stop_does_not_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serving, "GRACE_S", 600)
 
     async def story(world: World) -> None:

@@ -51,7 +51,7 @@ def is_amount(text: str) -> bool:
 
 @settings(max_examples=250, derandomize=True)
 @given(written)
-def test_patterns_of_money_say_what_the_service_takes(text: str) -> None:
+def test_patterns_of_money_match_the_service(text: str) -> None:
     for pattern, takes in (
         (schemas.PRICE, is_price),
         (schemas.PER_HOUR, is_cap),

@@ -49,7 +49,7 @@ def with_files(folder: Path, story: Callable[[World, Ask], Awaitable[None]]) -> 
     with_service(folder / "data", told)
 
 
-def test_the_page_is_at_the_root_and_its_files_below_it_for_anybody(tmp_path: Path) -> None:
+def test_the_page_is_at_the_root_and_its_files_below_it_without_a_key(tmp_path: Path) -> None:
     async def story(world: World, ask: Ask) -> None:
         for path, text, media in (
             ("/", PAGE, "text/html; charset=utf-8"),
@@ -71,7 +71,7 @@ def test_the_page_is_at_the_root_and_its_files_below_it_for_anybody(tmp_path: Pa
     with_files(tmp_path, story)
 
 
-def test_the_page_may_load_and_ask_nothing_but_ours_and_nobody_may_frame_it(tmp_path: Path) -> None:
+def test_the_page_may_load_only_own_content_and_cannot_be_framed(tmp_path: Path) -> None:
     async def story(world: World, ask: Ask) -> None:
         known = (await ask("GET", "/")).headers["etag"]
         for answer in (
@@ -114,7 +114,7 @@ def _policy(answer: httpx.Response) -> dict[str, str]:
     )
 
 
-def test_a_file_that_the_browser_has_already_is_not_sent_again(tmp_path: Path) -> None:
+def test_a_cached_file_is_not_sent_again(tmp_path: Path) -> None:
     async def story(world: World, ask: Ask) -> None:
         tag, other = [
             (await ask("GET", path)).headers["etag"] for path in ("/", "/console/js/main.js")
@@ -158,7 +158,7 @@ ELSEWHERE = (
 )
 
 
-def test_only_what_was_found_at_the_start_is_served(tmp_path: Path) -> None:
+def test_only_files_found_at_the_start_are_served(tmp_path: Path) -> None:
     async def story(world: World, ask: Ask) -> None:
         app = make_app(
             world.gateway, world.app.site.settings, world.places, files=tmp_path / "console"
@@ -179,7 +179,7 @@ async def _raw(app: App, path: str) -> Exchange:
     return asked
 
 
-def test_a_file_can_only_be_looked_at(tmp_path: Path) -> None:
+def test_files_are_read_only(tmp_path: Path) -> None:
     async def story(world: World, ask: Ask) -> None:
         for method in ("POST", "PUT", "DELETE", "PATCH"):
             answer = await ask(method, "/console/js/main.js", content=b"x")
@@ -198,7 +198,7 @@ def test_a_file_can_only_be_looked_at(tmp_path: Path) -> None:
     with_files(tmp_path, story)
 
 
-def test_files_are_read_once_and_counted_among_the_answers(tmp_path: Path) -> None:
+def test_files_are_read_once_and_counted_in_the_metrics(tmp_path: Path) -> None:
     async def story(world: World, ask: Ask) -> None:
         (tmp_path / "console" / "js" / "main.js").unlink()
         assert "export {};" == (await ask("GET", "/console/js/main.js")).text
@@ -215,9 +215,7 @@ def test_files_are_read_once_and_counted_among_the_answers(tmp_path: Path) -> No
 # -- those of the package
 
 
-def test_every_file_of_the_console_is_served_and_the_page_finds_all_it_names(
-    tmp_path: Path,
-) -> None:
+def test_every_file_of_the_console_is_served_and_every_named_one_exists(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         page = await world.ask(
             None, "GET", "/", headers={"Accept": "text/html", "Sec-Fetch-Site": "cross-site"}
@@ -251,7 +249,7 @@ def test_every_file_of_the_console_is_part_of_the_package() -> None:
     assert not any(fnmatch("server/console/notes.md", pattern) for pattern in globs)
 
 
-def test_the_docs_page_may_load_nothing_but_its_own_style(tmp_path: Path) -> None:
+def test_the_docs_page_may_load_only_its_own_style(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         page = await world.ask(None, "GET", "/docs")
         (style,) = re.findall(r"<style>(.*?)</style>", page.text, re.DOTALL)

@@ -61,7 +61,7 @@ def is_problem(answer: httpx.Response, status: int, code: str) -> bool:
         "a=1&" * 30,
     ],
 )
-def test_a_query_that_cannot_be_read_is_refused(tmp_path: Path, query: str) -> None:
+def test_an_unreadable_query_is_refused(tmp_path: Path, query: str) -> None:
     async def story(world: World) -> None:
         assert is_problem(await world.ask("ann", "GET", f"/v1/orders?{query}"), 400, "bad_request")
 
@@ -101,7 +101,7 @@ GOOD = b'{"alternatives": [{"scope": "h100", "limit": "1"}]}'
         (GOOD, 201),
     ],
 )
-def test_a_body_that_cannot_be_read_is_refused(tmp_path: Path, body: bytes, status: int) -> None:
+def test_an_unreadable_body_is_refused(tmp_path: Path, body: bytes, status: int) -> None:
     async def story(world: World) -> None:
         answer = await world.ask(
             "ann", "POST", "/v1/orders", content=body, headers={"Content-Type": "application/json"}
@@ -115,7 +115,7 @@ def test_a_body_that_cannot_be_read_is_refused(tmp_path: Path, body: bytes, stat
 
 
 @pytest.mark.parametrize("parts", [[GOOD], [GOOD[:20], GOOD[20:]], []])
-def test_a_body_that_breaks_off_is_not_carried_out_even_where_what_came_can_be_read(
+def test_a_truncated_body_is_not_carried_out_even_if_its_part_is_valid(
     tmp_path: Path, parts: list[bytes]
 ) -> None:
     async def story(world: World) -> None:
@@ -151,7 +151,7 @@ def test_a_body_that_breaks_off_is_not_carried_out_even_where_what_came_can_be_r
         ("POST", "/v1/instances", {"scope": LONG, "max_price": "1"}),
     ],
 )
-def test_a_name_longer_than_any_path_is_turned_away_and_not_stored(
+def test_a_name_longer_than_any_path_is_refused_and_not_stored(
     tmp_path: Path, method: str, path: str, body: object
 ) -> None:
     async def story(world: World) -> None:
@@ -163,7 +163,7 @@ def test_a_name_longer_than_any_path_is_turned_away_and_not_stored(
     with_service(tmp_path / "data", story)
 
 
-def test_a_body_that_grows_too_large_on_the_way_is_refused(tmp_path: Path) -> None:
+def test_a_body_that_grows_too_large_is_refused(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         async def pieces() -> object:
             for _ in range(100):
@@ -193,9 +193,7 @@ def test_a_body_that_grows_too_large_on_the_way_is_refused(tmp_path: Path) -> No
         "application/jsonx",
     ],
 )
-def test_a_body_that_is_not_json_by_its_own_words_is_refused(
-    tmp_path: Path, media: str | None
-) -> None:
+def test_a_body_of_another_media_type_is_refused(tmp_path: Path, media: str | None) -> None:
     async def story(world: World) -> None:
         headers = {} if media is None else {"Content-Type": media}
         assert is_problem(
@@ -213,7 +211,7 @@ def test_a_body_that_is_not_json_by_its_own_words_is_refused(
     with_service(tmp_path / "data", story)
 
 
-def test_json_may_say_its_charset(tmp_path: Path) -> None:
+def test_json_may_declare_its_charset(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         headers = {"Content-Type": "Application/JSON; charset=UTF-8"}
         assert (
@@ -247,7 +245,7 @@ def test_a_body_where_none_is_expected_is_refused(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story)
 
 
-def test_headers_that_come_twice_are_refused(tmp_path: Path) -> None:
+def test_duplicate_headers_are_refused(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         bearer = (b"authorization", f"Bearer {world.secrets['ann']}".encode())
         for twice in (
@@ -265,7 +263,7 @@ def test_headers_that_come_twice_are_refused(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story)
 
 
-def test_nobody_is_told_why_a_key_does_not_work(tmp_path: Path) -> None:
+def test_refusals_do_not_reveal_why_a_key_is_invalid(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         revoked = world.new_secret("ann", "read")
         id = (await world.ask(revoked, "GET", "/v1/me")).json()["key"]
@@ -330,7 +328,7 @@ def _who(world: World) -> Iterator[tuple[str, str, frozenset[str]]]:
         yield world.new_secret(holder, *scopes), holder, frozenset(scopes)
 
 
-def test_each_operation_asks_for_its_scope_and_for_no_other(tmp_path: Path) -> None:
+def test_each_operation_requires_exactly_its_scope(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         for secret, holder, scopes in list(_who(world)):
             for operation in OPERATIONS:
@@ -360,7 +358,7 @@ def test_each_operation_asks_for_its_scope_and_for_no_other(tmp_path: Path) -> N
     with_service(tmp_path / "data", story)
 
 
-def test_paths_and_methods_that_are_none_are_problems(tmp_path: Path) -> None:
+def test_unknown_paths_and_methods_are_problems(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         for path in (
             "/v1",
@@ -390,7 +388,7 @@ def test_paths_and_methods_that_are_none_are_problems(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story)
 
 
-def test_a_head_is_an_answer_without_its_body(tmp_path: Path) -> None:
+def test_a_head_answer_has_no_body(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         for path in ("/v1/orders", "/v1/nothing", "/v1/orders/x", "/healthz"):
             whole, head = await world.ask("ann", "GET", path), await world.ask("ann", "HEAD", path)
@@ -407,7 +405,7 @@ def test_a_head_is_an_answer_without_its_body(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story)
 
 
-def test_an_answer_in_a_form_that_is_not_offered_is_refused(tmp_path: Path) -> None:
+def test_a_media_type_that_is_not_offered_is_refused(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         for accept in ("text/html", "application/xml, text/plain"):
             assert is_problem(
@@ -432,7 +430,9 @@ def test_an_answer_in_a_form_that_is_not_offered_is_refused(tmp_path: Path) -> N
 
 
 @pytest.mark.sources
-def test_a_bug_is_told_without_details(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_bug_is_reported_without_details(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     async def story(world: World) -> None:
         def broken(at: int | None = None) -> int:
             raise ZeroDivisionError("secret detail")
@@ -461,7 +461,7 @@ def test_every_answer_carries_the_headers_that_keep_it_private(tmp_path: Path) -
     with_service(tmp_path / "data", story)
 
 
-def test_requests_that_are_turned_away_leave_nothing_in_memory(tmp_path: Path) -> None:
+def test_refused_requests_leave_nothing_in_memory(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         for _ in range(20):
             assert 401 == (await world.ask("lz_wrong", "GET", "/v1/orders")).status_code

@@ -65,7 +65,7 @@ def test_a_page_holds_fewer_nodes_the_more_children_they_have_and_always_one(
         ({"node": "b", "limit": "1"}, 1 + 1_201 // 100),
     ],
 )
-def test_it_costs_one_more_for_every_hundred_nodes_and_every_thousand_children(
+def test_a_page_costs_one_more_per_hundred_nodes_and_thousand_children(
     tmp_path: Path, query: dict[str, str], cost: int
 ) -> None:
     async def story(world: World) -> None:
@@ -74,7 +74,7 @@ def test_it_costs_one_more_for_every_hundred_nodes_and_every_thousand_children(
     with_service(tmp_path / "data", story, SLOW, topology=WIDE)
 
 
-def test_page_by_page_it_is_all_there(tmp_path: Path) -> None:
+def test_the_pages_together_are_complete(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         found = [node for page in await pages(world, node="b", limit="1000") for node in page]
         assert ["b", *WIDE.children("b")] == [node["path"] for node in found]

@@ -51,7 +51,7 @@ INSIDE = [
 
 
 @pytest.mark.parametrize("address", INSIDE)
-def test_an_address_inside_in_any_form_is_not_allowed(address: str) -> None:
+def test_an_internal_address_in_any_form_is_refused(address: str) -> None:
     assert not Guard().allows(address)
 
 
@@ -76,15 +76,13 @@ REGISTRY = [
 
 
 @pytest.mark.parametrize("network", [*NOT_PUBLIC, *map(ip_network, REGISTRY)], ids=str)
-def test_a_special_range_is_not_public_from_its_first_address_to_its_last(network: Network) -> None:
+def test_a_special_range_is_not_public_from_first_to_last_address(network: Network) -> None:
     assert not is_public(network[0])
     assert not is_public(network[-1])
 
 
 @pytest.mark.parametrize("network", NOT_PUBLIC, ids=str)
-def test_only_special_ranges_and_the_ends_of_the_address_space_adjoin_a_special_range(
-    network: Network,
-) -> None:
+def test_neighbours_of_special_ranges_are_public_unless_special(network: Network) -> None:
     for neighbour in (int(network[0]) - 1, int(network[-1]) + 1):
         if 0 <= neighbour < 2**network.max_prefixlen:
             address = type(network[0])(neighbour)
@@ -97,7 +95,7 @@ def test_only_special_ranges_and_the_ends_of_the_address_space_adjoin_a_special_
 
 @pytest.mark.parametrize("network", CARRIES_IPV4, ids=str)
 @pytest.mark.parametrize("inner", ["8.8.8.8", "10.0.0.1", "169.254.169.254", "127.0.0.1"])
-def test_an_address_that_carries_another_is_judged_by_it(network: IPv6Network, inner: str) -> None:
+def test_an_embedded_address_decides(network: IPv6Network, inner: str) -> None:
     outer = IPv6Address(int(network[0]) | int(IPv4Address(inner)) << CARRIES_IPV4[network])
     assert is_public(outer) == is_public(ip_address(inner))
 
@@ -105,7 +103,7 @@ def test_an_address_that_carries_another_is_judged_by_it(network: IPv6Network, i
 @pytest.mark.parametrize(
     "address", ["10.1.0.0", "10.1.255.255", "::ffff:10.1.2.3", "127.0.0.1", "fd00::1"]
 )
-def test_what_the_operator_opens_is_allowed_and_nothing_beside_it(address: str) -> None:
+def test_only_networks_opened_by_the_operator_are_allowed_in_addition(address: str) -> None:
     guard = Guard(["10.1.0.0/16", "127.0.0.1/32", "fd00::/64"])
     assert guard.allows(address)
     assert not any(
@@ -162,7 +160,7 @@ URLS = [
 ]
 
 
-def test_a_url_that_is_not_allowed_is_refused_and_nothing_is_stored(tmp_path: Path) -> None:
+def test_a_forbidden_url_is_refused_and_not_stored(tmp_path: Path) -> None:
     async def tale(hooks: Hooks) -> None:
         position = hooks.world.gateway.position
         for url in URLS:
@@ -181,12 +179,12 @@ def test_a_url_that_is_not_allowed_is_refused_and_nothing_is_stored(tmp_path: Pa
     ("https://hooks.example.com:8443/a/b?c=@d", "hooks.example.com:8443", "/a/b?c=@d"),
     ("https://[2606:4700::1111]:443/x", "[2606:4700::1111]:443", "/x"),
 ])  # fmt: skip
-def test_a_url_is_taken_as_it_is_written(url: str, authority: str, path: str) -> None:
+def test_a_url_is_kept_as_written(url: str, authority: str, path: str) -> None:
     target = read_url(url, allow_http=False)
     assert (authority, path) == (target.authority, target.path) and "[" not in target.host
 
 
-def test_a_url_is_so_long_and_not_longer() -> None:
+def test_the_length_of_a_url_is_limited() -> None:
     url = "https://hooks.example.com/"
     assert read_url(url + "x" * (WEBHOOK_URL_MAX - len(url)), allow_http=False)
     with pytest.raises(
@@ -196,7 +194,7 @@ def test_a_url_is_so_long_and_not_longer() -> None:
         read_url(url + "x" * (WEBHOOK_URL_MAX + 1 - len(url)), allow_http=False)
 
 
-def test_every_address_of_a_name_must_be_allowed_and_one_without_any_is_told_alike(
+def test_every_address_of_a_name_must_be_allowed_and_unknown_names_look_the_same(
     tmp_path: Path,
 ) -> None:
     async def tale(hooks: Hooks) -> None:
@@ -216,7 +214,9 @@ def test_every_address_of_a_name_must_be_allowed_and_one_without_any_is_told_ali
 
 
 @pytest.mark.parametrize("later", ["127.0.0.1", "::ffff:127.0.0.1", "93.184.215.14 127.0.0.1"])
-def test_a_name_that_leads_inside_later_is_not_followed(tmp_path: Path, later: str) -> None:
+def test_a_name_that_later_resolves_to_an_internal_address_is_refused(
+    tmp_path: Path, later: str
+) -> None:
     async def tale(hooks: Hooks) -> None:
         asked = hooks.resolve_to(hooks_example=[*PUBLIC, "/", later])
         made = await hooks.create(url=f"http://hooks.example:{hooks.receiver.port}/")
@@ -231,9 +231,7 @@ def test_a_name_that_leads_inside_later_is_not_followed(tmp_path: Path, later: s
     with_hooks(tmp_path / "data", tale, Webhooks(allow_http=True))
 
 
-def test_the_connection_goes_to_the_address_that_was_checked_and_the_name_is_asked_once(
-    tmp_path: Path,
-) -> None:
+def test_the_connection_goes_to_the_checked_address_after_one_lookup(tmp_path: Path) -> None:
     async def tale(hooks: Hooks) -> None:
         asked = hooks.resolve_to(hooks_example=["127.0.0.1"])
         made = await hooks.create(url=f"http://hooks.example:{hooks.receiver.port}/")
@@ -244,7 +242,7 @@ def test_the_connection_goes_to_the_address_that_was_checked_and_the_name_is_ask
     with_hooks(tmp_path / "data", tale)
 
 
-def test_another_address_is_tried_where_the_first_does_not_answer(tmp_path: Path) -> None:
+def test_the_next_address_is_tried_if_the_first_does_not_answer(tmp_path: Path) -> None:
     async def tale(hooks: Hooks) -> None:
         hooks.resolve_to(hooks_example=["127.0.0.2", "127.0.0.1"])  # at the first nobody listens
         made = await hooks.create(url=f"http://hooks.example:{hooks.receiver.port}/")
@@ -255,7 +253,7 @@ def test_another_address_is_tried_where_the_first_does_not_answer(tmp_path: Path
     )
 
 
-def test_this_very_machine_is_inside_by_whatever_address_it_is_known(
+def test_every_address_of_this_machine_is_internal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def tale(hooks: Hooks) -> None:
@@ -282,9 +280,7 @@ def test_this_very_machine_is_inside_by_whatever_address_it_is_known(
     with_hooks(tmp_path / "data", tale, Webhooks(allow_http=True))
 
 
-def test_a_name_server_that_says_nothing_holds_up_nobody_but_its_own_names(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_silent_name_server_delays_only_its_own_names(monkeypatch: pytest.MonkeyPatch) -> None:
     real, says, asked = socket.getaddrinfo, threading.Event(), threading.Semaphore(0)
 
     def getaddrinfo(host: str, *more: Any, **others: Any) -> Any:
@@ -315,7 +311,7 @@ def test_a_name_server_that_says_nothing_holds_up_nobody_but_its_own_names(
     asyncio.run(story())
 
 
-def test_http_that_is_no_longer_allowed_is_not_sent(tmp_path: Path) -> None:
+def test_http_is_not_sent_once_it_is_forbidden(tmp_path: Path) -> None:
     secrets: dict[str, str] = {}
     ids: list[str] = []
 
@@ -333,7 +329,7 @@ def test_http_that_is_no_longer_allowed_is_not_sent(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="there is no openssl here")
-def test_a_certificate_must_be_of_the_host_that_the_url_names(tmp_path: Path) -> None:
+def test_a_certificate_must_match_the_host_of_the_url(tmp_path: Path) -> None:
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
     make = (
         "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj"
@@ -366,7 +362,7 @@ def test_a_certificate_must_be_of_the_host_that_the_url_names(tmp_path: Path) ->
     with_hooks(tmp_path / "data", tale)
 
 
-def test_networks_are_settings_and_a_mistake_in_one_is_told(tmp_path: Path) -> None:
+def test_a_mistake_in_an_allowed_network_is_reported(tmp_path: Path) -> None:
     file = tmp_path / "laissez.toml"
     file.write_text('[webhooks]\nallow_addresses = ["10.1.0.0/16", "fd00::/8"]\n')
     assert ("10.1.0.0/16", "fd00::/8") == read_settings(file, {}).webhooks.allow_addresses

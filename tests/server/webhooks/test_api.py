@@ -44,7 +44,7 @@ def is_problem(answer: httpx.Response, status: int, code: str) -> bool:
 # -- who may have which
 
 
-def test_a_holder_may_have_so_many_and_not_one_more(tmp_path: Path) -> None:
+def test_webhooks_per_tenant_are_limited(tmp_path: Path) -> None:
     async def tale(hooks: Hooks) -> None:
         made = [await hooks.create() for _ in range(WEBHOOKS_MAX)]
         assert is_problem(
@@ -71,7 +71,7 @@ def test_a_holder_may_have_so_many_and_not_one_more(tmp_path: Path) -> None:
     with_hooks(tmp_path / "data", tale, runs=False)
 
 
-def test_somebody_elses_webhook_answers_like_one_that_never_was(tmp_path: Path) -> None:
+def test_another_holders_webhook_answers_like_an_unknown_one(tmp_path: Path) -> None:
     async def tale(hooks: Hooks) -> None:
         made = await hooks.create()
         for method, path, body in (
@@ -100,7 +100,7 @@ def test_somebody_elses_webhook_answers_like_one_that_never_was(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(("holder", "scope"), [("ann", "trade"), ("operator", "operate")])
-def test_a_key_that_may_not_read_has_events_sent_from_now_on_and_none_of_before(
+def test_a_key_without_read_can_only_have_new_events_sent(
     tmp_path: Path, holder: str, scope: str
 ) -> None:
     """As in a session: whoever could have old ones sent would not need to read."""
@@ -135,7 +135,7 @@ def test_a_key_that_may_not_read_has_events_sent_from_now_on_and_none_of_before(
     with_hooks(tmp_path / "data", tale, runs=False)
 
 
-def test_what_cannot_be_a_webhook_is_refused_and_not_stored(tmp_path: Path) -> None:
+def test_an_invalid_webhook_is_refused_and_not_stored(tmp_path: Path) -> None:
     async def tale(hooks: Hooks) -> None:
         hooks.resolve_to(hooks_example=["127.0.0.1"])
         position = hooks.world.gateway.position
@@ -160,9 +160,7 @@ def test_what_cannot_be_a_webhook_is_refused_and_not_stored(tmp_path: Path) -> N
     with_hooks(tmp_path / "data", tale, runs=False)
 
 
-def test_hosts_are_looked_up_one_at_a_time_and_a_key_that_is_revoked_meanwhile_does_nothing(
-    tmp_path: Path,
-) -> None:
+def test_lookups_run_one_at_a_time_and_a_key_revoked_meanwhile_does_nothing(tmp_path: Path) -> None:
     async def tale(hooks: Hooks) -> None:
         secret, answers = hooks.world.new_secret("ann", "trade"), asyncio.Event()
 
@@ -193,7 +191,7 @@ def test_hosts_are_looked_up_one_at_a_time_and_a_key_that_is_revoked_meanwhile_d
 # -- secrets
 
 
-def test_changes_sent_again_get_the_same_bytes_with_the_same_secret_also_after_a_restart(
+def test_repeated_changes_get_the_same_bytes_and_secret_even_after_a_restart(
     tmp_path: Path,
 ) -> None:
     secrets: dict[str, str] = {}
@@ -227,7 +225,7 @@ def test_changes_sent_again_get_the_same_bytes_with_the_same_secret_also_after_a
     with_hooks(tmp_path / "data", again, secrets=secrets, runs=False)
 
 
-def test_a_secret_is_in_no_file_and_no_log_and_its_key_is_its_owners_alone(
+def test_a_secret_is_in_no_file_or_log_and_only_the_owner_can_read_the_key(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     shown: list[str] = []
@@ -262,9 +260,7 @@ def test_a_secret_is_in_no_file_and_no_log_and_its_key_is_its_owners_alone(
         assert not any(form in content for path, content in files.items() if path != key)
 
 
-def test_after_a_rotation_both_secrets_sign_for_a_day_and_a_second_one_ends_the_first(
-    tmp_path: Path,
-) -> None:
+def test_after_a_rotation_both_secrets_sign_for_a_day_unless_rotated_again(tmp_path: Path) -> None:
     async def tale(hooks: Hooks) -> None:
         made = await hooks.create()
         path = f"/v1/webhooks/{made['id']}/secret"
@@ -289,7 +285,7 @@ def test_after_a_rotation_both_secrets_sign_for_a_day_and_a_second_one_ends_the_
     with_hooks(tmp_path / "data", tale)
 
 
-def test_a_damaged_key_is_set_aside_and_a_lost_one_made_anew(
+def test_a_damaged_key_is_set_aside_and_a_lost_one_replaced(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "keys" / "webhooks.key"
@@ -308,7 +304,7 @@ def test_a_damaged_key_is_set_aside_and_a_lost_one_made_anew(
 
 
 @pytest.mark.parametrize("at", [0, 15, 16, -3])
-def test_a_key_with_one_bit_flipped_is_not_signed_with_in_silence(
+def test_a_key_with_a_flipped_bit_is_not_used_silently(
     tmp_path: Path, at: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It was taken for another key: receivers turned everything away, and nothing said why."""
@@ -334,7 +330,7 @@ def test_a_key_of_another_journal_is_set_aside(
     )
 
 
-def test_a_secret_is_made_from_the_key_the_id_and_the_time(tmp_path: Path) -> None:
+def test_a_secret_is_derived_from_the_key_the_id_and_the_time(tmp_path: Path) -> None:
     path, key = tmp_path / "keys" / "webhooks.key", bytes(range(100, 132))
     signing.write(path, key, ORIGIN)
     digest = hmac.digest(key, f"whk_x1 {AT}".encode(), "sha256")
@@ -343,7 +339,7 @@ def test_a_secret_is_made_from_the_key_the_id_and_the_time(tmp_path: Path) -> No
     )
 
 
-def test_a_key_that_cannot_be_had_is_told_and_nothing_is_done(tmp_path: Path) -> None:
+def test_an_unavailable_key_is_reported_and_nothing_is_done(tmp_path: Path) -> None:
     async def tale(hooks: Hooks) -> None:
         (tmp_path / "data" / "keys" / "webhooks.key").mkdir(parents=True)
         position = hooks.world.gateway.position
@@ -427,7 +423,7 @@ def test_the_sdk_verifies_under_any_spelling_of_headers_and_any_of_several_secre
     assert ID == verify(SECRET, SIGNED, BODY, now=NOW_S).webhook
 
 
-def test_the_sdk_agrees_with_the_published_example_of_the_convention() -> None:
+def test_the_sdk_agrees_with_the_example_of_the_specification() -> None:
     headers = {
         "webhook-id": "msg_p5jXN8AQM9LWM0D4loKWxJek",
         "webhook-timestamp": "1614265330",
@@ -469,7 +465,7 @@ def test_the_sdk_agrees_with_the_published_example_of_the_convention() -> None:
         ({"webhook-id": "x"}, BODY, NOW_S, "found no webhook-timestamp"),
     ],
 )
-def test_the_sdk_refuses_what_is_not_genuine(
+def test_the_sdk_refuses_forged_deliveries(
     headers: dict[str, str], body: bytes, now: float, why: str
 ) -> None:
     with pytest.raises(WebhookVerificationError, match=why):
@@ -477,7 +473,7 @@ def test_the_sdk_refuses_what_is_not_genuine(
 
 
 @pytest.mark.parametrize("secret", ["", "whsec_", "lz_4f2a", "whsec_%%%"])
-def test_a_secret_that_is_none_is_said_to_be_none_and_not_shown(secret: str) -> None:
+def test_an_invalid_secret_is_refused_and_not_shown(secret: str) -> None:
     with pytest.raises(UsageError) as refused:
         verify(secret, SIGNED, BODY, now=NOW_S)
     assert not secret or secret not in str(refused.value).replace("whsec_ and base64", "")

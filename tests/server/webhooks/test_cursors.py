@@ -37,7 +37,7 @@ from support.webhook_world import (
 pytestmark = pytest.mark.once
 
 
-def test_a_restart_goes_on_where_it_was_with_the_delivery_that_had_failed(tmp_path: Path) -> None:
+def test_a_restart_resumes_with_the_failed_delivery(tmp_path: Path) -> None:
     secrets: dict[str, str] = {}
     kept: dict[str, Any] = {}
 
@@ -123,7 +123,7 @@ def test_a_damaged_database_repeats_deliveries_and_skips_none(
     assert "is damaged and was set aside" in caplog.text
 
 
-def test_a_cursor_of_events_that_never_were_is_not_believed(tmp_path: Path) -> None:
+def test_a_cursor_of_nonexistent_events_is_ignored(tmp_path: Path) -> None:
     secrets: dict[str, str] = {}
     ids: list[str] = []
 
@@ -160,9 +160,7 @@ def left_with_a_dead_letter(folder: Path, secrets: dict[str, str]) -> str:
     return ids[0]
 
 
-def test_dead_letters_that_are_gone_are_missed(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_missing_dead_letters_are_noticed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """The cursor tells how many there were; the list was simply empty."""
     secrets: dict[str, str] = {}
     id = left_with_a_dead_letter(tmp_path / "data", secrets)
@@ -177,7 +175,7 @@ def test_dead_letters_that_are_gone_are_missed(
     assert "dead letters of a webhook are lost" in caplog.text
 
 
-def test_a_damaged_dead_letter_is_told_and_not_shown(
+def test_a_damaged_dead_letter_is_logged_and_not_shown(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     secrets: dict[str, str] = {}
@@ -192,9 +190,7 @@ def test_a_damaged_dead_letter_is_told_and_not_shown(
     assert "a row of beside.db is damaged and ignored" in caplog.text
 
 
-def test_what_is_kept_of_a_webhook_that_is_gone_is_removed_at_the_next_start(
-    tmp_path: Path,
-) -> None:
+def test_rows_of_a_deleted_webhook_are_removed_at_the_next_start(tmp_path: Path) -> None:
     beside = Beside(tmp_path / FILE, ORIGIN)
     asyncio.run(Cursors(beside).add_letters("whk_x", Cursor(1, 1, 1), [letter(1)]))
     asyncio.run(Cursors(beside).save({"whk_y": Cursor(1, 1, 1)}))
@@ -203,7 +199,7 @@ def test_what_is_kept_of_a_webhook_that_is_gone_is_removed_at_the_next_start(
     assert [] == asyncio.run(Cursors(beside).letters("whk_x"))
 
 
-def test_a_stop_writes_the_cursors_whose_writing_it_cut_short(tmp_path: Path) -> None:
+def test_a_stop_completes_interrupted_writes_of_cursors(tmp_path: Path) -> None:
     may_write = threading.Event()
     ids: list[str] = []
 
@@ -226,9 +222,7 @@ def test_a_stop_writes_the_cursors_whose_writing_it_cut_short(tmp_path: Path) ->
     assert {*ids} == kept_cursors(tmp_path / "data", *ids).keys()
 
 
-def test_a_webhook_that_is_switched_off_by_the_settings_is_sent_nothing_and_can_be_deleted(
-    tmp_path: Path,
-) -> None:
+def test_with_webhooks_switched_off_nothing_is_sent_and_they_can_be_deleted(tmp_path: Path) -> None:
     secrets: dict[str, str] = {}
     ids: list[str] = []
 
@@ -263,9 +257,7 @@ def whole(n: int) -> DeadLetter:
     return DeadLetter(n, n, Numbered(n, WebhookDeleted(AT, "whk_x")), "x", AT)
 
 
-def test_so_many_dead_letters_are_kept_and_the_oldest_are_dropped_and_counted(
-    tmp_path: Path,
-) -> None:
+def test_dead_letters_are_limited_and_the_oldest_are_dropped_and_counted(tmp_path: Path) -> None:
     async def story() -> None:
         cursors, most = Cursors(Beside(tmp_path / FILE, ORIGIN)), DEAD_LETTERS_MAX
         cursor = Cursor(1, 1, 0)
@@ -283,7 +275,7 @@ def test_so_many_dead_letters_are_kept_and_the_oldest_are_dropped_and_counted(
     asyncio.run(story())
 
 
-def test_a_page_of_dead_letters_costs_as_much_as_all_of_them(tmp_path: Path) -> None:
+def test_a_page_of_dead_letters_costs_as_much_as_the_whole_list(tmp_path: Path) -> None:
     async def tale(hooks: Hooks) -> None:
         made = await hooks.create()
         endpoint = hooks.running._endpoints.of(hooks.world.gateway.exchange.webhooks.live["ann", 1])
@@ -303,9 +295,7 @@ def test_a_page_of_dead_letters_costs_as_much_as_all_of_them(tmp_path: Path) -> 
     with_hooks(tmp_path / "data", tale, limits=Limits(commands_per_second=1), runs=False)
 
 
-def test_a_range_that_left_the_history_does_not_take_the_place_of_whole_letters(
-    tmp_path: Path,
-) -> None:
+def test_a_range_of_lost_events_does_not_replace_whole_letters(tmp_path: Path) -> None:
     async def story() -> None:
         cursors, cursor = Cursors(Beside(tmp_path / FILE, ORIGIN)), Cursor(1, 1, 0)
         await cursors.add_letters("whk_x", cursor, [whole(3), whole(5)])
@@ -319,9 +309,7 @@ def test_a_range_that_left_the_history_does_not_take_the_place_of_whole_letters(
     asyncio.run(story())
 
 
-def test_a_new_webhook_is_told_what_left_the_history_while_the_service_was_down(
-    tmp_path: Path,
-) -> None:
+def test_a_new_webhook_reports_events_lost_while_the_service_was_down(tmp_path: Path) -> None:
     secrets: dict[str, str] = {}
     ids: list[str] = []
 
@@ -341,7 +329,7 @@ def test_a_new_webhook_is_told_what_left_the_history_while_the_service_was_down(
     with_hooks(tmp_path / "data", after, secrets=secrets)
 
 
-def test_a_deleted_webhook_leaves_nothing_though_its_letters_are_being_written(
+def test_a_deleted_webhook_leaves_nothing_even_while_its_letters_are_written(
     tmp_path: Path,
 ) -> None:
     async def story() -> None:
@@ -356,7 +344,7 @@ def test_a_deleted_webhook_leaves_nothing_though_its_letters_are_being_written(
     asyncio.run(story())
 
 
-def test_dead_letters_that_cannot_be_written_are_not_passed_over(
+def test_unwritable_dead_letters_are_not_skipped(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(work: object) -> None:
@@ -378,7 +366,7 @@ def test_dead_letters_that_cannot_be_written_are_not_passed_over(
     assert "dead letters could not be written" in caplog.text
 
 
-def test_the_defaults_are_those_that_are_promised() -> None:
+def test_the_defaults_are_as_promised() -> None:
     settings = Webhooks()
     assert (True, False, (), 10.0, 24.0, 16) == (
         settings.enabled,
@@ -392,7 +380,7 @@ def test_the_defaults_are_those_that_are_promised() -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_a_key_whose_making_failed_is_kept_before_it_signs(tmp_path: Path, seed: int) -> None:
+def test_a_key_whose_sync_failed_is_synced_before_it_signs(tmp_path: Path, seed: int) -> None:
     """The disk failed when its name was to be kept; the next process finds it, and the power must
     not take what it has signed."""
     with FaultyDisk(tmp_path, Random(seed)) as disk:

@@ -53,9 +53,7 @@ def test_a_delivery_is_signed_and_the_first_event_is_the_webhooks_own(tmp_path: 
     with_hooks(tmp_path / "data", tale)
 
 
-def test_what_fails_is_sent_again_unchanged_under_the_same_id_and_nothing_overtakes_it(
-    tmp_path: Path,
-) -> None:
+def test_a_failed_delivery_is_retried_unchanged_under_its_id_and_in_order(tmp_path: Path) -> None:
     async def tale(hooks: Hooks) -> None:
         receiver = hooks.receiver
         receiver.answers = [
@@ -96,9 +94,7 @@ def test_what_fails_is_sent_again_unchanged_under_the_same_id_and_nothing_overta
     with_hooks(tmp_path / "data", tale)
 
 
-def test_a_receiver_that_says_nothing_is_given_up_in_time_and_delays_nobody_else(
-    tmp_path: Path,
-) -> None:
+def test_a_silent_receiver_times_out_and_delays_no_others(tmp_path: Path) -> None:
     async def tale(hooks: Hooks) -> None:
         async with receiving() as deaf:
             deaf.answers = [None] * 9
@@ -113,7 +109,7 @@ def test_a_receiver_that_says_nothing_is_given_up_in_time_and_delays_nobody_else
     with_hooks(tmp_path / "data", tale, msgspec.structs.replace(OPEN, timeout_s=0.3))
 
 
-def test_what_is_not_durable_is_not_sent(tmp_path: Path) -> None:
+def test_only_durable_events_are_sent(tmp_path: Path) -> None:
     async def tale(hooks: Hooks) -> None:
         made = await hooks.create()
         await hooks.until(made["id"], delivered=1)
@@ -131,7 +127,7 @@ def test_what_is_not_durable_is_not_sent(tmp_path: Path) -> None:
     with_hooks(tmp_path / "data", tale)
 
 
-def test_nobody_there_is_told_as_no_connection(tmp_path: Path) -> None:
+def test_a_missing_receiver_is_reported_as_no_connection(tmp_path: Path) -> None:
     async def tale(hooks: Hooks) -> None:
         async with receiving() as gone:
             url = gone.url
@@ -141,7 +137,7 @@ def test_nobody_there_is_told_as_no_connection(tmp_path: Path) -> None:
     with_hooks(tmp_path / "data", tale)
 
 
-def test_the_pause_doubles_up_to_a_quarter_of_an_hour_and_is_never_the_same_for_all() -> None:
+def test_backoff_doubles_up_to_a_quarter_of_an_hour_with_jitter() -> None:
     record = WebhookRecord("ann", 1, "https://hooks.example.com", None, 0, 0, 0, 1, 0)
     endpoint = Endpoint(record, Cursor(1, 0, 0), None, 0)
     pauses = []
@@ -153,7 +149,7 @@ def test_the_pause_doubles_up_to_a_quarter_of_an_hour_and_is_never_the_same_for_
     assert 450 == endpoint.next_at / 1e6
 
 
-def test_the_operator_is_told_once_and_in_time_whose_webhook_fails_and_not_where_it_leads(
+def test_the_operator_is_warned_once_of_a_failing_webhook_without_its_url(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def tale(hooks: Hooks) -> None:
@@ -176,7 +172,7 @@ def test_the_operator_is_told_once_and_in_time_whose_webhook_fails_and_not_where
     assert "token=1" not in caplog.text
 
 
-def test_what_is_not_delivered_for_a_day_is_a_dead_letter(tmp_path: Path) -> None:
+def test_events_undelivered_for_a_day_become_dead_letters(tmp_path: Path) -> None:
     async def tale(hooks: Hooks) -> None:
         receiver = hooks.receiver
         receiver.answers = [503] * 4
@@ -209,7 +205,7 @@ def test_what_is_not_delivered_for_a_day_is_a_dead_letter(tmp_path: Path) -> Non
     with_hooks(tmp_path / "data", tale)
 
 
-def test_an_event_is_given_up_by_the_attempt_after_its_time_and_can_be_sent_again_while_it_is_kept(
+def test_an_expired_event_is_given_up_and_can_be_redelivered_while_it_is_kept(
     tmp_path: Path,
 ) -> None:
     async def tale(hooks: Hooks) -> None:
@@ -236,7 +232,7 @@ def test_an_event_is_given_up_by_the_attempt_after_its_time_and_can_be_sent_agai
     with_hooks(tmp_path / "data", tale, msgspec.structs.replace(OPEN, dead_after_hours=1.5 / 3_600))
 
 
-def test_all_that_waits_too_long_is_given_up_not_only_what_was_tried(tmp_path: Path) -> None:
+def test_all_expired_events_are_given_up_not_only_those_tried(tmp_path: Path) -> None:
     async def tale(hooks: Hooks) -> None:
         hooks.receiver.answers = [503] * 2
         made = await hooks.create()
@@ -254,7 +250,7 @@ def test_all_that_waits_too_long_is_given_up_not_only_what_was_tried(tmp_path: P
     with_hooks(tmp_path / "data", tale, msgspec.structs.replace(OPEN, dead_after_hours=1.0))
 
 
-def test_what_expires_between_two_attempts_is_given_up_together(tmp_path: Path) -> None:
+def test_events_that_expire_between_two_attempts_are_given_up_together(tmp_path: Path) -> None:
     async def tale(hooks: Hooks) -> None:
         hooks.receiver.answers = [503] * 2
         made = await hooks.create()
@@ -276,9 +272,7 @@ def test_what_expires_between_two_attempts_is_given_up_together(tmp_path: Path) 
     with_hooks(tmp_path / "data", tale, msgspec.structs.replace(OPEN, dead_after_hours=1.0))
 
 
-def test_events_that_left_the_history_are_told_and_not_passed_over_in_silence(
-    tmp_path: Path,
-) -> None:
+def test_events_that_left_the_history_are_reported(tmp_path: Path) -> None:
     async def tale(hooks: Hooks) -> None:
         hooks.receiver.answers = [503]
         made = await hooks.create()
@@ -301,9 +295,7 @@ def test_events_that_left_the_history_are_told_and_not_passed_over_in_silence(
     )
 
 
-def test_a_webhook_whose_failed_events_left_the_history_does_not_go_on_as_one_that_fails(
-    tmp_path: Path,
-) -> None:
+def test_a_webhook_whose_failed_events_left_the_history_no_longer_fails(tmp_path: Path) -> None:
     async def tale(hooks: Hooks) -> None:
         hooks.receiver.answers = [500] * 5
         made = await hooks.create(types=["order.placed"])
@@ -321,7 +313,7 @@ def test_a_webhook_whose_failed_events_left_the_history_does_not_go_on_as_one_th
     )
 
 
-def test_one_delivery_carries_so_many_events_and_the_next_one_the_rest(tmp_path: Path) -> None:
+def test_events_per_delivery_are_limited(tmp_path: Path) -> None:
     async def tale(hooks: Hooks) -> None:
         orders = [{"type": "place_order", "alternatives": [{"scope": "a100", "limit": "1"}]}] * 150
         await hooks.world.ask("ann", "POST", "/v1/batch", {"commands": orders})
@@ -334,9 +326,7 @@ def test_one_delivery_carries_so_many_events_and_the_next_one_the_rest(tmp_path:
     with_hooks(tmp_path / "data", tale)
 
 
-def test_a_delivery_is_not_larger_than_promised(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_size_of_a_delivery_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def tale(hooks: Hooks) -> None:
         made = await hooks.create()
         await hooks.until(made["id"], delivered=1)
@@ -359,9 +349,7 @@ def test_a_delivery_is_not_larger_than_promised(
     with_hooks(tmp_path / "data", tale)
 
 
-def test_only_the_types_that_are_wanted_are_sent_and_the_rest_is_passed_over(
-    tmp_path: Path,
-) -> None:
+def test_only_wanted_types_are_sent(tmp_path: Path) -> None:
     async def tale(hooks: Hooks) -> None:
         made = await hooks.create(types=["lease.started"])
         for _ in range(2):
@@ -378,7 +366,7 @@ def test_only_the_types_that_are_wanted_are_sent_and_the_rest_is_passed_over(
     with_hooks(tmp_path / "data", tale)
 
 
-def test_the_operator_has_webhooks_of_its_own_for_everything_that_happens(tmp_path: Path) -> None:
+def test_the_operators_webhooks_get_all_events(tmp_path: Path) -> None:
     async def tale(hooks: Hooks) -> None:
         made = await hooks.create("operator", types=["lease.started", "floor.set"])
         await hooks.world.place("ann", "h100", "1")
@@ -392,7 +380,7 @@ def test_the_operator_has_webhooks_of_its_own_for_everything_that_happens(tmp_pa
     with_hooks(tmp_path / "data", tale)
 
 
-def test_a_deleted_webhook_is_sent_nothing_more_and_what_is_under_way_ends(tmp_path: Path) -> None:
+def test_a_deleted_webhook_gets_nothing_more_and_its_delivery_ends(tmp_path: Path) -> None:
     async def tale(hooks: Hooks) -> None:
         hooks.receiver.answers = [None]
         made = await hooks.create()

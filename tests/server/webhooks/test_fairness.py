@@ -23,7 +23,7 @@ from support.webhook_world import OPEN, Hooks, receiving, with_hooks
 pytestmark = pytest.mark.once
 
 
-def test_deliveries_of_one_holder_are_limited_and_leave_room_for_others_and_swift_ones(
+def test_deliveries_per_holder_are_limited_and_a_slot_is_kept_for_swift_receivers(
     tmp_path: Path,
 ) -> None:
     async def tale(hooks: Hooks) -> None:
@@ -44,9 +44,7 @@ def test_deliveries_of_one_holder_are_limited_and_leave_room_for_others_and_swif
     )
 
 
-def test_some_places_are_for_receivers_that_took_their_latest_delivery_at_once(
-    tmp_path: Path,
-) -> None:
+def test_some_slots_are_reserved_for_swift_receivers(tmp_path: Path) -> None:
     async def tale(hooks: Hooks) -> None:
         made = await hooks.create("bob")
         await hooks.until(made["id"], "bob", delivered=1)
@@ -63,7 +61,7 @@ def test_some_places_are_for_receivers_that_took_their_latest_delivery_at_once(
     with_hooks(tmp_path / "data", tale, msgspec.structs.replace(OPEN, deliveries_max=4))
 
 
-def test_a_webhook_that_starts_again_does_not_come_before_those_that_wait(tmp_path: Path) -> None:
+def test_a_restarted_webhook_queues_behind_waiting_ones(tmp_path: Path) -> None:
     async def tale(hooks: Hooks) -> None:
         hooks.receiver.answers = [500]
         waits = await hooks.create("bob")
@@ -83,9 +81,7 @@ def test_a_webhook_that_starts_again_does_not_come_before_those_that_wait(tmp_pa
     )
 
 
-def test_a_tenant_that_has_had_so_much_read_for_it_rests_and_holds_up_nobody_else(
-    tmp_path: Path,
-) -> None:
+def test_a_tenant_above_its_delivery_rate_pauses_without_delaying_others(tmp_path: Path) -> None:
     """Nothing of what it has to read is wanted, so no receiver slows it down: a webhook that is
     told again and again to start from the beginning."""
     pages = WEBHOOK_DELIVERIES_BURST + 1  # the last one is owed

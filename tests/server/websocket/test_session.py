@@ -35,7 +35,7 @@ async def refused_hello(peer: Peer, *messages: Any) -> tuple[str, int | None]:
 
 
 @BOTH
-def test_hello_is_answered_by_welcome_in_the_form_that_was_asked_for(
+def test_a_hello_is_answered_by_a_welcome_in_the_requested_encoding(
     tmp_path: Path, form: str
 ) -> None:
     async def tale(live: Live) -> None:
@@ -54,7 +54,7 @@ def test_hello_is_answered_by_welcome_in_the_form_that_was_asked_for(
     with_live(tmp_path / "data", tale)
 
 
-def test_json_is_spoken_where_no_form_is_asked_for_and_no_unknown_one(tmp_path: Path) -> None:
+def test_json_is_the_default_encoding_and_unknown_ones_are_refused(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         async with live.connected("ann", None) as peer:
             assert "welcome" == (await peer.ask(type="hello"))["type"]
@@ -73,7 +73,7 @@ def test_the_key_may_come_in_the_hello(tmp_path: Path) -> None:
     with_live(tmp_path / "data", tale)
 
 
-def test_a_wrong_key_no_key_and_a_revoked_key_are_answered_alike(tmp_path: Path) -> None:
+def test_wrong_missing_and_revoked_keys_are_indistinguishable(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         revoked = live.world.new_secret("ann", "read")
         id = (await live.world.ask(revoked, "GET", "/v1/me")).json()["key"]
@@ -107,9 +107,7 @@ def test_a_wrong_key_no_key_and_a_revoked_key_are_answered_alike(tmp_path: Path)
         [7],
     ],
 )
-def test_a_session_that_does_not_begin_with_a_good_hello_is_closed(
-    tmp_path: Path, first: list[Any]
-) -> None:
+def test_a_session_without_a_valid_hello_is_closed(tmp_path: Path, first: list[Any]) -> None:
     async def tale(live: Live) -> None:
         async with live.connected("ann") as peer:
             assert ("bad_request", 4400) == await refused_hello(peer, *first)
@@ -118,7 +116,7 @@ def test_a_session_that_does_not_begin_with_a_good_hello_is_closed(
     with_live(tmp_path / "data", tale)
 
 
-def test_who_says_nothing_is_closed(tmp_path: Path) -> None:
+def test_a_silent_connection_is_closed(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         async with live.connected("ann") as peer:
             code, heard = await peer.end()
@@ -127,7 +125,7 @@ def test_who_says_nothing_is_closed(tmp_path: Path) -> None:
     with_live(tmp_path / "data", tale, msgspec.structs.replace(GENEROUS, head_within_s=0.05))
 
 
-def test_who_leaves_before_the_hello_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_a_connection_lost_before_the_hello_leaves_nothing(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         async with live.connected("ann"):
             pass
@@ -141,7 +139,7 @@ def test_who_leaves_before_the_hello_leaves_nothing_behind(tmp_path: Path) -> No
 
 
 @BOTH
-def test_every_message_of_a_tenant_is_answered_under_its_id(tmp_path: Path, form: str) -> None:
+def test_every_message_is_answered_under_its_id(tmp_path: Path, form: str) -> None:
     async def tale(live: Live) -> None:
         async with live.peer("ann", form) as peer:
             placed = await peer.ask(**place("1", "a100", "5"))
@@ -190,7 +188,7 @@ def test_every_message_of_a_tenant_is_answered_under_its_id(tmp_path: Path, form
 
 
 @BOTH
-def test_messages_in_one_frame_are_answered_in_one_frame_each_by_itself(
+def test_messages_of_one_frame_are_answered_individually_in_one_frame(
     tmp_path: Path, form: str
 ) -> None:
     async def tale(live: Live) -> None:
@@ -259,9 +257,7 @@ def test_messages_in_one_frame_are_answered_in_one_frame_each_by_itself(
         "[" * 5_000,
     ],
 )
-def test_a_frame_that_cannot_be_read_is_refused_and_nothing_of_it_is_done(
-    tmp_path: Path, frame: str
-) -> None:
+def test_an_unreadable_frame_is_refused_as_a_whole(tmp_path: Path, frame: str) -> None:
     async def tale(live: Live) -> None:
         async with live.peer("ann") as peer:
             position = live.world.gateway.position
@@ -276,7 +272,7 @@ def test_a_frame_that_cannot_be_read_is_refused_and_nothing_of_it_is_done(
     with_live(tmp_path / "data", tale)
 
 
-def test_text_in_a_session_of_bytes_is_refused(tmp_path: Path) -> None:
+def test_text_in_a_binary_session_is_refused(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         async with live.peer("ann", MSGPACK) as peer:
             await peer.say_raw(json.dumps(place("1", "h100", "1")))
@@ -286,7 +282,7 @@ def test_text_in_a_session_of_bytes_is_refused(tmp_path: Path) -> None:
     with_live(tmp_path / "data", tale)
 
 
-def test_bytes_that_are_not_utf_8_are_refused(tmp_path: Path) -> None:
+def test_invalid_utf_8_is_refused(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         async with live.peer("ann", MSGPACK) as peer:
             await peer.say_raw(b"\x82\xa4type\xa4ping\xa2id\xa1\xff")
@@ -295,7 +291,7 @@ def test_bytes_that_are_not_utf_8_are_refused(tmp_path: Path) -> None:
     with_live(tmp_path / "data", tale)
 
 
-def test_a_message_in_pieces_is_one_message(tmp_path: Path) -> None:
+def test_a_fragmented_message_is_one_message(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         async with live.peer("ann") as peer:
             await peer.socket.send(['{"type": "pi', 'ng", "id"', ': "p"}'])
@@ -304,7 +300,7 @@ def test_a_message_in_pieces_is_one_message(tmp_path: Path) -> None:
     with_live(tmp_path / "data", tale)
 
 
-def test_it_does_not_matter_in_which_pieces_frames_arrive(tmp_path: Path) -> None:
+def test_frames_may_arrive_in_any_pieces(tmp_path: Path) -> None:
     """Cut in every place, with frames that are control frames, long, in parts, and empty between
     the plain ones."""
     long = '{"type": "ping", "id": "long"}' + " " * 300
@@ -345,7 +341,7 @@ def test_it_does_not_matter_in_which_pieces_frames_arrive(tmp_path: Path) -> Non
         (b"\x01\x81abcda" + b"\x81\x80abcd", 1002),  # a new message inside another
     ],
 )
-def test_whatever_breaks_the_protocol_closes_the_connection(
+def test_protocol_violations_close_the_connection(
     tmp_path: Path, first_bytes: bytes, code: int
 ) -> None:
     async def tale(live: Live) -> None:
@@ -357,7 +353,7 @@ def test_whatever_breaks_the_protocol_closes_the_connection(
     with_live(tmp_path / "data", tale)
 
 
-def test_pings_are_answered_at_a_pace_and_cost_others_nothing(tmp_path: Path) -> None:
+def test_pings_are_rate_limited(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         async with live.connected() as nobody, live.peer("ann") as ann:
             for peer in (nobody, ann):
@@ -373,7 +369,7 @@ def test_pings_are_answered_at_a_pace_and_cost_others_nothing(tmp_path: Path) ->
     with_live(tmp_path / "data", tale, replace(GENEROUS, refusals_per_second=1, refusals_burst=2))
 
 
-def test_who_does_not_read_is_sent_no_pongs(
+def test_a_peer_that_does_not_read_gets_no_pongs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def tale(live: Live) -> None:
@@ -394,7 +390,7 @@ def test_who_does_not_read_is_sent_no_pongs(
 
 
 @pytest.mark.sources
-def test_of_what_is_said_before_a_welcome_only_the_first_words_are_read(tmp_path: Path) -> None:
+def test_only_the_first_message_is_read_before_the_welcome(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         async with live.connected("ann") as peer:
             (connection,) = live.connections
@@ -418,9 +414,7 @@ def test_of_what_is_said_before_a_welcome_only_the_first_words_are_read(tmp_path
     with_live(tmp_path / "data", tale)
 
 
-def test_what_comes_after_something_that_breaks_the_protocol_is_not_looked_at(
-    tmp_path: Path,
-) -> None:
+def test_input_after_a_protocol_violation_is_ignored(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         async with live.peer("ann") as peer:
             peer.socket.transport.write(b"\x83\x80abcd" * 50)
@@ -431,9 +425,7 @@ def test_what_comes_after_something_that_breaks_the_protocol_is_not_looked_at(
     with_live(tmp_path / "data", tale)
 
 
-def test_a_key_that_may_only_read_cannot_trade_and_one_that_may_only_trade_cannot_read(
-    tmp_path: Path,
-) -> None:
+def test_messages_require_the_keys_scope(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         async with live.peer(live.world.new_secret("ann", "read")) as peer:
             assert "forbidden" == (await peer.ask(**place("1", "h100", "1")))["code"]
@@ -449,9 +441,7 @@ def test_a_key_that_may_only_read_cannot_trade_and_one_that_may_only_trade_canno
 
 
 @pytest.mark.parametrize(("holder", "scope"), [("ann", "trade"), ("operator", "operate")])
-def test_a_key_that_may_not_read_is_told_what_happens_from_now_on_and_nothing_of_before(
-    tmp_path: Path, holder: str, scope: str
-) -> None:
+def test_a_key_without_read_gets_only_new_events(tmp_path: Path, holder: str, scope: str) -> None:
     """It had everything told again with resume_after, though GET /v1/events was refused."""
 
     async def tale(live: Live) -> None:
@@ -476,7 +466,7 @@ def test_a_key_that_may_not_read_is_told_what_happens_from_now_on_and_nothing_of
     with_live(tmp_path / "data", tale)
 
 
-def test_a_command_sent_again_gets_the_first_answer_also_on_another_session_and_over_http(
+def test_a_repeated_command_gets_the_first_answer_on_any_session_and_over_http(
     tmp_path: Path,
 ) -> None:
     async def tale(live: Live) -> None:
@@ -519,7 +509,7 @@ def test_a_scope_outside_the_pricing_domain_is_unknown(tmp_path: Path) -> None:
     with_live(tmp_path / "data", tale)
 
 
-def test_the_operator_sees_everything_with_the_tenant_named(tmp_path: Path) -> None:
+def test_the_operator_sees_all_events_with_their_tenants(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         n = live.world.gateway.latest("operator")
         async with live.peer("operator") as operator, live.peer("ann") as ann:
@@ -570,7 +560,7 @@ def test_the_operator_sees_everything_with_the_tenant_named(tmp_path: Path) -> N
     with_live(tmp_path / "data", tale)
 
 
-def test_a_refusal_that_ends_a_hold_first_is_told_after_it(tmp_path: Path) -> None:
+def test_a_refusal_comes_after_the_end_of_a_hold_that_it_caused(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         async with live.peer("ann") as ann, live.peer("bob") as bob:
             await live.world.ask("operator", "PUT", "/v1/controls/a100", {"hold_s": 1})
@@ -590,7 +580,7 @@ def test_a_refusal_that_ends_a_hold_first_is_told_after_it(tmp_path: Path) -> No
     with_live(tmp_path / "data", tale)
 
 
-def test_a_refused_question_lets_time_pass_for_the_commands_behind_it(tmp_path: Path) -> None:
+def test_time_advances_after_a_refused_question(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         async with live.peer("ann") as ann, live.peer("bob") as bob:
             await live.world.ask("operator", "PUT", "/v1/controls/a100", {"hold_s": 1})

@@ -44,9 +44,7 @@ def session_of(world: World, who: str, hello: Hello) -> tuple[Session, Written]:
     return session_on(wire, world.gateway, principal, hello), wire
 
 
-def test_a_revoked_key_is_not_heard_from_that_instant_and_told_so_once_it_is_durable(
-    tmp_path: Path,
-) -> None:
+def test_a_revoked_key_is_ignored_at_once_and_notified_when_durable(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         gateway = live.world.gateway
         secret = live.world.new_secret("ann", "read", "trade")
@@ -66,7 +64,7 @@ def test_a_revoked_key_is_not_heard_from_that_instant_and_told_so_once_it_is_dur
     with_live(tmp_path / "data", tale)
 
 
-def test_a_refused_hello_tells_nothing_that_is_not_durable(tmp_path: Path) -> None:
+def test_a_refused_hello_reveals_only_durable_state(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         gateway = live.world.gateway
         async with live.connected("ann") as ahead:
@@ -85,7 +83,7 @@ def test_a_refused_hello_tells_nothing_that_is_not_durable(tmp_path: Path) -> No
     with_live(tmp_path / "data", tale)
 
 
-def test_a_session_that_ends_before_it_has_caught_up_resumes_where_it_began(tmp_path: Path) -> None:
+def test_a_session_that_ends_before_catching_up_resumes_at_its_start(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         await world.place("ann", "h100", "1")
         session, wire = session_of(world, "ann", Hello(resume_after=1))
@@ -103,7 +101,7 @@ def test_a_session_that_ends_before_it_has_caught_up_resumes_where_it_began(tmp_
 
 
 @pytest.mark.parametrize("reason", ["slow_consumer", "key_revoked"])
-def test_a_session_that_ends_while_it_catches_up_resumes_after_the_last_page(
+def test_a_session_that_ends_while_catching_up_resumes_after_the_last_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reason: str
 ) -> None:
     with_pages_of(monkeypatch, 3)
@@ -137,9 +135,7 @@ def test_a_session_that_ends_while_it_catches_up_resumes_after_the_last_page(
     )
 
 
-def test_a_slow_session_resumes_before_events_that_became_durable_with_its_end(
-    tmp_path: Path,
-) -> None:
+def test_a_slow_session_resumes_before_unsent_events(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         session, wire = session_of(world, "ann", Hello())
         await session.greet(Hello())
@@ -164,7 +160,7 @@ def test_a_slow_session_resumes_before_events_that_became_durable_with_its_end(
     )
 
 
-def test_orders_left_behind_are_cancelled_also_while_what_came_last_is_still_being_stored(
+def test_session_orders_are_cancelled_even_while_the_last_commands_are_stored(
     tmp_path: Path,
 ) -> None:
     async def story(world: World) -> None:
@@ -208,7 +204,7 @@ def test_session_orders_left_by_a_journal_failure_are_cancelled_at_the_next_star
     with_service(tmp_path / "data", story)
 
 
-def test_a_session_forgets_its_orders_that_were_cancelled_elsewhere(
+def test_a_session_forgets_orders_cancelled_elsewhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("laissez.server.websocket.session.PLACED_MAX", 1)
@@ -227,9 +223,7 @@ def test_a_session_forgets_its_orders_that_were_cancelled_elsewhere(
     with_live(tmp_path / "data", tale)
 
 
-def test_a_session_whose_key_is_revoked_resumes_before_what_happened_after_that(
-    tmp_path: Path,
-) -> None:
+def test_a_session_with_a_revoked_key_resumes_before_later_events(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         gateway = live.world.gateway
         secret = live.world.new_secret("ann", "read", "trade")
@@ -247,7 +241,7 @@ def test_a_session_whose_key_is_revoked_resumes_before_what_happened_after_that(
     with_live(tmp_path / "data", tale)
 
 
-def test_a_repeated_reply_that_waits_does_not_move_the_resume_number_back(tmp_path: Path) -> None:
+def test_a_queued_repeated_reply_does_not_move_the_resume_number_back(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         session, wire = session_of(world, "ann", Hello())
         await session.greet(Hello())
@@ -262,7 +256,7 @@ def test_a_repeated_reply_that_waits_does_not_move_the_resume_number_back(tmp_pa
     with_service(tmp_path / "data", story)
 
 
-def test_a_peer_that_was_reading_may_be_sent_more_than_the_bounds_at_once(tmp_path: Path) -> None:
+def test_a_peer_that_kept_reading_may_get_more_than_the_bounds_at_once(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         session, wire = session_of(world, "ann", Hello())
         await session.greet(Hello())

@@ -14,7 +14,7 @@ from support.live_world import Live, place, with_live
 pytestmark = pytest.mark.once
 
 
-def test_waiting_orders_go_with_their_session_and_leases_stay(tmp_path: Path) -> None:
+def test_open_orders_end_with_their_session_and_leases_stay(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         market = live.world.gateway.exchange.market
         kept = await live.world.place("ann", "a100", "5")
@@ -44,7 +44,7 @@ def test_waiting_orders_go_with_their_session_and_leases_stay(tmp_path: Path) ->
     with_live(tmp_path / "data", tale)
 
 
-def test_an_order_that_was_filled_while_its_session_lived_is_not_cancelled(tmp_path: Path) -> None:
+def test_a_filled_order_is_not_cancelled_with_its_session(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         held = await live.world.place("bob", "a100", "5")
         async with live.peer("ann", cancel_on_disconnect=True) as peer:
@@ -58,9 +58,7 @@ def test_an_order_that_was_filled_while_its_session_lived_is_not_cancelled(tmp_p
     with_live(tmp_path / "data", tale)
 
 
-def test_orders_of_a_session_that_a_crash_cut_off_are_cancelled_at_the_next_start(
-    tmp_path: Path,
-) -> None:
+def test_session_orders_are_cancelled_at_the_start_after_a_crash(tmp_path: Path) -> None:
     secrets: dict[str, str] = {}
     orders: list[str] = []
 

@@ -55,9 +55,7 @@ async def places(peer: Peer, count: int, scope: str = "h100", first: int = 0) ->
 # -- events
 
 
-def test_events_come_in_their_order_though_a_question_in_the_same_frame_brings_some_about(
-    tmp_path: Path,
-) -> None:
+def test_events_come_in_order_even_if_a_question_in_the_frame_causes_some(tmp_path: Path) -> None:
     """A budget is spent by what the order may cost, and acts when anybody looks."""
 
     async def tale(live: Live) -> None:
@@ -79,7 +77,7 @@ def test_events_come_in_their_order_though_a_question_in_the_same_frame_brings_s
     with_live(tmp_path / "data", tale)
 
 
-def test_own_events_come_in_the_reply_and_those_of_others_by_themselves(tmp_path: Path) -> None:
+def test_own_events_come_in_the_reply_and_other_events_separately(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         async with (
             live.peer("ann") as one,
@@ -120,7 +118,7 @@ SOME_PAGES, NO_PAGE = 3, 500
 
 @pytest.mark.parametrize("page", [SOME_PAGES, NO_PAGE])
 @pytest.mark.parametrize("form", [JSON, MSGPACK])
-def test_a_session_resumes_where_the_last_one_broke_off(
+def test_a_session_resumes_where_the_previous_one_broke_off(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str, page: int
 ) -> None:
     with_pages_of(monkeypatch, page)
@@ -147,7 +145,7 @@ def test_a_session_resumes_where_the_last_one_broke_off(
     with_live(tmp_path / "data", after, secrets=secrets)
 
 
-def test_a_welcome_does_not_wait_for_what_was_missed(
+def test_a_welcome_does_not_wait_for_missed_events(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """That may take long where many come back together, and whoever is not welcomed gives up and
@@ -173,7 +171,7 @@ def test_a_welcome_does_not_wait_for_what_was_missed(
 
 
 @pytest.mark.parametrize("page", [SOME_PAGES, NO_PAGE])
-def test_events_during_the_catching_up_come_after_what_was_missed(
+def test_events_during_the_catch_up_come_after_missed_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: int
 ) -> None:
     with_pages_of(monkeypatch, page)
@@ -197,7 +195,7 @@ def test_events_during_the_catching_up_come_after_what_was_missed(
 
 
 @pytest.mark.parametrize("page", [SOME_PAGES, NO_PAGE])
-def test_commands_sent_right_behind_the_hello_are_answered_after_the_welcome(
+def test_commands_sent_right_after_the_hello_are_answered_after_the_welcome(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: int
 ) -> None:
     with_pages_of(monkeypatch, page)
@@ -224,7 +222,7 @@ def test_commands_sent_right_behind_the_hello_are_answered_after_the_welcome(
     with_live(tmp_path / "data", tale)
 
 
-def test_events_that_are_gone_close_the_session(tmp_path: Path) -> None:
+def test_resuming_after_lost_events_closes_the_session(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         for _ in range(5):
             await live.world.place("ann", "h100", "1")
@@ -246,7 +244,7 @@ def test_events_that_are_gone_close_the_session(tmp_path: Path) -> None:
 # -- notices and heartbeats
 
 
-def test_rates_are_told_when_they_change_and_a_near_limit_once(tmp_path: Path) -> None:
+def test_rate_changes_are_notified_and_a_near_limit_once(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         world = live.world
         mine = await world.place("ann", "a100", "10")
@@ -284,7 +282,7 @@ def test_rates_are_told_when_they_change_and_a_near_limit_once(tmp_path: Path) -
     with_live(tmp_path / "data", tale)
 
 
-def test_many_changes_between_two_looks_are_told_as_one(tmp_path: Path) -> None:
+def test_many_changes_between_two_samples_are_one_notice(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         world = live.world
         await world.place("ann", "a100", "10")
@@ -306,7 +304,7 @@ def test_many_changes_between_two_looks_are_told_as_one(tmp_path: Path) -> None:
     with_live(tmp_path / "data", tale)
 
 
-def test_a_heartbeat_tells_up_to_where_nothing_is_missing(tmp_path: Path) -> None:
+def test_a_heartbeat_has_the_number_of_the_last_event(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         async with live.peer("ann") as peer:
             assert 0 == (await peer.until("heartbeat"))["n"]
@@ -348,7 +346,7 @@ def test_a_revoked_key_ends_its_sessions_at_once_and_no_others(tmp_path: Path) -
     with_live(tmp_path / "data", tale)
 
 
-def test_a_planned_stop_is_told_and_refuses_newcomers(tmp_path: Path) -> None:
+def test_a_planned_stop_is_announced_and_refuses_new_sessions(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         gateway = live.world.gateway
         async with live.peer("ann") as peer:
@@ -373,7 +371,7 @@ def test_a_planned_stop_is_told_and_refuses_newcomers(tmp_path: Path) -> None:
     with_live(tmp_path / "data", tale)
 
 
-def test_a_session_that_does_not_read_is_cut_off_and_resumes(
+def test_a_slow_session_is_cut_off_and_resumes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connection, "LAST_WORD_WITHIN_S", 0.05)
@@ -426,7 +424,7 @@ def test_a_session_that_does_not_read_is_cut_off_and_resumes(
 
 
 @pytest.mark.parametrize("page", [SOME_PAGES, NO_PAGE])
-def test_what_was_missed_does_not_make_a_session_slow(
+def test_missed_events_do_not_make_a_session_slow(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: int
 ) -> None:
     with_pages_of(monkeypatch, page)
@@ -444,7 +442,7 @@ def test_what_was_missed_does_not_make_a_session_slow(
     with_live(tmp_path / "data", tale, Limits(outbound_messages_max=3, commands_burst=BURST))
 
 
-def test_a_peer_that_is_gone_is_noticed(tmp_path: Path) -> None:
+def test_a_dead_peer_is_noticed(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         async with live.peer("ann") as peer:
             peer.socket.transport.abort()
@@ -454,7 +452,7 @@ def test_a_peer_that_is_gone_is_noticed(tmp_path: Path) -> None:
     with_live(tmp_path / "data", tale)
 
 
-def test_a_tenant_has_only_so_many_sessions_streams_included(tmp_path: Path) -> None:
+def test_sessions_and_streams_of_a_tenant_are_limited(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         async with live.peer("ann"), live.peer("ann") as second, live.peer("bob"):
             async with live.connected("ann") as third:
@@ -486,7 +484,7 @@ def test_a_tenants_own_cap_of_sessions_counts(tmp_path: Path) -> None:
     with_live(tmp_path / "data", tale)
 
 
-def test_a_frame_larger_than_allowed_closes_the_session_and_is_not_done(tmp_path: Path) -> None:
+def test_an_oversized_frame_closes_the_session_without_effect(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         most = live.world.gateway.limits.batch_bytes_max
         before = live.world.gateway.position

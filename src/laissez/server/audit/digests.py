@@ -2,8 +2,8 @@
 log of refusals.
 
 A copy of these lines elsewhere reveals any later change to the history, even one that recomputes
-all checksums. A digest depends only on the journal and the log. One that does not match them is
-never replaced, since it is the evidence of a change.
+all checksums. A digest depends only on the journal and the log. A digest that does not match them
+is never replaced: it is evidence of a change.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from laissez.units import format_time
 from laissez.wire.rendering import EVENT_TYPES
 from laissez.wire.texts import code_of, command_name
 
-# which field names the tenant
+# the field that names the tenant
 ABOUT: dict[type, str] = {CreateTenant: "name", SetCaps: "tenant", IssueKey: "holder"}
 
 

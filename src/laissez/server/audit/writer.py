@@ -81,7 +81,7 @@ class AuditWriter:
         of a day.
 
         So time advances first. Otherwise the orders of a lost session could still be cancelled as
-        of the last entry, which may have been yesterday."""
+        of the last entry, which may be yesterday's."""
         gateway = self._gateway
         try:
             if (

@@ -50,7 +50,7 @@ Methods: TypeAlias = Mapping[str, Serves]
 
 @dataclass(eq=False)
 class Site:
-    """What all operations of one server share."""
+    """The state that all operations of one server share."""
 
     gateway: Gateway
     settings: Settings
@@ -67,7 +67,7 @@ class Site:
         self.levels = Feed(gateway)
         self.previews = Previews(gateway)
         self.statements = FiledStatements(gateway)
-        # of nodes, some of which have very many
+        # children of nodes, some of which have very many
         self.children = functools.lru_cache(1_000)(gateway.exchange.market.topology.children)
         self.samples = MarketSamples(gateway)
         self.count = self.metrics.answered
@@ -88,7 +88,7 @@ class App:
         networks = tuple([ip_network(one) for one in site.settings.server.trusted_proxies])
         self.trusts = functools.lru_cache(1_000)(lambda host: _is_within(host, networks))
         self._exact: dict[str, Methods] = {path: {"GET": files[path]} for path in files}
-        # by what comes before and after the one parameter of a path
+        # by the parts of a path before and after its parameter
         self._patterns: dict[tuple[str, str], tuple[str, Methods]] = {}
         by_path: dict[str, dict[str, Serves]] = {}
         for one in operations:
@@ -109,7 +109,7 @@ class App:
     def serve(self, request: Request) -> None:
         methods = self._exact.get(request.path) or self._matching(request)
         if methods is None:
-            words = f"there is nothing at {request.path[:200]!r}: /docs lists what there is"
+            words = f"there is nothing at {request.path[:200]!r}: /docs lists all paths"
             refuse(self.site, ProblemError(Code.NOT_FOUND, words), request)
             return
         found = methods.get("GET" if request.method == "HEAD" else request.method)
@@ -119,7 +119,7 @@ class App:
             self._serve_method(request, methods)
 
     def _serve_method(self, request: Request, methods: Methods) -> None:
-        """A method that no operation of the path has."""
+        """Answer a method that the path does not support."""
         names = [*methods, "OPTIONS", *(["HEAD"] if "GET" in methods else [])]
         allowed = ", ".join(sorted(names))
         allow = f"allow: {allowed}\r\n"
@@ -130,7 +130,8 @@ class App:
             refuse(self.site, ProblemError(Code.METHOD_NOT_ALLOWED, words), request, allow)
 
     def _matching(self, request: Request) -> Methods | None:
-        """What there is at a path with a parameter: `/v1/noun/{parameter}` and what follows it."""
+        """The methods at a path with a parameter: `/v1/noun/{parameter}`, perhaps with more after
+        it."""
         parts = request.path.split("/", 3)
         if len(parts) < 4:
             return None
@@ -147,7 +148,7 @@ class App:
         return found[1]
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run what outlasts the arrival of its request."""
+        """Run work that outlasts the arrival of its request."""
         task = asyncio.get_running_loop().create_task(work)
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
@@ -164,7 +165,8 @@ def make_app(
     webhooks: Webhooks | None = None,
 ) -> App:
     """The whole API over a gateway. `sessions` serves WebSockets at /v1/session; `files` are the
-    console's. Without `signins`, a restart ends them; without `webhooks`, none is sent anything."""
+    console's. Without `signins` they are in memory only; without `webhooks` nothing is
+    delivered."""
     metrics = metrics or Metrics(gateway, places)
     webhooks = webhooks or Webhooks(gateway, settings.webhooks)
     metrics.webhooks = webhooks.tally
@@ -188,7 +190,7 @@ def _described(metrics_open: bool) -> tuple[tuple[Operation, ...], bytes, bytes]
 
 
 def _is_within(host: str, networks: tuple[IPv4Network | IPv6Network, ...]) -> bool:
-    """Whether an address is in one of the networks; anything else is in none."""
+    """Whether `host` is an address in one of the networks."""
     try:
         found = ip_address(host)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What tenants owe, and what they mean to spend: bills, spending, budgets and caps."""
+"""Bills, spending, budgets and caps."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CSV = "text/csv; charset=utf-8"
 
 
 def _pieces(call: Call) -> Background:
-    """Bills may be long: the market has its turn between the pieces of the work."""
+    """Bills may be long, so other work gets its turn between pieces."""
     return Background(call.gateway.clock, NO_REST)
 
 
@@ -75,8 +75,8 @@ async def _owed(call: Call, account: Account, pieces: Background) -> Owed:
 async def _of_period(
     call: Call, account: Account, since: int | None, until: int | None, pieces: Background
 ) -> Owed:
-    """Starts over if the books are closed while statements are read: the closed part and the open
-    part must fit together."""
+    """Start over if the books close while statements are read: the closed and the open part must
+    fit together."""
     gateway, exchange, statements = call.gateway, call.gateway.exchange, call.site.statements
     check_period(exchange, since, until, gateway.end_holds())
     closed: int | None = None
@@ -97,7 +97,7 @@ async def _of_period(
 
 
 async def list_spending(call: Call) -> Page[Spending]:
-    """In the order in which the tenants were created; a tenant gets its own alone."""
+    """In the order in which the tenants were created. A tenant gets only its own."""
     accounts = {account.name: account for account in call.accounts()}
     wanted = names_after(call, list(accounts))[: limit_of(call) + 1]
     pieces = _pieces(call)
@@ -115,9 +115,9 @@ async def get_budget(call: Call) -> Budget:
 
 
 async def set_budget(call: Call) -> Budget:
-    """Answered with the budget as it is now: what is spent is no part of an event."""
+    """Answer with the present budget: events do not tell how much is spent."""
     asked = call.body
-    # it counts from what is owed
+    # the budget starts from the total owed
     await settle(call.gateway.exchange, call.account, _pieces(call))
     call.check_in_force()
     amount, action = read_amount(asked.amount, "amount"), read_action(asked.action)
@@ -142,14 +142,14 @@ def get_caps(call: Call) -> SpendingCaps:
 
 
 def set_caps(call: Call) -> SpendingCaps:
-    """Answered with the caps as they are now."""
+    """Answer with the present caps."""
     asked = call.body
     call.enter(SetOwnCaps(read_cap(asked.rate, "rate"), read_cap(asked.worst_rate, "worst_rate")))
     return caps_of(call.gateway, call.account)
 
 
 def _whose(call: Call, what: str) -> Account:
-    """The tenant that asks, or that the operator names."""
+    """The calling tenant, or the one that the operator names."""
     if call.principal.is_operator and "tenant" not in call.query:
         raise bad_request(f"tenant: expected whose {what} asked for; the operator has none")
     return call.accounts()[0]

@@ -1,8 +1,8 @@
 """The cookie that stands for a key in a browser.
 
-A browser sends the cookie with every request to us, also with one that another site's page made it
-send. So a change must carry a header that such a page cannot set, and where the browser says which
-site asks, it must be ours.
+A browser sends the cookie with every request to this server, even with requests forged by pages of
+other sites (CSRF). So a change must carry a header that such a page cannot set, and if the browser
+names the requesting site, it must be this one.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from laissez.wire.problems import Code, ProblemError
 
 COOKIE = "laissez_signin"
 OURS = (b"same-origin",)
-OURS_OR_TYPED = (b"same-origin", b"none")  # none: the address was typed, or is a bookmark
+OURS_OR_TYPED = (b"same-origin", b"none")  # none: a typed address or a bookmark
 
 
 def signed_in(signins: SignIns, headers: Mapping[bytes, bytes], changes: bool) -> Principal | None:
-    """Who is signed in by the cookie of a request; None without a cookie that counts."""
+    """The principal that the request's cookie signs in; None without a valid cookie."""
     token = read_token(headers)
     principal = None if token is None else signins.principal_of(token)
     if principal is not None:
@@ -32,8 +32,7 @@ def check_ours(headers: Mapping[bytes, bytes], changes: bool) -> None:
     if changes and headers.get(b"x-laissez-console") != b"1":
         raise ProblemError(
             Code.FORBIDDEN,
-            "expected the header X-Laissez-Console: 1, without which a browser may change nothing"
-            " here",
+            "expected the header X-Laissez-Console: 1, which every change from a browser needs",
         )
     site = headers.get(b"sec-fetch-site")
     expected = OURS if changes else OURS_OR_TYPED
@@ -47,7 +46,7 @@ def check_ours(headers: Mapping[bytes, bytes], changes: bool) -> None:
 
 
 def read_token(headers: Mapping[bytes, bytes]) -> str | None:
-    """The value of our cookie, if there is one; other cookies are passed over."""
+    """The value of our cookie, if there is one; others are ignored."""
     name = _cookie_name(headers).encode()
     pairs = (pair.strip().partition(b"=") for pair in headers.get(b"cookie", b"").split(b";"))
     found = [value for key, _, value in pairs if key == name]
@@ -57,15 +56,15 @@ def read_token(headers: Mapping[bytes, bytes]) -> str | None:
 
 
 def set_cookie(headers: Mapping[bytes, bytes], token: str, lasts_s: int) -> str:
-    """The header of an answer."""
+    """The `Set-Cookie` header of an answer."""
     secure = "; Secure" if _came_encrypted(headers) else ""
     attributes = f"HttpOnly; SameSite=Strict; Path=/; Max-Age={lasts_s}{secure}"
     return f"set-cookie: {_cookie_name(headers)}={token}; {attributes}\r\n"
 
 
 def _cookie_name(headers: Mapping[bytes, bytes]) -> str:
-    """Cookies know no ports: two markets on one machine would sign each other out, so the port is
-    in the name where the request names one. Over an encrypted connection, the prefix makes browsers
+    """Browsers ignore ports in cookies, so two markets on one machine would sign each other out. So
+    the name contains the request's port, if any. Over TLS, the prefix `__Host-` makes browsers
     refuse such a cookie from any other host."""
     _, colon, port = headers.get(b"host", b"").rpartition(b":")
     name = f"{COOKIE}_{port.decode()}" if colon and port.isdigit() else COOKIE
@@ -73,5 +72,6 @@ def _cookie_name(headers: Mapping[bytes, bytes]) -> str:
 
 
 def _came_encrypted(headers: Mapping[bytes, bytes]) -> bool:
-    """As the proxy in front says; the first of several is the one that the browser spoke to."""
+    """Whether the browser's connection was encrypted, according to the proxy. Of several proxies
+    the first one spoke to the browser."""
     return headers.get(b"x-forwarded-proto", b"").partition(b",")[0].strip().lower() == b"https"

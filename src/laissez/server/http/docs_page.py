@@ -1,5 +1,5 @@
-"""The API as a page to read: plain HTML made from the table of operations, with its style inside
-and nothing from elsewhere."""
+"""The readable page of the API: plain HTML made from the table of operations, with its style inline
+and no external files."""
 
 from __future__ import annotations
 
@@ -48,34 +48,24 @@ nav a { display: block; text-decoration: none; padding: .1rem 0; }
 @media (max-width: 34rem) { dl { grid-template-columns: 1fr; gap: 0; }
   dd { margin-bottom: .5rem; } }
 """
-# as a content security policy names it
+# in the form of a content security policy
 STYLE_HASH = f"sha256-{b64encode(sha256(STYLE.encode()).digest()).decode()}"
 
-BASICS = f"""
-<h2 id="basics">Basics</h2>
-<dl>
-<dt>Key</dt>
-<dd><code>Authorization: Bearer lz_…</code>. Scopes: <code>read</code> and <code>trade</code> for a
-tenant, <code>read</code> and <code>operate</code> for the operator. A key that is missing, unknown
-or revoked: 401, all alike. In a browser the cookie of a sign-in counts as the key; whatever changes
-something must then carry <code>X-Laissez-Console: 1</code>.</dd>
-<dt>Sending again</dt>
-<dd>Every change may carry an <code>Idempotency-Key</code> (1 to 64 visible ASCII characters). Sent
-again under the same key, it is not carried out twice: the answer has the same bytes, and
-<code>Idempotency-Replayed: true</code>. Another request under the same key: 409.</dd>
-<dt>Lists</dt>
-<dd>come in pages of <code>limit</code> items ({PAGE_DEFAULT} unless said, {PAGE_MAX} at most);
-<code>cursor</code> asks for the next.</dd>
-<dt>Errors</dt>
-<dd>are <code>application/problem+json</code>; <code>code</code> is stable, <code>detail</code> says
-what was expected and found.</dd>
-<dt>Rates</dt>
-<dd>Changes by a tenant tell <code>RateLimit-Limit</code> and <code>RateLimit-Remaining</code>; 429
-and 503 say <code>Retry-After</code>.</dd>
-<dt>Session</dt>
-<dd>A WebSocket at <code>/v1/session</code> carries the same commands and all events:
-<code>laissez.v1.json</code> or <code>laissez.v1.msgpack</code>.</dd>
-</dl>
+BASICS = f""" <h2 id="basics">Basics</h2> <dl> <dt>Key</dt> <dd><code>Authorization: Bearer
+lz_…</code>. Scopes: <code>read</code> and <code>trade</code> for a tenant, <code>read</code> and
+<code>operate</code> for the operator. A missing, unknown or revoked key gets the same 401. In a
+browser the cookie of a sign-in counts as the key; changes must then carry <code>X-Laissez-Console:
+1</code>.</dd> <dt>Idempotency</dt> <dd>Every change may carry an <code>Idempotency-Key</code> (1 to
+64 visible ASCII characters). A repeated request with the same key is not carried out twice: the
+answer has the same bytes, and <code>Idempotency-Replayed: true</code>. A different request under
+the same key gets 409.</dd> <dt>Lists</dt> <dd>come in pages of <code>limit</code> items (default
+{PAGE_DEFAULT}, at most {PAGE_MAX}); <code>cursor</code> asks for the next.</dd> <dt>Errors</dt>
+<dd>are <code>application/problem+json</code>; <code>code</code> is stable, <code>detail</code>
+names the expected and the found value.</dd> <dt>Rates</dt> <dd>Answers to a tenant's changes have
+<code>RateLimit-Limit</code> and <code>RateLimit-Remaining</code>; 429 and 503 have
+<code>Retry-After</code>.</dd> <dt>Session</dt> <dd>A WebSocket at <code>/v1/session</code> carries
+the same commands and all events: <code>laissez.v1.json</code> or
+<code>laissez.v1.msgpack</code>.</dd> </dl>
 """
 
 
@@ -127,14 +117,14 @@ def _answers(operation: Operation) -> str:
 
 
 def _name(kind: Any) -> str:
-    """`Page[Order]` for a generic, whose own name does not say of what."""
+    """The name of a type, such as `Page[Order]` for a generic."""
     if hasattr(kind, "__origin__"):
         return re.sub(r"\b[\w.]+\.(?=\w)", "", str(kind))
     return str(kind.__name__)
 
 
 def _words(kind: Any) -> str:
-    """The docstring of a struct, unless it is the one that msgspec generates."""
+    """The docstring of a struct, unless msgspec generated it."""
     words = " ".join((kind.__doc__ or "").split())
     if words.startswith(f"{kind.__name__}("):
         return ""

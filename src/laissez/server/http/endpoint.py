@@ -54,11 +54,11 @@ if TYPE_CHECKING:
     from laissez.server.http.app import Site
     from laissez.server.http.operation import Operation
 
-# monitoring must see it when the service is behind
+# monitoring must work when the service is behind
 NEVER_WAIT = frozenset({"/healthz", "/readyz", "/metrics"})
-# limited separately, so that an address that sends wrong keys still gets health and metrics
+# limited separately: an address that sends wrong keys still gets health and metrics
 WATCHING = "/watching"
-OTHER = "other"  # the operation of a request that is for none
+OTHER = "other"  # the name for requests that match no operation
 
 T = TypeVar("T")
 
@@ -66,9 +66,8 @@ logger = logging.getLogger(__name__)
 
 
 class Answer(msgspec.Struct, Generic[T], gc=False):
-    """What an operation returns if it is not simply encoded as JSON: bytes with a media type, a
-    status other than the operation's, more headers, or a stream, which sends its body itself for as
-    long as it lasts."""
+    """An answer other than plain JSON: bytes with a media type, another status than the
+    operation's, more headers, or a stream, which sends its own body."""
 
     content: T
     media: str = ""
@@ -90,12 +89,12 @@ class Call:
         self.query: Mapping[str, str] = NO_PARAMS
         self.body: Any = None
         self.key = ""  # the Idempotency-Key, if there is one
-        self.limit: RateLimit | None = None  # that commands were taken from
+        self.limit: RateLimit | None = None  # that the commands were taken from
         self.is_paid = False  # a rate limit covers the answer
-        self.is_admitted = False  # one command, which is not entered yet
-        self.applied: Applied | None = None  # what came of the command
-        self.replayed = False  # carried out before, under the same Idempotency-Key
-        # the answer, while it waits until it may be sent
+        self.is_admitted = False  # one command that is not entered yet
+        self.applied: Applied | None = None  # the outcome of the command
+        self.replayed = False  # carried out earlier under the same Idempotency-Key
+        # the answer, until it may be sent
         self.problem: ProblemError | None = None
         self.status = 0
         self.head = ""
@@ -103,7 +102,7 @@ class Call:
 
     @property
     def accept(self) -> str:
-        """A HEAD request has no stream."""
+        """The header `Accept`; empty for HEAD, which cannot stream."""
         sent = self.request.headers.get(b"accept", b"")
         return "" if self.request.method == "HEAD" else sent.decode("latin-1")
 
@@ -237,7 +236,7 @@ class Endpoint:
                 self._site.count(self._operation.name, self._operation.status)
                 await answer.streams(call.request)
                 return
-            # A command is done in any case, and a stream checks by itself.
+            # A command has been carried out anyway, and a stream checks by itself.
             if self._waits and not self._mutates:
                 call.check_in_force()
             self._answer(call, answer)
@@ -247,7 +246,7 @@ class Endpoint:
     # -- in
 
     def _admit(self, call: Call) -> None:
-        """Check everything that the head tells."""
+        """Make all checks that need only the head."""
         request, headers, operation = call.request, call.request.headers, self._operation
         if request.repeated:
             request.check_repeated()
@@ -299,7 +298,7 @@ class Endpoint:
             call.body = decode(self._decoder, body)
 
     def _carry_out(self, call: Call) -> Any:
-        """A command becomes the message that a session or a batch sends, and is read like one."""
+        """Carry out the operation. A command becomes the message that a session would send."""
         command = self._operation.command
         if command is not None:
             fields = {} if call.body is None else asdict(call.body)
@@ -358,7 +357,7 @@ class Endpoint:
         self._fail(call, failed())
 
     def _send(self, call: Call) -> None:
-        """Called by the gateway, which must not meet an error."""
+        """Send the answer. The gateway calls this and must not see errors."""
         request, name = call.request, self._operation.name
         try:
             self._site.count(name, call.status)
@@ -382,7 +381,7 @@ class Endpoint:
 
 
 def authenticated(site: Site, request: Request, changes: bool) -> Principal | None:
-    """Whose request it is, by its key or by its cookie."""
+    """The principal of a request, by its key or its cookie."""
     if b"authorization" in request.headers:
         return request.connection.authenticate(request.headers[b"authorization"])
     return signed_in(site.signins, request.headers, changes)
@@ -391,8 +390,8 @@ def authenticated(site: Site, request: Request, changes: bool) -> Principal | No
 def answer_at_pace(
     site: Site, principal: Principal, request: Request, head: str, body: bytes, apart: str = ""
 ) -> None:
-    """Send an answer that no rate limit covers, delayed if there were many. The connection sends
-    nothing else meanwhile. `apart` names a separate limit."""
+    """Send an answer that no rate limit covers, delayed above the limit for refusals. The
+    connection sends nothing else meanwhile. `apart` names a separate limit."""
     who = principal.holder if principal is not NOBODY else line_of_address(request.scope)
     bytes_read = min(request.size, BATCH_BYTES_MAX)
     delay_s = site.gateway.admission.delay_s(who + apart, 1, bytes_read)
@@ -409,7 +408,7 @@ def refuse(site: Site, problem: ProblemError, request: Request, more: str = "") 
 
 
 def _secret(call: Call) -> str:
-    """The key that a request came with, valid or not."""
+    """The key in a request, valid or not."""
     if isinstance(call.body, SignIn):
         return call.body.key
     return read_secret(call.request.headers.get(b"authorization", b""))

@@ -1,8 +1,8 @@
 """Events in pages, and streams (server-sent events) of events and of levels.
 
-A stream takes one of its holder's places and lasts until its key is revoked, its sign-in ends, the
+A stream counts against its holder's quota. It lasts until its key is revoked, its sign-in ends, the
 server stops, or the client is gone or too slow. A stream of events can be resumed where it broke
-off; a stream of levels sends the newest and may leave out what a slow reader missed.
+off. A stream of levels sends the newest values and may skip earlier ones for a slow reader.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ STREAM = "text/event-stream"
 BEAT = b": beat\n\n"
 SIGNED_OUT_LOOK_S = 1
 LAST_WORD_WITHIN_S = 1  # a client that does not read is cut off
-WARN_WITHIN_PPM = 100_000  # of the limit, as in a session that does not say otherwise
+WARN_WITHIN_PPM = 100_000  # of the limit, the default of a session
 NUMBER_DIGITS_MAX = 18
 
 
@@ -42,7 +42,7 @@ async def list_events(call: Call) -> Answer[None] | Page[Numbered]:
     if cursor is not None and after is not None:
         raise bad_request("expected after or cursor, found both")
     gateway = call.gateway
-    gateway.end_holds()  # so that the list has the ends of holds that are due
+    gateway.end_holds()  # so that the list includes due ends of holds
     holder = call.accounts()[0].name if "tenant" in call.query else call.principal.holder
     if cursor is not None:
         after = cursor.number
@@ -89,7 +89,7 @@ async def get_levels(call: Call) -> Answer[None] | Levels:
 
 
 class Stream:
-    """One stream: its place, its end, and its last words."""
+    """One stream: its quota, its end, and its closing comment."""
 
     def __init__(self, site: Site, principal: Principal) -> None:
         self.key = principal.key
@@ -100,7 +100,7 @@ class Stream:
         self._request: Request = None  # type: ignore[assignment]  # from `serve` on
         self._over = asyncio.Event()
         self._reason = ""
-        self._deadline = asyncio.timeout(None)  # for its last words, once it is over
+        self._deadline = asyncio.timeout(None)  # for the closing comment
 
     async def open(self) -> None:
         self._site.places.enter(self._holder, self._gateway.places_max(self._principal))
@@ -112,7 +112,8 @@ class Stream:
             raise
 
     async def _begin(self) -> None:
-        """Look up what is sent first, so that a refusal can still be answered as a problem."""
+        """Read the first content before the head is sent, so that a refusal can still be a
+        problem."""
         raise NotImplementedError
 
     def _leave(self) -> None:
@@ -131,22 +132,21 @@ class Stream:
                 await self._send_all()
                 await request.send(f": closing {self._reason}\n\n".encode())
                 request.end_stream()
-        except TimeoutError:  # the client is gone, or does not read
+        except TimeoutError:  # the client is gone or does not read
             request.connection.transport.close()
         finally:
             self._leave()
             watching.cancel()
 
     async def _watch_signin(self) -> None:
-        """End the stream with the sign-in that it was opened by. A revoked key the gateway
-        reports."""
+        """End the stream with the sign-in that opened it. The gateway reports revoked keys."""
         if self._principal.signin:
             while self._site.signins.is_valid(self._principal):
                 await asyncio.sleep(SIGNED_OUT_LOOK_S)
             self.end(CLOSE_UNAUTHENTICATED, "signed_out")
 
     async def _send_all(self) -> None:
-        """Send what there is to send until the stream is over."""
+        """Send content until the stream is over."""
         raise NotImplementedError
 
     async def _over_within(self, seconds: float) -> bool:
@@ -156,7 +156,7 @@ class Stream:
         return self._over.is_set()
 
     def ignore(self) -> None:
-        """A stream hears nothing anyway."""
+        """Do nothing: a stream has no input."""
 
     def end(self, code: int, reason: str) -> None:
         if not self._over.is_set():
@@ -178,8 +178,8 @@ class EventStream(Stream):
         self.watch = RateWatch(WARN_WITHIN_PPM)
         self._queue: list[bytes] = []
         self._queued_bytes = 0
-        self._after = after  # the last event that the client has seen; None: the latest
-        # an id without data: where to resume if the stream breaks before its first event
+        self._after = after  # the last event that the client saw; None: the latest
+        # an id without data, to resume from if the stream breaks before its first event
         self._bookmark = b""
         self._is_following = False
         self._wake = asyncio.Event()
@@ -202,7 +202,7 @@ class EventStream(Stream):
                 gateway.follow(self._holder, self)
                 self._is_following = True
                 await self._send_page(await gateway.events_after(self._holder, after))
-        except ProblemError as problem:  # events left the history meanwhile, say
+        except ProblemError as problem:  # for example, the history was cut meanwhile
             self.end(0, problem.code)
         while not self._over.is_set():
             try:
@@ -281,7 +281,7 @@ def _event(data: bytes, name: str) -> bytes:
     return b"event: %b\ndata: %b\n\n" % (name.encode(), data)
 
 
-# by kind: the name of an event
+# the name of each kind of event
 _NAMES: dict[type, bytes] = {
     kind: str(kind.__struct_config__.tag).encode() for kind in get_args(Event)
 }

@@ -1,5 +1,5 @@
-"""Instances: the market for those who only want machines. Each is one order with one alternative,
-and then the lease that the order wins."""
+"""Instances: a simple view of the market. Each is one order with one alternative, and then the
+lease that the order wins."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def run(call: Call) -> InstancesDone:
             f"level: expected a level's name, or 0 to {DEPTH_MAX - 1} steps up, found {asked.level}"
         )
     price = read_price(asked.max_price, "max_price")
-    # A repeat uses the first request's command: the lease to be near may be forgotten by now.
+    # A repeat uses the first request's command: the lease named by `near` may be forgotten by now.
     command = call.first_command or PlaceOrder(
         holder, (Alternative(_scope(call, asked), price, price),)
     )
@@ -45,7 +45,7 @@ async def run(call: Call) -> InstancesDone:
 
 
 def _scope(call: Call, asked: RunInstances) -> str:
-    """Where the instances may be, from the one of the three that is given."""
+    """The scope of the instances, from `type`, `scope` or `near`."""
     if sum(one is not None for one in (asked.type, asked.scope, asked.near)) != 1:
         raise bad_request("expected exactly one of type, scope and near")
     if (asked.near is None) != (asked.level is None):
@@ -79,7 +79,7 @@ def _near(call: Call, lease: str, level: str | int) -> str:
 
 
 def _requested(applied: list[Applied], holder: str) -> tuple[Instance, ...]:
-    """The instances, from the events alone, so that a repeat is answered alike."""
+    """The instances, from the events alone, so that a repeat gets the same answer."""
     found: dict[str, Instance] = {}
     for event in [one.event for each in applied for one in rendered(each, holder)]:
         if type(event) is told.OrderPlaced:
@@ -114,7 +114,7 @@ def get_instance(call: Call) -> Instance:
 
 def stop(call: Call) -> Instance:
     id = call.path["id"]
-    # A repeat uses the first request's command: the state no longer tells which one it was.
+    # A repeat uses the first request's command: the present state could lead to another one.
     command = call.first_command or _ending(call, id)
     call.enter(command, digest_of(["stop", id]))
     for event in [one.event for one in call.events]:

@@ -1,5 +1,5 @@
-"""The market as a whole: topology and prices for everybody; for the operator also resources,
-floors, controls, books and rates."""
+"""The market: topology and prices for every key; resources, floors, controls, books and rates for
+the operator."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from laissez.wire.views import Controls, Done, Floor, Node, Page, Quote, Resourc
 
 CHILDREN_PER_ITEM = 10  # a child is only a path
 GROUPS_MAX = 50  # of bids, and of asks, in a book
-LEAVES_PER_TURN = 8_192  # looked at before other work has its turn: about a millisecond
+LEAVES_PER_TURN = 8_192  # read before other work gets its turn: about a millisecond
 
 
 def _known(call: Call, node: str) -> str:
@@ -40,8 +40,8 @@ def done(call: Call) -> Done:
 
 
 def get_topology(call: Call) -> Page[Node]:
-    """The roots; or a node and its children. A node may have very many children, so they count in
-    what a page holds and costs."""
+    """The roots, or a node and its children. Children count towards the page's size and cost,
+    because there may be very many."""
     topology, children = call.gateway.exchange.market.topology, call.site.children
     named = call.query.get("node")
     call.admit_items(0)
@@ -154,7 +154,7 @@ async def get_book(call: Call) -> NodeBook:
 
 
 async def _asks(gateway: Gateway, node: str) -> AsksView:
-    """Of all leaves below the node; if they are very many, a part at a time."""
+    """The asks of all leaves below the node, read in parts if there are many."""
     market = gateway.exchange.market
     first, last = market.topology.leaf_range(node)
     by_ask: Counter[int] = Counter()
@@ -184,7 +184,7 @@ def get_rates(call: Call) -> RateHistory:
         for piece in market.standing_rates(node, since, PRICE_PIECES_MAX)
     ]
     begin = max(since, market.now)
-    if begin < until:  # nothing has happened since the last command, so the rate has been the same
+    if begin < until:  # the rate is constant since the last command
         _go_on(pieces, begin, until, market.standing_rate(node))
     segments = [
         RatePiece(format_time(start), format_time(end), price(rate)) for start, end, rate in pieces

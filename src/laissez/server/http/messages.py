@@ -1,6 +1,6 @@
-"""HTTP messages: a request, read strictly, and the bytes of an answer.
+"""HTTP messages: strict reading of requests, and the bytes of answers.
 
-What is not understood is refused with what was expected, and nothing is guessed.
+Invalid input is refused with the expected form; nothing is guessed.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ if TYPE_CHECKING:
 Headers: TypeAlias = list[tuple[bytes, bytes]]
 
 QUERY_FIELDS_MAX = 20
-BODY_BUFFER_BYTES = 65_536  # of a body that nobody reads yet
+BODY_BUFFER_BYTES = 65_536  # of a body that is not read yet
 NO_PARAMS: Mapping[str, str] = MappingProxyType({})
-RETRY_AFTER_S = 60  # where it is not known when it will be possible
-# Repeated, these are refused: which one counts would be a guess.
+RETRY_AFTER_S = 60  # where the time is unknown
+# These may come only once: it would be unclear which one counts.
 ONCE = frozenset(
     b"authorization content-encoding content-length content-type host idempotency-key last-event-id"
     b" sec-fetch-site transfer-encoding x-laissez-console".split()
 )
-# may come in several pieces, which are one list
+# may come in several pieces that form one list
 LISTS = {b"accept": b",", b"cookie": b"; ", b"x-forwarded-proto": b","}
 _PERCENT_BROKEN = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
@@ -54,8 +54,8 @@ encode = msgspec.json.Encoder().encode
 
 
 class Request:
-    """A request whose head has arrived. `answer`, or `begin_stream` and what follows it, is called
-    once; on a connection that is gone it does nothing."""
+    """A request whose head has arrived. Call `answer`, or `begin_stream` and `end_stream`, once. On
+    a lost connection they do nothing."""
 
     def __init__(
         self,
@@ -67,30 +67,30 @@ class Request:
     ) -> None:
         self.connection = connection
         self.method = method
-        self.target = target  # as it came
+        self.target = target  # undecoded
         self.path, self.query = read_target(target)  # the path decoded, the query not
         self.path_params: Mapping[str, str] = NO_PARAMS
         self.version = version
-        self.headers = headers  # by names in lower case; of repeated ones the first
-        self.repeated: Headers = []  # that came before
-        # as the head says; the parser has checked that it is a number
+        self.headers = headers  # by name in lower case; the first of repeated ones
+        self.repeated: Headers = []  # headers whose name came before
+        # declared by the head; the parser has checked that it is a number
         self.size = int(headers[b"content-length"]) if b"content-length" in headers else 0
-        self.client = ""  # the address, as the network or a trusted proxy says
+        self.client = ""  # the address according to the network or a trusted proxy
         self.keep_alive = True
         self.expects_continue = False
-        self.is_begun = False  # by an operation; until then it waits in line
+        self.is_begun = False  # by an operation; until then it waits in the queue
         self.is_complete = False  # all of its body has arrived
         self.is_started = False  # the head of the answer was sent
-        self.is_gone = False  # nobody is there to be answered
-        self.body_bytes = 0  # that have arrived and were not discarded
-        self.body_bytes_max = BODY_BUFFER_BYTES  # the connection reads no more
+        self.is_gone = False  # the client is gone
+        self.body_bytes = 0  # arrived and not discarded
+        self.body_bytes_max = BODY_BUFFER_BYTES  # beyond it the connection stops reading
         self._pieces: list[bytes] = []
         self._arrived: asyncio.Future[None] | None = None
         self._tell_gone: Callable[[], None] | None = None
 
     @property
     def scope(self) -> Mapping[str, Any]:
-        """The address, as the audit log takes it."""
+        """The address in the form of the audit log."""
         return {"client": (self.client, 0)}
 
     def all_of(self, name: bytes) -> bytes:
@@ -105,7 +105,7 @@ class Request:
             if name in ONCE:
                 raise bad_request(f"expected the header {name.decode()} once, found it more often")
             if name in LISTS:
-                # joined at the end: adding each to those before would take quadratic time
+                # joined at the end: appending one at a time would take quadratic time
                 more.setdefault(name, [self.headers[name]]).append(value)
         for name, values in more.items():
             self.headers[name] = LISTS[name].join(values)
@@ -129,14 +129,14 @@ class Request:
             self._arrived.set_result(None)
 
     def lose(self) -> None:
-        """The connection is gone, or nothing more of the body will come."""
+        """The connection is lost, or the rest of the body will not come."""
         self.is_gone = True
         self._wake()
         if self._tell_gone is not None:
             self._tell_gone()
 
     def discard_body(self) -> None:
-        """Nobody will read it any more."""
+        """Drop the body, which will not be read."""
         self._pieces.clear()
         self.body_bytes = 0
 
@@ -150,11 +150,11 @@ class Request:
             raise too_large(bytes_max)
 
     async def whole_body(self, bytes_max: int) -> bytes:
-        """Wait for all of the body. It is refused as soon as it is too large."""
+        """Wait for the whole body. Refuse it as soon as it is too large."""
         self.body_bytes_max = max(bytes_max, BODY_BUFFER_BYTES)
         while not self.is_complete:
             self._check_size(bytes_max)
-            # a part may be readable by itself, and is still not what was asked for
+            # a part of a body may be valid by itself, but is not the request
             if self.is_gone:
                 raise bad_request(
                     "the connection was closed in the middle of the body; nothing was done"
@@ -173,8 +173,8 @@ class Request:
             self.connection.answered(self)
 
     def begin_stream(self, head: str) -> None:
-        """Begin an answer of unknown length: in chunks, or until the end of the connection for
-        HTTP/1.0, which knows none."""
+        """Begin an answer of unknown length: in chunks, or for HTTP/1.0 until the connection
+        ends."""
         chunked = "transfer-encoding: chunked\r\n" if self.version == "1.1" else ""
         if self._can_send():
             self._start(head + chunked, b"")
@@ -189,7 +189,7 @@ class Request:
         return not self.is_gone and not self.connection.transport.is_closing()
 
     async def send(self, piece: bytes) -> None:
-        """Send a piece of a stream, and wait while the peer does not read."""
+        """Send a piece of a stream. Wait while the peer does not read."""
         await self.connection.until_writable()
         if self._can_send():
             chunk = b"%x\r\n%b\r\n" % (len(piece), piece)
@@ -202,14 +202,14 @@ class Request:
             self.connection.answered(self)
 
     def break_off(self) -> None:
-        """End it after a bug."""
+        """Close the connection after a bug."""
         if self.is_started:
             self.connection.transport.abort()
         else:
             self.answer(*problem_parts(INTERNAL))
 
     def when_gone(self, tell: Callable[[], None]) -> None:
-        """Call `tell` once the other side has closed the connection."""
+        """Call `tell` when the peer has closed the connection."""
         self._tell_gone = tell
         if self.is_gone:
             tell()
@@ -253,7 +253,7 @@ def read_query(raw: str, expected: tuple[str, ...]) -> dict[str, str]:
             errors="strict",
             max_num_fields=QUERY_FIELDS_MAX,
         )
-    except ValueError:  # a UnicodeDecodeError is one
+    except ValueError:  # including UnicodeDecodeError
         raise bad_request(
             "the query cannot be read: expected name=value pairs joined by '&', percent-encoded"
             " UTF-8"
@@ -269,7 +269,7 @@ def read_query(raw: str, expected: tuple[str, ...]) -> dict[str, str]:
 
 
 def read_secret(authorization: bytes) -> str:
-    """The key of `Authorization: Bearer <key>`; empty, which is nobody's key, if there is none."""
+    """The key in `Authorization: Bearer <key>`; empty without one. No key is empty."""
     scheme, _, secret = authorization.partition(b" ")
     return secret.strip().decode("latin-1") if scheme.lower() == b"bearer" else ""
 
@@ -287,7 +287,7 @@ def read_key(sent: bytes) -> str:
 
 
 def check_accept(accept: bytes, offered: tuple[str, ...]) -> None:
-    """The client must accept one of the offered types; without the header it accepts any."""
+    """Refuse unless the client accepts one of the offered types."""
     if not accept or b"*/*" in accept:
         return
     wanted = [one.partition(";")[0].strip().lower() for one in accept.decode("latin-1").split(",")]
@@ -301,7 +301,7 @@ def check_accept(accept: bytes, offered: tuple[str, ...]) -> None:
 
 
 def line_of_address(scope: Mapping[str, Any]) -> str:
-    """The line in the fair queue of callers without a good key. No tenant's name has a '/'. An IPv6
+    """The fair queue's line for callers without a valid key. No tenant's name has a '/'. An IPv6
     address stands for its /64 network, which usually belongs to one caller."""
     host = address(scope)
     if ":" not in host:
@@ -360,7 +360,7 @@ def head_of(status: int, media: str, size: int, more: str = "") -> str:
 
 @cache
 def common_head(status: int, media: str) -> str:
-    """What all answers of this status and media type begin with."""
+    """The beginning of all heads with this status and media type."""
     return f"{status_line(status)}content-type: {media}\r\n{EVERY}"
 
 
@@ -374,7 +374,7 @@ def lines(headers: Mapping[str, str]) -> str:
 
 
 def written(head: str, last: str = "") -> bytes:
-    """The bytes of a head, with the date and the empty line."""
+    """The bytes of a head, with the date and the empty line added."""
     return f"{head}{_date_line(int(time.time()))}{last}\r\n".encode("latin-1")
 
 
@@ -385,7 +385,7 @@ def _date_line(second: int) -> str:
 
 
 def problem_parts(problem: ProblemError, more: str = "") -> tuple[str, bytes]:
-    """Head and body of the answer to a request that is refused."""
+    """Head and body of a refusal."""
     if problem.status == 401:
         more += "www-authenticate: Bearer\r\n"
     elif problem.status == 429 or problem.retry_after is not None:

@@ -1,5 +1,5 @@
-"""What monitors and operators watch: health, metrics, figures of the market, and the reports of
-operators' InfraMaps; and the API's own documents."""
+"""Monitoring: health, metrics, totals of the market, reports of InfraMaps; and the API's
+documents."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def get_inframaps(call: Call) -> InfraMaps:
 
 
 def _check(report: InfraMapsReport) -> None:
-    """Check what the structs do not: times, prices, and that every map and floor is named once."""
+    """Check times and prices, which the structs do not, and refuse duplicate maps and floors."""
     _check_once([one.name for one in report.maps], "maps")
     _check_once([one.node for one in report.floors], "floors")
     read_time(report.at, "at")

@@ -82,7 +82,7 @@ def openapi(operations: Iterable[Operation]) -> dict[str, Any]:
 
 
 def _schemas(operations: tuple[Operation, ...]) -> tuple[dict[Any, Schema], dict[str, Schema]]:
-    """A reference for every type that is sent or answered, and what they refer to."""
+    """A reference for every type in bodies and answers, and the schemas they refer to."""
     bodies = [one.body for one in operations if one.body is not None]
     answers = [answer for one in operations for answer in one.answers]
     types = list(dict.fromkeys([*bodies, *answers, Problem]))
@@ -177,7 +177,7 @@ def _success(operation: Operation, schemas: dict[Any, Schema]) -> dict[str, Any]
 
 
 def _problems(operation: Operation, schema: Schema) -> dict[str, Any]:
-    """The problems of an operation by their status."""
+    """The problems of an operation by status."""
     described: dict[str, Any] = {}
     codes = sorted(operation.all_problems, key=STATUS.__getitem__)
     for status, same in groupby(codes, STATUS.__getitem__):

@@ -19,9 +19,9 @@ from laissez.wire.views import Page
 
 __all__ = ["CURSOR", "JSON", "LIMIT", "LOOK", "TENANT", "Operation", "Parameter", "body_of"]
 
-LOOK = ("read", "operate")  # of the operator: it sees with either
+LOOK = ("read", "operate")  # of the operator, who may read with either
 
-# What may go wrong everywhere; the table names only the rest.
+# Problems that any operation may have; the table lists only the others.
 ALWAYS = (
     Code.BAD_REQUEST,
     Code.NOT_ACCEPTABLE,
@@ -35,22 +35,22 @@ WITH_CHANGE = (Code.IDEMPOTENCY_CONFLICT, Code.STOPPING)
 
 
 class Parameter(msgspec.Struct, frozen=True):
-    """Of the query. `kind` is text, whole, time or the choices themselves."""
+    """A parameter of the query. `kind` is text, whole, time, or a tuple of choices."""
 
     name: str
     description: str
     kind: str | tuple[str, ...] = "text"
 
 
-LIMIT = Parameter("limit", "How many items at most.", "whole")
-CURSOR = Parameter("cursor", "Where the page before this one ended.")
-TENANT = Parameter("tenant", "For the operator: of this tenant alone.")
+LIMIT = Parameter("limit", "The most items on a page.", "whole")
+CURSOR = Parameter("cursor", "The cursor of the previous page.")
+TENANT = Parameter("tenant", "For the operator: only this tenant's.")
 
 
 @cache
 def body_of(message: Any, *in_path: str) -> type:
-    """The body of a request for a command: the message of a session without its `type` and `id`,
-    and without what the path says."""
+    """The body of a request for a command: the message of a session without its `type`, its `id`
+    and the fields in the path."""
     named = msgspec.structs.fields(message)
     fields = [
         (one.name, one.type) if one.required else (one.name, one.type, one.default)
@@ -77,19 +77,19 @@ class Operation(msgspec.Struct, frozen=True):
     carry_out: Callable[..., Any]
     summary: str
     description: str = ""
-    # makes the message of a session from the path and the body; `carry_out` is told what came of it
+    # makes the message of a session from the path and the body; `carry_out` makes the answer then
     command: Callable[..., Any] | None = None
     body: type | None = None
     status: int = 200
     query: tuple[Parameter, ...] = ()
-    pays_by_item: bool = False  # for what it tells, once it knows how much that is
-    adds_up: bool = False  # all that a tenant has: costs as much as a list of it
+    pays_by_item: bool = False  # charged for the items of its answer, once known
+    adds_up: bool = False  # covers all that a tenant has: costs as much as a list
     large: bool = False  # its body may be as large as a batch
     media: tuple[str, ...] = (JSON,)
     problems: tuple[str, ...] = ()
-    # waits for the journal, as it tells of the state; not so what says whether the journal works
+    # the answer reflects the state, so it waits for the journal
     durable: bool = True
-    repeatable: bool = False  # ignores an Idempotency-Key: sent again, it is simply done again
+    repeatable: bool = False  # carried out again if repeated; ignores an Idempotency-Key
 
     def __post_init__(self) -> None:
         if self.command is not None and self.body is None and self.method != "DELETE":
@@ -101,7 +101,7 @@ class Operation(msgspec.Struct, frozen=True):
 
     @property
     def of_operator(self) -> bool:
-        """Whether a tenant's key will not do, whatever its scopes."""
+        """Whether only the operator's keys may use it."""
         return self.scopes == LOOK
 
     @property
@@ -110,7 +110,7 @@ class Operation(msgspec.Struct, frozen=True):
 
     @property
     def takes_key(self) -> bool:
-        """Whether it is a change that is carried out once under its Idempotency-Key."""
+        """Whether it is a change that is carried out once per Idempotency-Key."""
         return self.mutates and not self.repeatable
 
     @property
@@ -123,7 +123,7 @@ class Operation(msgspec.Struct, frozen=True):
 
     @property
     def written_path(self) -> str:
-        """As people write it: only the route must know that `{node:path}` may hold slashes."""
+        """The path for people: only the route needs to know that `{node:path}` may hold slashes."""
         return self.path.replace(":path}", "}")
 
     @property
@@ -132,7 +132,7 @@ class Operation(msgspec.Struct, frozen=True):
 
     @property
     def answers(self) -> tuple[Any, ...]:
-        """The types of what it answers in JSON, as its function declares them."""
+        """The types of its JSON answers, as its function declares them."""
         declared = get_type_hints(self.carry_out)["return"]
         is_one_of = get_origin(declared) in (Union, UnionType)
         found = get_args(declared) if is_one_of else (declared,)
@@ -141,7 +141,7 @@ class Operation(msgspec.Struct, frozen=True):
 
     @property
     def needs(self) -> str:
-        """Which key it needs, in words."""
+        """The key that it needs, in words."""
         if self.scopes is None:
             return "Needs no key."
         if not self.scopes:
@@ -151,7 +151,7 @@ class Operation(msgspec.Struct, frozen=True):
 
     @property
     def all_problems(self) -> tuple[str, ...]:
-        """Every code this may be answered with."""
+        """Every problem code that it may answer with."""
         codes: list[str] = [*self.problems]
         if self.scopes is not None:
             codes += ALWAYS + WITH_KEY
@@ -159,7 +159,7 @@ class Operation(msgspec.Struct, frozen=True):
             codes += WITH_BODY
         if self.takes_key:
             codes += WITH_CHANGE
-        # a tenant's commands and questions are counted, the operator's are not
+        # tenants are rate limited, the operator is not
         if self.scopes is not None and "operate" not in self.scopes:
             codes.append(Code.RATE_LIMITED)
         return tuple(dict.fromkeys(str(code) for code in codes))

@@ -34,13 +34,13 @@ from laissez.wire.views import (
     PriceHistory,
 )
 
-# between a request's id and the number of one of its commands; no client's own id may hold it
+# separates a request's id from the number of its command; no id of a client may contain it
 PART = "\t"
-ENTERED_AT_ONCE = 16  # commands before others have their turn: less than a millisecond of work
+ENTERED_AT_ONCE = 16  # commands before other work gets its turn: less than a millisecond
 
 
 def order_done(call: Call) -> OrderDone:
-    """What became of the order, from the events alone, so that a repeat is answered alike."""
+    """The order after its command, from the events alone, so that a repeat gets the same answer."""
     id, state, clipped = "", "open", False
     alternatives: tuple[Alternative, ...] = ()
     lease = leaf = rate = None
@@ -109,7 +109,7 @@ def lease_prices(call: Call) -> PriceHistory:
 
 
 def _lease(call: Call) -> LeaseView:
-    """The lease that the path names, live or ended, if the caller may ask about it."""
+    """The lease named by the path, live or ended, if the caller may see it."""
     id, market = call.path["lease"], call.gateway.exchange.market
     for account in call.accounts():
         number = number_of(LEASE, tag_of(account.name), id)
@@ -145,7 +145,7 @@ async def batch(call: Call) -> BatchDone:
             read.append(problem)
     commands = [one for one in read if not isinstance(one, ProblemError)]
     outcomes = iter(await enter_all(call, "batch", asked, commands))
-    # the journal has the other refusals, and a repeated batch was noted the first time
+    # the journal has the other refusals, and a repeated batch was logged the first time
     unreadable = [one for one in read if isinstance(one, ProblemError)]
     if unreadable and not call.replayed:
         call.gateway.refusals.note(
@@ -173,12 +173,12 @@ def _item(outcome: Applied | ProblemError, holder: str) -> BatchItem:
 async def enter_all(
     call: Call, name: str, asked: object, commands: Sequence[Command]
 ) -> list[Applied]:
-    """Enter commands under one Idempotency-Key, which stands for what was `asked`. Other callers
-    have their turn in between.
+    """Enter the commands of one request, `asked`, under its Idempotency-Key. Other callers get
+    their turn in between.
 
-    The first has the key itself as its id, so that a key used for anything else is found before
-    anything is done; the others have ids made from it. Repeated after a crash in the middle, or
-    after the caller's key was revoked meanwhile, the request carries out the rest.
+    The id of the first command is the key itself, so that a key used for another request is found
+    before anything is done. The other ids are derived from it. If a crash or a revoked key
+    interrupts the request, repeating it carries out the rest.
     """
     principal, gateway = call.principal, call.gateway
     if not principal.is_operator:
@@ -200,7 +200,7 @@ async def enter_all(
         async for part in Background(gateway.clock, NO_REST).parts(numbered, ENTERED_AT_ONCE):
             call.check_in_force()
             gateway.admission.check_journal()
-            at = gateway.clock.now()  # what is entered together happens at one time
+            at = gateway.clock.now()  # commands entered together have one time
             for index, command in part:
                 id = call.key if index == 0 or not call.key else f"{call.key}{PART}{index}"
                 request = Request(principal.holder, principal.key, id, body, command)

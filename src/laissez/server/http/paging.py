@@ -1,7 +1,7 @@
 """Lists in pages.
 
-A cursor is opaque to clients. It names the list and the last item seen rather than how many there
-were, so it stays right while the list changes.
+A cursor is opaque to clients. It names the list and the last item seen, not a count, so it stays
+valid while the list changes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _decode = msgspec.msgpack.Decoder(tuple[str, str, int]).decode
 
 
 class Cursor(msgspec.Struct, frozen=True):
-    """The last item seen, by whatever the list is ordered by: a name, a path, a number."""
+    """The last item seen, by the key of the list's order: a name, a path, a number."""
 
     name: str = ""
     number: int = 0
@@ -69,8 +69,8 @@ def page(
     items: Iterable[tuple[Cursor, T]],
     weigh: Callable[[Any], int] = lambda item: 1,
 ) -> Page[T]:
-    """The first of `items`, which begin after the cursor, and where the next page begins. Together
-    they weigh at most what a page may hold, unless the first alone weighs more."""
+    """A page of `items`, which begin after the cursor. Their total weight is at most the page's
+    limit, unless the first item alone weighs more."""
     limit, most = limit_of(call), call.gateway.limits.page_max
     found: list[T] = []
     weight, last = 0, Cursor()
@@ -85,8 +85,8 @@ def page(
 
 
 def page_of_owned(call: Call, items: Callable[[Account], Iterable[Owned]]) -> Page[Owned]:
-    """What tenants own, each tenant's oldest first; the operator's list goes through the tenants in
-    the order in which they were created."""
+    """The items that tenants own, oldest first for each tenant. The operator's list goes through
+    the tenants in the order in which they were created."""
     return page(call, _owned_after(call.accounts(), cursor_of(call), items))
 
 
@@ -106,7 +106,7 @@ def _owned_after(
 
 
 def names_after(call: Call, names: Sequence[str]) -> Sequence[str]:
-    """The names after the cursor's, in the order of `names`; none if that name is gone."""
+    """The names after the cursor's, in the order of `names`; none if the cursor's name is gone."""
     cursor = cursor_of(call)
     if cursor is None:
         return names
@@ -124,7 +124,7 @@ def page_of_paths(
     between: tuple[int, int] | None = None,
     weigh: Callable[[Any], int] = lambda item: 1,
 ) -> Page[T]:
-    """Of `paths`, which are in path order, or of those `between` two places in them."""
+    """A page of `paths`, which are in path order, or of those `between` two indexes."""
     first, last = between or (0, len(paths))
     cursor = cursor_of(call)
     if cursor is not None:

@@ -1,12 +1,11 @@
 """The HTTP/1.1 connection: bytes in, requests to the application, answers out in order.
 
-httptools parses. The rest is here: limits on connections and on heads, deadlines for slow clients,
-pipelining, keep-alive, backpressure in both directions, and the refusal of what cannot be read,
-sent once all requests before it are answered.
+httptools parses. The rest is here: limits on connections and heads, deadlines for slow clients,
+pipelining, keep-alive, backpressure in both directions, and refusals of unreadable requests, sent
+once all earlier requests are answered.
 
-Requests of one connection are answered one after the other. `_requests` holds those that have
-arrived; the first of them is under way. A request begins at once if the service keeps up, and
-otherwise waits in the fair queue.
+Requests of one connection are answered in order. `_requests` holds the arrived ones; the first is
+under way. A request begins at once if the service keeps up, and otherwise waits in the fair queue.
 
 A body is bounded by the operation that reads it. A head, and the chunk sizes and trailers around a
 body, are bounded here, so no client can make a connection keep more than a few kilobytes of them.
@@ -42,12 +41,12 @@ from laissez.wire.problems import Code, ProblemError
 if TYPE_CHECKING:
     from laissez.server.http.app import App
 
-READ_BYTES = 1_024  # at a time: as many requests as fit may be read beyond the bound below
+READ_BYTES = 1_024  # at a time; may overshoot REQUESTS_MAX by the requests that fit
 BODY_READ_BYTES = 65_536  # of a body whose length is known
 REQUESTS_MAX = 16  # waiting on one connection: each takes some kilobytes
 KEEP_ALIVE_S = 75.0
-# After a refusal what still arrives is thrown away: closing at once could take the refusal from the
-# peer before it reads it.
+# After a refusal, discard further input for a while: closing at once could reset the connection
+# before the peer reads the refusal.
 LINGER_S = 1.0
 FULL_RETRY_AFTER_S = 5.0
 SESSION = "/v1/session"
@@ -95,7 +94,7 @@ class HttpConnection(asyncio.Protocol):
         self.transport: asyncio.Transport = None  # type: ignore[assignment]
         self._peer = ""
         self._is_proxy = False
-        # the last header with a key, and whose key that is
+        # the last header with a key, and its principal
         self._known: tuple[bytes, Principal | None] = b"", None
         # parsing
         self._parser = httptools.HttpRequestParser(self)
@@ -103,22 +102,22 @@ class HttpConnection(asyncio.Protocol):
         self._is_paused = False
         self._in_head = False
         self._in_body = False
-        self._body_left = 0  # as far as its length is known
+        self._body_left = 0  # if its length is known
         self._beside_body = 0  # bytes of the head so far, or of chunk sizes and trailers
         self._url = b""
         self._headers: dict[bytes, bytes] = {}
         self._repeated: Headers = []
         # requests
         self._requests: deque[Request] = deque()
-        self._latest: Request | None = None  # the last whose head has arrived
+        self._latest: Request | None = None  # the last one whose head has arrived
         self._is_advancing = False
         self._handshake: Request | None = None  # for a session
         # a refusal that waits until the requests before it are answered
         self._refusal: ProblemError | None = None
-        self._hears = True  # else nothing that still arrives matters
+        self._hears = True  # if not, further input is ignored
         self._writable: asyncio.Event | None = None  # while the peer does not read
         # deadlines
-        self._since = 0.0  # since when the peer must send what it must send now
+        self._since = 0.0  # the start of the current deadline
         self._idle_s = self._limits.head_within_s
         self._timer: asyncio.TimerHandle | None = None
 
@@ -137,7 +136,7 @@ class HttpConnection(asyncio.Protocol):
             return
         words = f"expected at most {most} connections at a time; try again in a moment"
         self._say(ProblemError(Code.OVERLOADED, words, FULL_RETRY_AFTER_S))
-        self.transport.close()  # at once: those that linger would be too many, too
+        self.transport.close()  # at once: lingering connections count, too
 
     def connection_lost(self, error: Exception | None) -> None:
         self.app.connections.pop(self, None)
@@ -153,7 +152,7 @@ class HttpConnection(asyncio.Protocol):
             self._timer.cancel()
 
     def shutdown(self) -> None:
-        """Answer what has arrived and close. What has arrived only in part is not waited for."""
+        """Answer complete requests, then close. Incomplete requests are not waited for."""
         if self._hears and (self._in_head or self._in_body):
             self._refuse(stopping())
         elif self._requests:
@@ -185,10 +184,10 @@ class HttpConnection(asyncio.Protocol):
             self._after_reading()
 
     def eof_received(self) -> None:
-        """Close: a request that has arrived in part will not be completed."""
+        """Close: an incomplete request will never be completed."""
 
     def _read_on(self) -> None:
-        """Read as long as few requests wait: a client that sends ahead waits for itself."""
+        """Read while few requests wait: a client that pipelines waits for its own requests."""
         while self._unread and self._hears and self._has_room():
             size = max(READ_BYTES, min(self._body_left, BODY_READ_BYTES))
             piece = bytes(self._unread[:size])
@@ -217,7 +216,7 @@ class HttpConnection(asyncio.Protocol):
             self.transport.pause_reading()
 
     def _resume_reading(self) -> None:
-        """Read again, first what has arrived already."""
+        """Resume reading, starting with buffered input."""
         if self._unread:
             self._loop.call_soon(self._read_on)
         elif self._is_paused and self._hears and not self.transport.is_closing():
@@ -234,7 +233,7 @@ class HttpConnection(asyncio.Protocol):
     def _feed(self, data: bytes) -> None:
         try:
             self._parser.feed_data(data)
-        except httptools.HttpParserUpgrade:  # what follows is not parsed
+        except httptools.HttpParserUpgrade:  # later input is not parsed
             self._in_body = False
             self._unread.clear()
             self._upgrade()
@@ -243,7 +242,7 @@ class HttpConnection(asyncio.Protocol):
         else:
             if self._in_head or self._in_body:
                 self._beside_body += len(data)
-                # a head may begin behind something else: that much more may have been counted
+                # a head may begin after other bytes, which were counted too
                 if self._beside_body > HEAD_BYTES_MAX + READ_BYTES:
                     self._refuse(_too_long(HEAD if self._in_head else TRAILERS))
 
@@ -261,7 +260,7 @@ class HttpConnection(asyncio.Protocol):
         self._url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """A trailer is passed over: it comes after what it would change has been decided."""
+        """Ignore trailers: they come too late to change anything."""
         if self._in_head:
             name = name.lower()
             if name in self._headers:
@@ -272,7 +271,7 @@ class HttpConnection(asyncio.Protocol):
     def on_headers_complete(self) -> None:
         parser, headers = self._parser, self._headers
         is_lasting = parser.should_keep_alive()
-        # Only HTTP/1.1 keeps a connection without being asked to. Asking the parser takes longer.
+        # Only HTTP/1.1 keeps connections open by default. Asking the parser is slower.
         version = "1.1"
         if not is_lasting or b"connection" in headers:
             version = parser.get_http_version()
@@ -281,7 +280,7 @@ class HttpConnection(asyncio.Protocol):
         request = Request(self, parser.get_method().decode(), self._url, version, headers)
         request.repeated = self._repeated
         request.client = self._client(request) if self._is_proxy else self._peer
-        # Nobody can tell in which protocol more would come after an upgrade: it is the last.
+        # After an upgrade the protocol is unknown, so this request is the last.
         is_upgrade = parser.should_upgrade()
         request.keep_alive = is_lasting and version == "1.1" and not is_upgrade
         if b"expect" in headers and version == "1.1":
@@ -316,7 +315,7 @@ class HttpConnection(asyncio.Protocol):
         self._beside_body -= len(piece)
         self._body_left -= len(piece)
         request = self._latest
-        # what was answered early, or cannot become a session, is not listened to any more
+        # ignore the body of a request that was answered early or asked for a session
         if request is not None and not request.is_started and self._handshake is None:
             request.add(piece)
 
@@ -335,7 +334,7 @@ class HttpConnection(asyncio.Protocol):
         return b"websocket" in [one.strip() for one in wanted]
 
     def _upgrade(self) -> None:
-        """Hand the connection over to a session. Other upgrades are passed over."""
+        """Hand the connection over to a session. Other upgrades are ignored."""
         request = self._handshake
         if request is None:
             return
@@ -358,7 +357,7 @@ class HttpConnection(asyncio.Protocol):
     # -- requests to the application
 
     def _advance(self) -> None:
-        """Begin the next request once all before it are answered and the peer reads."""
+        """Begin the next request once all earlier ones are answered and the peer reads."""
         if self._is_advancing:
             return
         self._is_advancing = True
@@ -375,7 +374,7 @@ class HttpConnection(asyncio.Protocol):
             self._is_advancing = False
 
     def _begin(self, request: Request) -> None:
-        # a console file is sent from memory; a page that lacks one is broken until reloaded
+        # never delay a console file: it is sent from memory, and a page that lacks one is broken
         path = request.path
         if self._queue.may_begin() or path in NEVER_WAIT or path.startswith(CONSOLE):
             self.app.serve(request)
@@ -389,15 +388,15 @@ class HttpConnection(asyncio.Protocol):
         request.answer(*_TURNED_AWAY)
 
     def _caller(self, request: Request) -> Principal | None:
-        """Whose request it is, if anybody's."""
+        """The principal of a request, if it has a valid key."""
         try:
             return authenticated(self.app.site, request, changes=False)
         except ProblemError:
             return None
 
     def authenticate(self, authorization: bytes) -> Principal | None:
-        """The holder of the key that a request came with. Most come with the same one as the
-        request before, which need not be hashed again."""
+        """The principal of an `Authorization` header. Consecutive requests mostly have the same
+        one, which need not be hashed again."""
         keys = self._gateway.exchange.keys
         known, principal = self._known
         if (
@@ -410,7 +409,7 @@ class HttpConnection(asyncio.Protocol):
         return principal
 
     def go_on(self, work: Coroutine[Any, Any, None]) -> None:
-        """Serve a request in a task, for an unknown time."""
+        """Serve a request in a task."""
         self._queue.begun()
         self.app.start(work)
 
@@ -437,19 +436,19 @@ class HttpConnection(asyncio.Protocol):
         if self._is_paused:
             self._resume_reading()
         if self._requests and not self._is_advancing:
-            # not here: others' answers may have to leave before more is done
+            # not here: answers to other clients may have to leave first
             self._loop.call_soon(self._advance)
 
     # -- deadlines
 
     def _look(self) -> None:
-        """Enforce the deadline of what the peer must send now, if anything. No deadline is shorter
-        than the time between two looks, so none is missed."""
+        """Enforce the current deadline of the peer, if any. No deadline is shorter than the time
+        between two looks, so none is missed."""
         if not self._hears:
             return
         expected, within_s = self._must_send()
         now = self._loop.time()
-        if self._is_paused or not expected:  # it is we who do not read, or who work
+        if self._is_paused or not expected:  # the peer waits for us
             self._since = now
         due = self._since + within_s
         if now < due:
@@ -462,17 +461,18 @@ class HttpConnection(asyncio.Protocol):
             self._refuse(ProblemError(Code.REQUEST_TIMEOUT, words))
 
     def _must_send(self) -> tuple[str, float]:
-        """What the peer must send now, and within what time; nothing while it is us who work."""
+        """The input that the peer must send now, and the time it has; empty if the peer waits for
+        us."""
         if self._in_head:
             return "head", self._limits.head_within_s
         if self._in_body:
             return "body", self._limits.body_within_s
         return "" if self._requests else "idle", self._idle_s
 
-    # -- refusals of what cannot be read
+    # -- refusals of unreadable requests
 
     def _refuse(self, problem: ProblemError) -> None:
-        """Refuse in order: after the answers to all requests before."""
+        """Refuse, after the answers to all earlier requests."""
         latest = self._latest
         if self._in_body and self._handshake is None and latest is not None:
             if latest.is_started:  # it was answered early
@@ -488,7 +488,7 @@ class HttpConnection(asyncio.Protocol):
             self._say(problem)
 
     def _say(self, problem: ProblemError) -> None:
-        """The last words of a connection."""
+        """Send a final refusal and close."""
         self._gateway.refusals.note(problem, OTHER, None, {"client": (self._peer, 0)})
         self._hears = False
         if self.transport.is_closing():
@@ -501,13 +501,11 @@ class HttpConnection(asyncio.Protocol):
 
 
 def _problem(error: httptools.HttpParserError) -> ProblemError:
-    cause = error.__context__  # of an error in one of our own methods, which the parser calls
+    cause = error.__context__  # an error in a callback of ours
     if isinstance(cause, ProblemError):
         return cause
     words = str(error).strip() if cause is None else f"invalid request target: {cause}"
-    return bad_request(
-        f"expected a request of HTTP/1.1, found what cannot be read as one: {words[:200]}"
-    )
+    return bad_request(f"expected a request of HTTP/1.1, found an invalid one: {words[:200]}")
 
 
 def _too_long(what: str) -> ProblemError:

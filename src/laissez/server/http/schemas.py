@@ -1,9 +1,8 @@
-"""What the OpenAPI document says of the wire's structs beyond their types: what the service asks of
-fields, and one example of each body and of the answers that are read most.
+"""Schemas beyond the types of the wire's structs: bounds of fields, and examples of each body and
+of the most common answers.
 
-A request that is right by the document can at least be read. Bounds are given only for bodies that
-are one request: a batch or a preview is taken as a whole and each of its commands is refused by
-itself, so nothing is said of what a command may hold.
+A request that satisfies the document can at least be read. Commands inside a batch or a preview
+have no bounds: the body is accepted as a whole, and each command is refused by itself.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ def _money(digits: int, start: str = "^") -> Schema:
 
 PRICE = _money(4)  # per hour
 PER_HOUR = _money(9)  # of all leases together
-AMOUNT = _money(9, r"^(?=.*[1-9])")  # of a budget: not nothing
+AMOUNT = _money(9, r"^(?=.*[1-9])")  # of a budget: not zero
 TIME = _text(format="date-time")
 NAME = _text(maxLength=NAME_MAX)
 SECONDS: Schema = {
@@ -108,20 +107,20 @@ NARROWED: dict[str, dict[str, Schema]] = {
     "FloorReport": {"base": PRICE, "wanted": PRICE, "in_force": PRICE, "asked": PRICE},
     "AlarmReport": {"since": TIME},
 }
-# of the path
+# parameters of paths
 PATHS: dict[str, Schema] = {
     "runner": {"minLength": 1, "maxLength": inframaps.RUNNER_MAX},
     "id": NAME,
     "order": NAME,
     "lease": NAME,
 }
-# operations whose body is not quite what its struct says
+# operations whose body differs from its struct
 OWN_BODIES = {"issueKey": "IssueOperatorKey"}
 
 
 def narrow(components: dict[str, Schema]) -> None:
-    """Add to the schemas of bodies what the service asks of their fields. Structs that commands of
-    a batch share get a schema of their own."""
+    """Add the bounds of fields to the schemas of bodies. Structs that batches share get separate
+    schemas."""
     for name, fields in NARROWED.items():
         if name in components:
             components[name] = _narrowed(components[name], fields)
@@ -134,7 +133,7 @@ def narrow(components: dict[str, Schema]) -> None:
     for name in ("rise", "fall"):
         components["SetControlsBody"]["properties"][name]["anyOf"] = [band, {"type": "null"}]
     components["RunInstances"]["oneOf"] = [_given("type"), _given("scope"), _given("near", "level")]
-    # The scopes of an operator's key must be named: a tenant's are the default.
+    # An operator's key must name its scopes: the default is a tenant's.
     own = _narrowed(components["IssueKey"], {"scopes": _array(items={"enum": OPERATOR_SCOPES})})
     del own["properties"]["scopes"]["default"]
     example = {"scopes": ["read", "operate"], "name": "default"}
@@ -153,7 +152,7 @@ def _narrowed(schema: Schema, fields: dict[str, Schema]) -> Schema:
 
 
 def _given(*names: str) -> Schema:
-    """These are given, and of the others that say where, none is."""
+    """A schema that requires these fields and forbids the other ways to name a scope."""
     others = [name for name in ("type", "scope", "near", "level") if name not in names]
     given = {name: {"not": {"type": "null"}} for name in names}
     return {

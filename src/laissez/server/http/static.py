@@ -1,8 +1,8 @@
 """The console's files: a page, its styles and its modules, read once at the start and sent from
 memory.
 
-They hold no data, so they need no key. Only what was found at the start has an address, so no
-address leads elsewhere.
+The files hold no data, so they need no key. Only files found at the start have an address, so no
+path can escape the folder.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).parents[1] / "console"
 FIRST = "index.html"  # the page, which is at /
-FILES = "/files"  # paced apart: a page is a hundred of them
-NAME = "getConsole"  # among the answers that are counted
+FILES = "/files"  # rate limited separately: a page loads a hundred of them
+NAME = "getConsole"  # the operation in the metrics
 MEDIA = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",
@@ -39,8 +39,7 @@ PERMISSIONS = (
     "accelerometer=(), camera=(), display-capture=(), geolocation=(), gyroscope=(),"
     " magnetometer=(), microphone=(), midi=(), payment=(), usb=()"
 )
-# Of a page that needs nothing of what a browser could give it, and that no other site may look
-# into.
+# Headers of a page that needs no browser features and that no other site may embed or inspect.
 ALONE = {
     "referrer-policy": "no-referrer",
     "cross-origin-opener-policy": "same-origin",
@@ -48,7 +47,7 @@ ALONE = {
     "permissions-policy": PERMISSIONS,
 }
 EVERY = {
-    # kept, but asked for each time: the page and its modules must be of one version
+    # cached, but revalidated each time: the page and its modules must have one version
     "cache-control": "no-cache",
     "content-security-policy": POLICY,
     "x-content-type-options": "nosniff",
@@ -74,14 +73,14 @@ class File:
         answer_at_pace(self._site, NOBODY, request, head, body, FILES)
 
     def _is_known(self, request: Request) -> bool:
-        """Whether the browser says that it has this very file."""
+        """Whether the browser has this version of the file."""
         known = request.all_of(b"if-none-match").decode("latin-1").split(",")
         tags = [tag.strip().removeprefix("W/") for tag in known]
         return self._tag in tags or "*" in tags
 
 
 def console_files(folder: Path, site: Site) -> dict[str, File]:
-    """The files by their address: the page at /, all else below /console by its name."""
+    """The files by path: the page at /, all others below /console."""
     found = sorted(path for path in folder.rglob("*") if path.suffix in MEDIA and path.is_file())
     files = {f"/console/{path.relative_to(folder).as_posix()}": File(path, site) for path in found}
     page = files.pop(f"/console/{FIRST}", None)

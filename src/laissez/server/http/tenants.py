@@ -1,4 +1,4 @@
-"""Who asks, by key or signed in from a browser; and for the operator, tenants and their keys."""
+"""The caller, sign-ins from browsers, and the operator's tenants and keys."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def me_of(call: Call, principal: Principal) -> Me:
 
 
 async def sign_in(call: Call) -> Answer[Me]:
-    """Always with a new token: one that somebody else may have put into the browser before is worth
-    nothing, and one of ours is over."""
+    """Always issue a new token and end the previous one: a token planted in the browser must never
+    become valid (session fixation)."""
     headers = call.request.headers
     check_ours(headers, changes=True)
     before = read_token(headers)
@@ -44,7 +44,7 @@ async def sign_in(call: Call) -> Answer[Me]:
 
 
 def get_signin(call: Call) -> SignedIn:
-    """A page asks this first, so it is no problem if nobody is signed in."""
+    """A page asks this first, so a missing sign-in is not an error."""
     principal = signed_in(call.site.signins, call.request.headers, changes=False)
     return SignedIn(None if principal is None else me_of(call, principal))
 
@@ -84,17 +84,17 @@ def get_tenant(call: Call) -> Tenant:
 
 
 def list_keys(call: Call) -> Page[Key]:
-    """Of a tenant, or the operator's own; revoked ones too, oldest first."""
+    """The keys of a tenant or of the operator, oldest first, with revoked ones."""
     keys = {key.id: key for key in views.keys_of(call.gateway.exchange, _holder(call))}
     return page_of_names(call, list(keys), lambda id: views.key_view(keys[id]))
 
 
 def issue_key(call: Call) -> Key:
-    """The secret is in the first answer and nowhere else: a repeat is answered without it."""
+    """Only the first answer has the secret; a repeat is answered without it."""
     asked = call.body
     holder = _holder(call)
     made = new_key()
-    # Without the secret: a repeat draws another one, and is still the same request.
+    # Without the secret: a repeat draws another one but is the same request.
     body = digest_of(["issue", holder, asked.scopes, asked.name])
     applied = call.enter(IssueKey(holder, made.id, made.digest, asked.scopes, asked.name), body)
     event = render(applied.events[-1])
@@ -110,5 +110,5 @@ def revoke_key(call: Call) -> Key:
 
 
 def _holder(call: Call) -> str:
-    """The tenant that the path names, or the operator, who is no tenant of any name."""
+    """The tenant named by the path, or the operator without one."""
     return call.tenant(call.path["name"]).name if "name" in call.path else OPERATOR

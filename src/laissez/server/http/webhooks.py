@@ -25,7 +25,7 @@ from laissez.wire.webhooks import EVENT_TYPES, DeadLetter, Webhook, WebhookSecre
 
 
 async def create(call: Call) -> Webhook:
-    """A repeat has the secret too: it is derived anew, and stored nowhere."""
+    """A repeat has the secret too: it is derived again, never stored."""
     asked, webhooks = call.body, call.site.webhooks
     if asked.after is not None:
         check_may_look_back(call.principal, "after")
@@ -84,7 +84,7 @@ def redeliver(call: Call) -> Done:
 
 
 async def list_dead_letters(call: Call) -> Page[DeadLetter]:
-    """Any page costs as much as a list of them all, since all are read for it."""
+    """Any page costs as much as the whole list, because the whole list is read."""
     cursor = cursor_of(call) or Cursor()
     record = _record(call)
     call.admit_items(call.site.webhooks.view(record).dead_letters)

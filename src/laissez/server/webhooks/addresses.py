@@ -1,5 +1,5 @@
 """Protection against server-side request forgery: webhooks may connect only to public addresses and
-to those that the operator allows.
+addresses that the operator allows.
 
 URLs are parsed strictly: two parsers must not read one URL in two ways. A host is resolved here and
 all its addresses must be allowed. The connection is made to a checked address, since a second

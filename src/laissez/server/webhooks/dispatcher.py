@@ -2,9 +2,9 @@
 `deliveries_max` in all.
 
 A slow or dead receiver holds one slot for a few seconds and then backs off. Swift receivers, which
-answered their last delivery at once, go before slow and new ones, and have slots of their own, so
-that dead receivers never delay them. Among equals the holder with the fewest deliveries under way
-is next, then the webhook that has waited longest.
+answered their last delivery at once, go before slow and new ones and have reserved slots, so that
+dead receivers never delay them. Among equals the holder with the fewest deliveries under way is
+next, then the webhook that has waited longest.
 
 Reading, signing and sending take time of the shared event loop. So a tenant's deliveries have a
 rate limit, and a tenant over its limit takes no slot.

@@ -88,7 +88,7 @@ class SigningKey:
         return hmac.digest(self._key, f"{id} {made_at}".encode(), hashlib.sha256)
 
     def _read(self) -> bytes:
-        """The stored key, empty if there is none. A damaged one is set aside."""
+        """The stored key, empty without one. A damaged key is set aside."""
         path = self._path
         if path is None or not path.exists():
             return b""

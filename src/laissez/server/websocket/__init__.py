@@ -1,1 +1,1 @@
-"""WebSocket sessions: the connection, the session on it, and what waits to be heard."""
+"""WebSocket sessions: the connection, the session on it, and the set of all sessions."""

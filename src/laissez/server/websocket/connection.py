@@ -23,7 +23,7 @@ from websockets.server import ServerProtocol
 
 try:
     from websockets.speedups import apply_mask
-except ImportError:  # no compiled part for this platform
+except ImportError:  # no compiled version for this platform
     from websockets.utils import apply_mask
 
 from laissez.server.http.messages import line_of_address
@@ -35,7 +35,7 @@ from laissez.wire.session import JSON
 if TYPE_CHECKING:
     from laissez.server.http.app import App
 
-LAST_WORD_WITHIN_S = 1.0  # a peer that does not read by then is not told why it is closed
+LAST_WORD_WITHIN_S = 1.0  # a peer that does not read by then gets no reason for the close
 CLOSE_WITHIN_S = 10.0  # for the peer to answer a close
 
 _BINARY, _TEXT = 0x82, 0x81  # the first byte of a message in one frame
@@ -105,7 +105,7 @@ class Connection:
         self._due: asyncio.TimerHandle | None = None
         self._next_ping: asyncio.TimerHandle | None = None
         self._pong_due: asyncio.TimerHandle | None = None
-        self._ping = b""  # the payload of the one that is not answered
+        self._ping = b""  # the payload of the unanswered ping
         # incoming
         self._arrived = bytearray()  # not yet cut into frames
         self._left_to_parser = False
@@ -117,7 +117,7 @@ class Connection:
     # -- the handshake
 
     def read_handshake(self, head: bytes) -> ProblemError | None:
-        """Returns what is wrong with the upgrade request, if anything."""
+        """Read the upgrade request; returns the problem with it, if any."""
         self._parser.receive_data(head)
         read = self._parser.events_received()
         if read:
@@ -128,8 +128,7 @@ class Connection:
         why = error.__cause__ or error if error is not None else ""
         return ProblemError(
             Code.BAD_REQUEST,
-            "expected the handshake of a WebSocket, found what cannot be read as one:"
-            f" {str(why)[:200]}",
+            f"expected the handshake of a WebSocket, found an invalid one: {str(why)[:200]}",
         )
 
     def begin(self) -> None:
@@ -226,7 +225,7 @@ class Connection:
             await self._drained
 
     def shutdown(self) -> None:
-        """At the end of the server."""
+        """Close because the server stops."""
         if not self.transport.is_closing():
             self.hang_up(_CLOSE_STOPPING, "")
             self.transport.close()
@@ -270,7 +269,7 @@ class Connection:
     # -- in
 
     def hold(self) -> None:
-        """Stop reading, and keep back what was read."""
+        """Stop reading, and hold back input that was read."""
         self._holds += 1
         if self._holds == 1 and not self.transport.is_closing():
             self.transport.pause_reading()
@@ -320,7 +319,7 @@ class Connection:
                 size, head = int.from_bytes(arrived[head : head + 8], "big"), head + 8
             end = head + _MASK_BYTES + size
             if size > self._bytes_max or not arrived[begin + 1] & _MASKED:
-                self._left_to_parser = True  # which reports the violation
+                self._left_to_parser = True  # it reports the violation
                 end = len(arrived)
             if len(arrived) < end:
                 break
@@ -358,8 +357,8 @@ class Connection:
         self.transport.write(header + payload)
 
     def close(self, code: int, reason: str) -> None:
-        """Close once the peer has read everything before, and wait for its answer. A peer that
-        does not read is not waited for."""
+        """Close once the peer has read everything before, and wait for its answer. Do not wait for
+        a peer that does not read."""
         if self.is_gone or self._close_sent:
             return
         self._stop(self._due)
@@ -382,7 +381,7 @@ class Connection:
             self._write_parsed()
             self._close_sent = True
 
-    # -- what the parser finds
+    # -- frames and violations from the parser
 
     def _parse(self, data: bytes) -> None:
         self._parser.receive_data(data)

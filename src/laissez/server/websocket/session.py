@@ -1,4 +1,4 @@
-"""A session: one WebSocket over which a tenant or the operator sends commands and is sent events.
+"""A session: one WebSocket over which a tenant or the operator sends commands and receives events.
 
 The key is checked once, at the start; revoking it ends the session. Every command is answered under
 its own id once it is durable. The answers and events of one commit leave as one frame. A session
@@ -39,9 +39,9 @@ from laissez.wire.limits import BATCH_BYTES_MAX, BATCH_COMMANDS_MAX, OPEN_ORDERS
 from laissez.wire.problems import Code, ProblemError
 from laissez.wire.rendering import rendered
 
-MESSAGES_PER_FRAME: Final = 500  # so that no frame outgrows what clients take by default, 1 MiB
+MESSAGES_PER_FRAME: Final = 500  # keeps frames below 1 MiB, the default limit of clients
 HEARD_AT_ONCE: Final = 16  # messages between two readings of the clock: less than a millisecond
-# with more waiting, nothing more is read from the connection
+# if more waits, the connection is not read
 FRAMES_WAITING_MAX, BYTES_WAITING_MAX = 64, 262_144
 # orders that a session tracks for cancel_on_disconnect; some may have left the market
 PLACED_MAX = 2 * OPEN_ORDERS_MAX
@@ -131,14 +131,14 @@ class Session:
         self._codec = codec
         self._connection = connection
         self._on_left = on_left
-        # the orders to cancel at the end, if it asked for that
+        # the orders to cancel at the end, if the hello asked for that
         self._placed: set[int] | None = set() if hello.cancel_on_disconnect else None
         self._is_ignored = False
         self.ended: tuple[int, str] | None = None  # by the server: close code and reason
         self._is_over = False  # ended, or the connection is lost
         # in
         self._fair_queue = gateway.admission.queue
-        self._frames: deque[Frame] = deque()  # that wait
+        self._frames: deque[Frame] = deque()  # waiting
         self._frame_bytes = 0
         self._is_held = False
         self._unpaid = 0  # answers that no rate limit covers
@@ -155,7 +155,7 @@ class Session:
     # -- in
 
     def receive(self, payload: bytes) -> None:
-        """Carry out a frame now if nothing waits; the rest of it goes into the fair queue."""
+        """Carry out a frame now if nothing waits; its rest goes into the fair queue."""
         if self.is_deaf:
             return
         messages = None
@@ -173,7 +173,7 @@ class Session:
             self._connection.hold()
 
     def took(self, frame: Frame) -> None:
-        """A frame is done: the first, unless that met a bug."""
+        """Remove a finished frame: the first, except after a bug."""
         self._frames.remove(frame)
         self._frame_bytes -= len(frame.payload)
         if (
@@ -192,7 +192,7 @@ class Session:
         return self._is_ignored or self.ended is not None
 
     def decode(self, payload: bytes) -> list[asked.SessionMessage]:
-        """The messages of a frame; none if it cannot be read, which is refused."""
+        """The messages of a frame. An unreadable frame is refused and gives none."""
         try:
             return self._codec.read(payload, self._gateway.limits.batch_commands_max)
         except ProblemError as problem:
@@ -204,8 +204,8 @@ class Session:
     def carry_out(
         self, messages: list[asked.SessionMessage], may_go_on: Callable[[], bool]
     ) -> list[asked.SessionMessage]:
-        """Carry messages out as long as may be; returns the rest. Each is answered once everything
-        that its answer reflects is durable."""
+        """Carry out messages until the turn is over; returns the rest. Each is answered once
+        everything that its answer reflects is durable."""
         gateway, readers = self._gateway, self._readers
         done = 0
         at = gateway.clock.now()  # everything in the frame happens at one time
@@ -296,8 +296,8 @@ class Session:
         return len(ids)
 
     def ids(self, payload: bytes) -> list[str]:
-        """The ids of a frame's messages, read without the rest of it. None if it cannot be read,
-        which is refused."""
+        """The ids of a frame's messages, read without the rest. An unreadable frame is refused and
+        gives None."""
         found = self._codec.ids(payload)
         return [message.id for message in self.decode(payload)] if found is None else found
 
@@ -312,7 +312,7 @@ class Session:
         )
 
     def _rest(self, bytes_read: int = 0) -> None:
-        """Stop reading from a client that is refused too often, for a while."""
+        """Stop reading for a while from a client that is refused too often."""
         unpaid, self._unpaid = self._unpaid, 0
         delay_s = self.pay(unpaid, bytes_read)
         if delay_s:
@@ -374,7 +374,7 @@ class Session:
         self._connection.attach(self)
 
     async def _until_read(self) -> None:
-        """Wait until the peer has taken what was written."""
+        """Wait until the peer has read everything written."""
         try:
             async with asyncio.timeout(self._gateway.limits.dead_after_s):
                 await self._connection.drained()
@@ -392,13 +392,13 @@ class Session:
             n = events[-1].n if events else 0
             self.deliver(sent.Reply(id=id, events=tuple(events)), n)
             return
-        # A refusal has no room for events. There are some if holds were over and ended first.
+        # A refusal cannot carry events, such as those of due holds that ended first.
         for event in events:
             self.send(event)
         self.deliver(self._refused(id, Journaled(applied.refusal, self._holder)))
 
     def _repeat(self, first: tuple[str, Applied]) -> None:
-        """Answer a command that was sent again as the first time; a refusal without its events."""
+        """Repeat the first answer to a command; a refusal without its events."""
         id, applied = first
         told = () if applied.refusal is not None else rendered(applied, self._holder)
         self.reply(id, applied, told)
@@ -414,8 +414,8 @@ class Session:
         self._gateway.when_durable(self.deliver, sent.Heartbeat(n=latest))
 
     def deliver(self, message: sent.Sent, n: int = 0) -> None:
-        """Queue a message; `n` is the number of its last event. It is written once all that becomes
-        durable together is there, so that it leaves in one frame."""
+        """Queue a message; `n` is the number of its last event. Messages that become durable
+        together leave in one frame."""
         if self.ended is None:
             self._queue.append((message, n))
             self._flush_later()
@@ -426,9 +426,10 @@ class Session:
             self._gateway.writes.send_soon(self.flush)
 
     def flush(self) -> None:
-        """Write what waits. If the peer does not read, it keeps waiting, within bounds."""
+        """Write the queued messages. If the peer does not read, they keep waiting, within
+        bounds."""
         self._flush_soon = False
-        # A peer that was reading until now may be sent more than the bounds at once.
+        # A peer that has kept reading may get more than the bounds at once.
         if self._connection.is_full and self.ended is None and self._is_too_slow():
             self.end(sent.CLOSE_SLOW, "slow_consumer")
         self._write_queue()
@@ -458,7 +459,7 @@ class Session:
             piece = self._queue[:MESSAGES_PER_FRAME]
             del self._queue[:MESSAGES_PER_FRAME]
             self._missed = max(0, self._missed - len(piece))
-            self._measured = self._measured_bytes = 0  # what is left is measured again
+            self._measured = self._measured_bytes = 0  # the rest is measured again
             messages = [message for message, _ in piece]
             # A repeated reply has events of earlier numbers.
             self._sent = max(self._sent, *[n for _, n in piece])
@@ -473,7 +474,7 @@ class Session:
         self._is_ignored = True
 
     def end(self, code: int, reason: str) -> None:
-        """End the session: drop what waits and send a closing message, which says where to
+        """End the session: drop queued messages and send a closing message, which says where to
         resume."""
         if self.ended is None:
             self._write_queue()
@@ -491,7 +492,7 @@ class Session:
                 self._leave()
 
     def _leave(self) -> None:
-        """Stop following, and cancel the session's orders if it asked for that."""
+        """Stop following, and cancel the session's orders if the hello asked for that."""
         self._gateway.unfollow(self._holder, self)
         market = self._gateway.exchange.market
         for order in sorted(self._placed or ()):

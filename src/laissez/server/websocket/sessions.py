@@ -31,7 +31,7 @@ class Sessions:
     def __init__(self, gateway: Gateway, places: StreamQuota) -> None:
         self._gateway = gateway
         self._places = places
-        self._open: dict[Session, None] = {}  # in the order in which they came
+        self._open: dict[Session, None] = {}  # in order of arrival
 
     def __len__(self) -> int:
         return len(self._open)
@@ -84,7 +84,7 @@ class Sessions:
         secret: str = "",
     ) -> None:
         try:
-            await self._gateway.all_durable()  # it reveals state, such as which keys are valid
+            await self._gateway.all_durable()  # the answer reveals which keys are valid
         except ProblemError as failed:
             problem = failed
         scope = connection.scope
@@ -103,7 +103,8 @@ class Sessions:
 
 
 def _secret(headers: list[tuple[bytes, bytes]]) -> str:
-    """The key of the header `Authorization`, which counts more than that of the hello."""
+    """The key in the header `Authorization`, which takes precedence over the hello's; empty without
+    one."""
     found = [
         value[7:].decode("latin-1").strip()
         for name, value in headers
