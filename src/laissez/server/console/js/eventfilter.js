@@ -43,7 +43,9 @@ export function readFilter(parts) {
 
 /** The address that shows these events: eventsHref({tenant: "ann", kind: "ended"}). */
 export function eventsHref(filter) {
-  const parts = NAMES.filter((name) => filter[name]).map((name) => `${name}=${encodeURIComponent(filter[name])}`);
+  const parts = NAMES.filter((name) => filter[name]).map(
+    (name) => `${name}=${encodeURIComponent(filter[name])}`,
+  );
   return `#/${[PAGE, ...parts].join("/")}`;
 }
 
@@ -68,5 +70,8 @@ export function whose({ event, tenant }) {
 
 function names(event) {
   const scopes = event.alternatives?.map(({ scope }) => scope) ?? [];
-  return [...NAMED.map((name) => event[name]).filter((name) => typeof name === "string"), ...scopes];
+  return [
+    ...NAMED.map((name) => event[name]).filter((name) => typeof name === "string"),
+    ...scopes,
+  ];
 }

@@ -73,7 +73,8 @@ export class EventLog {
   /** How many match and came after `n`. */
   countAfter(n, matches) {
     let found = 0;
-    for (let i = this.events.length - 1; i >= 0 && this.events[i].n > n; i--) if (matches(this.events[i])) found++;
+    for (let i = this.events.length - 1; i >= 0 && this.events[i].n > n; i--)
+      if (matches(this.events[i])) found++;
     return found;
   }
 

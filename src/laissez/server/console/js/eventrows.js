@@ -16,7 +16,11 @@ export function eventRow(told, isOperator) {
     h("span", { class: `tag ${kind(event)}` }, event.type),
     isOperator ? h("span", { class: "whose" }, tenantLink(whose(told))) : null,
     h("span", { class: "words" }, isOperator ? linked(words(event), placeOf(event)) : words(event)),
-    h("span", { class: "n", title: "The event's number: they are 1, 2, 3, ... without a gap" }, `#${count(n)}`),
+    h(
+      "span",
+      { class: "n", title: "The event's number: they are 1, 2, 3, ... without a gap" },
+      `#${count(n)}`,
+    ),
   );
 }
 

@@ -17,13 +17,21 @@ export function decimal(value) {
   return `${value < 0 ? "-" : ""}${Math.trunc(Math.abs(value) / MICROS)}${text ? "." + text : ""}`;
 }
 
-const CLOCK = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const CLOCK = new Intl.DateTimeFormat("en-GB", {
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+});
 const numbers = new Map();
 
 /** A number with this many decimals. The formats are kept: making one takes longer than using it. */
 export function fixed(number, least, most = least) {
   const name = `${least} ${most}`;
-  if (!numbers.has(name)) numbers.set(name, new Intl.NumberFormat("en-US", { minimumFractionDigits: least, maximumFractionDigits: most }));
+  if (!numbers.has(name))
+    numbers.set(
+      name,
+      new Intl.NumberFormat("en-US", { minimumFractionDigits: least, maximumFractionDigits: most }),
+    );
   return numbers.get(name).format(number);
 }
 
@@ -42,7 +50,9 @@ export function perHour(price) {
 /** A cost, rounded for reading; the exact one belongs into a title. */
 export function cost(value) {
   const amount = typeof value === "string" ? micros(value) : value;
-  return amount === null || amount === undefined ? "–" : dollars(amount, Math.abs(amount) < 10_000 ? 6 : 2);
+  return amount === null || amount === undefined
+    ? "–"
+    : dollars(amount, Math.abs(amount) < 10_000 ? 6 : 2);
 }
 
 export function percent(share, digits = 0) {

@@ -15,11 +15,27 @@ export function toast(text, kind = "") {
  * problem if there is one. `cancel: null` leaves nothing to cancel. `ready(button, dialog)` may hold the confirmation back until a preview is
  * there. Gives a promise of whether it was done.
  */
-export function ask({ title, body, confirm, cancel = "Cancel", danger = false, act = async () => {}, ready = () => {} }) {
+export function ask({
+  title,
+  body,
+  confirm,
+  cancel = "Cancel",
+  danger = false,
+  act = async () => {},
+  ready = () => {},
+}) {
   return new Promise((done) => {
     const problem = h("p", { class: "problem", role: "alert", hidden: true });
-    const yes = h("button", { class: `button primary ${danger ? "danger" : ""}`, type: "submit" }, confirm);
-    const no = h("button", { class: "button", type: "button", hidden: cancel === null, onclick: () => dialog.close() }, cancel ?? "");
+    const yes = h(
+      "button",
+      { class: `button primary ${danger ? "danger" : ""}`, type: "submit" },
+      confirm,
+    );
+    const no = h(
+      "button",
+      { class: "button", type: "button", hidden: cancel === null, onclick: () => dialog.close() },
+      cancel ?? "",
+    );
     const form = h(
       "form",
       { method: "dialog", onsubmit: submit },
@@ -67,7 +83,14 @@ export function closeDialogs() {
 /** A labelled field. Gives {element, input, error(text)}. */
 export function field(label, attributes = {}, hint = "") {
   const id = `field-${(field.made = (field.made ?? 0) + 1)}`;
-  const input = h("input", { id, class: "input", autocomplete: "off", spellcheck: "false", "aria-describedby": `${id}-about`, ...attributes });
+  const input = h("input", {
+    id,
+    class: "input",
+    autocomplete: "off",
+    spellcheck: "false",
+    "aria-describedby": `${id}-about`,
+    ...attributes,
+  });
   const about = h("span", { class: "hint", id: `${id}-about` }, hint);
   const element = h("div", { class: "field" }, h("label", { for: id }, label), input, about);
   function error(text) {
@@ -81,10 +104,16 @@ export function field(label, attributes = {}, hint = "") {
 /** A choice of few, as a row of buttons. Gives the element; `choose(value)` is called when it changes. */
 export function segments(label, choices, chosen, choose) {
   const buttons = choices.map(([value, name]) =>
-    h("button", { type: "button", "aria-pressed": String(value === chosen), onclick: () => pick(value) }, name),
+    h(
+      "button",
+      { type: "button", "aria-pressed": String(value === chosen), onclick: () => pick(value) },
+      name,
+    ),
   );
   function pick(value) {
-    choices.forEach(([other], i) => buttons[i].setAttribute("aria-pressed", String(other === value)));
+    choices.forEach(([other], i) =>
+      buttons[i].setAttribute("aria-pressed", String(other === value)),
+    );
     choose(value);
   }
   return h("div", { class: "segments", role: "group", "aria-label": label }, buttons);

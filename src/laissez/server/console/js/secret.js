@@ -7,11 +7,24 @@ import { ask } from "./messages.js";
 export function showSecret(title, secret, about, lost) {
   if (!secret) {
     const gone = "It was in the first answer alone, and that was lost on its way here.";
-    return ask({ title, body: [h("p", {}, gone), h("p", {}, lost)], confirm: "Close", cancel: null });
+    return ask({
+      title,
+      body: [h("p", {}, gone), h("p", {}, lost)],
+      confirm: "Close",
+      cancel: null,
+    });
   }
   const shown = h("output", { class: "secret mono", tabindex: "0" }, secret);
-  const copy = h("button", { class: "button", type: "button", onclick: () => copied(shown, copy) }, "Copy");
-  const body = [h("p", {}, about), h("div", { class: "row" }, shown, copy), h("p", { class: "small soft" }, lost)];
+  const copy = h(
+    "button",
+    { class: "button", type: "button", onclick: () => copied(shown, copy) },
+    "Copy",
+  );
+  const body = [
+    h("p", {}, about),
+    h("div", { class: "row" }, shown, copy),
+    h("p", { class: "small soft" }, lost),
+  ];
   return ask({ title, body, confirm: "I have kept it", cancel: null, act: async () => {} });
 }
 

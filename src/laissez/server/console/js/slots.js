@@ -5,7 +5,9 @@ const PLACES = 4;
 
 /** Where connections carry many requests at once (HTTP/2 and later), or there are no locks, everybody has a place. */
 function isNeeded() {
-  const isShared = performance.getEntries().some(({ nextHopProtocol: protocol }) => protocol === "h2" || protocol === "h3");
+  const isShared = performance
+    .getEntries()
+    .some(({ nextHopProtocol: protocol }) => protocol === "h2" || protocol === "h3");
   return Boolean(navigator.locks) && !isShared;
 }
 
@@ -21,6 +23,8 @@ export async function takePlace() {
 
 function tried(name) {
   return new Promise((told) => {
-    navigator.locks.request(name, { ifAvailable: true }, (lock) => (lock ? new Promise((release) => told(release)) : told(null)));
+    navigator.locks.request(name, { ifAvailable: true }, (lock) =>
+      lock ? new Promise((release) => told(release)) : told(null),
+    );
   });
 }

@@ -53,7 +53,13 @@ export class Stream {
         }
       } catch (error) {
         if (error instanceof Problem) why = error.message;
-        if (error instanceof Problem && error.status >= 400 && error.status < 500 && error.status !== 429 && error.status !== 408) {
+        if (
+          error instanceof Problem &&
+          error.status >= 400 &&
+          error.status < 500 &&
+          error.status !== 429 &&
+          error.status !== 408
+        ) {
           if (!this.closed) this.on.refused?.(error);
           return;
         }
@@ -72,7 +78,10 @@ export class Stream {
     this.aborter = new AbortController();
     const request = { headers: { Accept: "text/event-stream" }, signal: this.aborter.signal };
     try {
-      const response = await this.within(SILENCE_MS, sent(address(this.path, { after: this.after() }), request));
+      const response = await this.within(
+        SILENCE_MS,
+        sent(address(this.path, { after: this.after() }), request),
+      );
       const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
       return lasts ? await this.follow(reader) : await this.glance(reader);
     } finally {
@@ -94,7 +103,11 @@ export class Stream {
     let rest = "";
     let reading = reader.read();
     while (rest || performance.now() - begun < GLANCE_MS) {
-      const found = await this.within(rest ? SILENCE_MS : QUIET_MS, reading, rest ? null : { quiet: true });
+      const found = await this.within(
+        rest ? SILENCE_MS : QUIET_MS,
+        reading,
+        rest ? null : { quiet: true },
+      );
       if (found.done) return false;
       if (found.quiet) break;
       rest = this.take(rest + found.value);
@@ -124,14 +137,18 @@ export class Stream {
       else if (line.startsWith("event: ")) found.type = line.slice(7);
       else if (line.startsWith("data: ")) found.data += line.slice(6);
     }
-    if (found.id !== null || found.data) this.on.event({ ...found, data: found.data ? JSON.parse(found.data) : null });
+    if (found.id !== null || found.data)
+      this.on.event({ ...found, data: found.data ? JSON.parse(found.data) : null });
   }
 
   /** What comes of `reading`; after a silence `otherwise`, or an error if that is null. */
   async within(ms, reading, otherwise = null) {
     let timer;
     const silence = new Promise((done, fail) => {
-      timer = setTimeout(() => (otherwise ? done(otherwise) : fail(new Error("nothing was heard"))), ms);
+      timer = setTimeout(
+        () => (otherwise ? done(otherwise) : fail(new Error("nothing was heard"))),
+        ms,
+      );
     });
     try {
       return await Promise.race([reading, silence]);

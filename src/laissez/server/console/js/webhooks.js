@@ -5,7 +5,13 @@ import { fill, h, say } from "./dom.js";
 import { count, moment } from "./format.js";
 import { poll } from "./poll.js";
 import { Table } from "./table.js";
-import { createWebhook, deleteWebhook, redeliver, rotateSecret, showDeadLetters } from "./webhookdialogs.js";
+import {
+  createWebhook,
+  deleteWebhook,
+  redeliver,
+  rotateSecret,
+  showDeadLetters,
+} from "./webhookdialogs.js";
 
 const EVERY_MS = 5000;
 
@@ -14,22 +20,44 @@ export const webhooks = { path: "webhooks", name: "Webhooks", mount };
 function mount(main, { feed, mayTrade, mayOperate }) {
   const mayChange = mayTrade || mayOperate;
   const table = new Table({
-    columns: [...COLUMNS, ...(mayChange ? [{ name: "", wide: true, make: (one) => actions(one) }] : [])],
+    columns: [
+      ...COLUMNS,
+      ...(mayChange ? [{ name: "", wide: true, make: (one) => actions(one) }] : []),
+    ],
     key: ({ id }) => id,
     caption: "Webhooks",
-    empty: "None yet. A webhook has your events sent to an address of yours: signed, in order, again until they are taken.",
+    empty:
+      "None yet. A webhook has your events sent to an address of yours: signed, in order, again until they are taken.",
   });
   const asking = poll(async () => table.show(await all("/v1/webhooks")), EVERY_MS);
   const stop = feed.onChange(["webhook."], asking.now);
   const then = (done) => done && asking.now();
   const create = () => createWebhook().then(then);
-  const fresh = mayChange ? h("button", { class: "button small", type: "button", onclick: create }, "New webhook") : null;
-  const card = h("section", { class: "card" }, h("header", {}, h("h2", {}, "Where events are sent"), fresh), table.element);
+  const fresh = mayChange
+    ? h("button", { class: "button small", type: "button", onclick: create }, "New webhook")
+    : null;
+  const card = h(
+    "section",
+    { class: "card" },
+    h("header", {}, h("h2", {}, "Where events are sent"), fresh),
+    table.element,
+  );
   fill(main, h("div", { class: "page-head" }, h("h1", {}, "Webhooks")), card);
 
   function actions({ id }) {
-    const button = (text, act, kind = "") => h("button", { class: `button small ${kind}`, type: "button", onclick: () => act(id).then(then) }, text);
-    return h("span", { class: "row" }, button("Send again", redeliver), button("New secret", rotateSecret), button("Delete", deleteWebhook, "danger"));
+    const button = (text, act, kind = "") =>
+      h(
+        "button",
+        { class: `button small ${kind}`, type: "button", onclick: () => act(id).then(then) },
+        text,
+      );
+    return h(
+      "span",
+      { class: "row" },
+      button("Send again", redeliver),
+      button("New secret", rotateSecret),
+      button("Delete", deleteWebhook, "danger"),
+    );
   }
 
   return {
@@ -60,9 +88,20 @@ const COLUMNS = [
   {
     name: "Sent to",
     wide: true,
-    make: ({ id, url, types }) => h("span", {}, h("span", { class: "anywhere block" }, url), h("code", { class: "small soft" }, id), of(types)),
+    make: ({ id, url, types }) =>
+      h(
+        "span",
+        {},
+        h("span", { class: "anywhere block" }, url),
+        h("code", { class: "small soft" }, id),
+        of(types),
+      ),
   },
-  { name: "State", make: () => [h("span", { class: "tag" }), h("span", { class: "small soft block" })], update: sayState },
+  {
+    name: "State",
+    make: () => [h("span", { class: "tag" }), h("span", { class: "small soft block" })],
+    update: sayState,
+  },
   { name: "Up to event", num: true, value: ({ delivered }) => count(delivered) },
   {
     name: "Dead letters",
@@ -75,5 +114,9 @@ const COLUMNS = [
 ];
 
 function of(types) {
-  return h("span", { class: "small soft" }, types ? ` · only ${types.join(", ")}` : " · all events");
+  return h(
+    "span",
+    { class: "small soft" },
+    types ? ` · only ${types.join(", ")}` : " · all events",
+  );
 }

@@ -19,7 +19,10 @@ function number(label, value, hint, unit) {
   const made = field(label, { value: value ?? "", inputmode: "decimal" }, hint);
   function read() {
     const text = made.input.value.trim();
-    const wrong = text && !NUMBER.test(text) ? `Expected ${unit}, with at most four decimals; found “${text}”.` : "";
+    const wrong =
+      text && !NUMBER.test(text)
+        ? `Expected ${unit}, with at most four decimals; found “${text}”.`
+        : "";
     made.error(wrong);
     return wrong ? undefined : text || null;
   }
@@ -36,28 +39,58 @@ function band(name, own, hint) {
     if (percent === null && seconds === null) return null;
     if (percent === null) part.error("Expected a number: a band has both.");
     if (seconds === null) time.error("Expected a number: a band has both.");
-    return percent === null || seconds === null ? undefined : { fraction: fractionOf(percent), seconds: Number(seconds) };
+    return percent === null || seconds === null
+      ? undefined
+      : { fraction: fractionOf(percent), seconds: Number(seconds) };
   }
-  return { element: h("div", { class: "fields" }, part.element, time.element), inputs: [part.input, time.input], read };
+  return {
+    element: h("div", { class: "fields" }, part.element, time.element),
+    inputs: [part.input, time.input],
+    read,
+  };
 }
 
 export function setControls(node, book) {
   const own = book?.controls ?? { rise: null, fall: null, hold_s: null, flash_s: null };
   const rise = band("Bids rise", own.rise, "Above the standing rate at the start of the interval.");
-  const fall = band("The floor falls", own.fall, "Below its own floor at the start of the interval.");
-  const hold = number("Hold, seconds", own.hold_s, "How long a new lease cannot be lost for price.", "seconds");
-  const flash = number("Flash fee, seconds", own.flash_s, "How long a bid that made the price is charged for if it is withdrawn.", "seconds");
+  const fall = band(
+    "The floor falls",
+    own.fall,
+    "Below its own floor at the start of the interval.",
+  );
+  const hold = number(
+    "Hold, seconds",
+    own.hold_s,
+    "How long a new lease cannot be lost for price.",
+    "seconds",
+  );
+  const flash = number(
+    "Flash fee, seconds",
+    own.flash_s,
+    "How long a bid that made the price is charged for if it is withdrawn.",
+    "seconds",
+  );
   const seconds = (read) => (read === null || read === undefined ? read : Number(read));
 
   function body() {
-    const read = { rise: rise.read(), fall: fall.read(), hold_s: seconds(hold.read()), flash_s: seconds(flash.read()) };
+    const read = {
+      rise: rise.read(),
+      fall: fall.read(),
+      hold_s: seconds(hold.read()),
+      flash_s: seconds(flash.read()),
+    };
     if (Object.values(read).includes(undefined)) return null;
     return Object.fromEntries(Object.entries(read).filter(([, value]) => value !== null));
   }
 
   return askWithPreview({
     title: `Set controls at ${node.path}`,
-    body: [h("p", { class: "small soft" }, EMPTY), rise.element, fall.element, h("div", { class: "fields" }, hold.element, flash.element)],
+    body: [
+      h("p", { class: "small soft" }, EMPTY),
+      rise.element,
+      fall.element,
+      h("div", { class: "fields" }, hold.element, flash.element),
+    ],
     inputs: [...rise.inputs, ...fall.inputs, hold.input, flash.input],
     commands: () => body() && [{ type: "set_controls", node: node.path, ...body() }],
     label: () => `Set controls of ${node.path}`,

@@ -12,14 +12,20 @@ const MOST = 10_000;
 function readPrice(typed) {
   const text = typed.trim().replace(/^\$/, "");
   if (!text) return [null, "Expected a price, such as 2.75."];
-  if (!/^\d+(\.\d*)?$/.test(text)) return [null, `Expected dollars per hour, such as 2.75; found “${text}”.`];
+  if (!/^\d+(\.\d*)?$/.test(text))
+    return [null, `Expected dollars per hour, such as 2.75; found “${text}”.`];
   if ((text.split(".")[1] ?? "").length > 6) return [null, "Expected at most six decimals."];
-  if (Number(text) > MOST) return [null, `Expected at most ${MOST.toLocaleString("en-US")} dollars per hour.`];
+  if (Number(text) > MOST)
+    return [null, `Expected at most ${MOST.toLocaleString("en-US")} dollars per hour.`];
   return [micros(text), ""];
 }
 
 export function setFloor(node, book) {
-  const price = field("Floor, dollars per hour", { value: book?.floor_own ?? "", inputmode: "decimal", placeholder: "2.75" }, about(book));
+  const price = field(
+    "Floor, dollars per hour",
+    { value: book?.floor_own ?? "", inputmode: "decimal", placeholder: "2.75" },
+    about(book),
+  );
   let touched = false;
   price.input.addEventListener("input", () => (touched = true));
   function commands() {

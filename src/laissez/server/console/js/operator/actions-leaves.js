@@ -12,23 +12,35 @@ const BATCH = 500;
 
 const ACTS = {
   take_offline: { fits: (owner) => owner >= IDLE, verb: "Take", state: "offline", online: false },
-  bring_online: { fits: (owner) => owner === OFFLINE, verb: "Bring", state: "online", online: true },
+  bring_online: {
+    fits: (owner) => owner === OFFLINE,
+    verb: "Bring",
+    state: "online",
+    online: true,
+  },
 };
 
 /** The dialog for one of the two. */
 export function switchLeaves(type) {
   const { fits, verb, state, online } = ACTS[type];
   return (node, book, levels) => {
-    const leaves = levels.leaves.slice(node.first, node.last).filter((_, i) => fits(levels.owner[node.first + i]));
-    const what = node.height === 0 ? node.path : `${plural(leaves.length, "leaf", "leaves")} of ${node.path}`;
+    const leaves = levels.leaves
+      .slice(node.first, node.last)
+      .filter((_, i) => fits(levels.owner[node.first + i]));
+    const what =
+      node.height === 0 ? node.path : `${plural(leaves.length, "leaf", "leaves")} of ${node.path}`;
     return askWithPreview({
       title: `${verb} ${what} ${state}`,
       commands: () => leaves.map((leaf) => ({ type, leaf })),
-      label: () => `${verb} ${node.height === 0 ? node.name : plural(leaves.length, "leaf", "leaves")} ${state}`,
+      label: () =>
+        `${verb} ${node.height === 0 ? node.name : plural(leaves.length, "leaf", "leaves")} ${state}`,
       leases: book?.leased ?? 0,
       async act(commands) {
-        const { events, refused } = node.height === 0 ? await one(node, online) : await many(commands);
-        const failed = refused.length ? `; ${plural(refused.length, "leaf was", "leaves were")} refused: ${refused[0].detail}` : "";
+        const { events, refused } =
+          node.height === 0 ? await one(node, online) : await many(commands);
+        const failed = refused.length
+          ? `; ${plural(refused.length, "leaf was", "leaves were")} refused: ${refused[0].detail}`
+          : "";
         const did = `${plural(commands.length - refused.length, "leaf", "leaves")} ${online ? "back online" : "taken offline"}`;
         toast(whatHappened(`${did}${failed}`, events), refused.length ? "bad" : "");
       },
@@ -44,7 +56,13 @@ async function one(node, online) {
 async function many(commands) {
   const results = [];
   for (let from = 0; from < commands.length; from += BATCH) {
-    results.push(...(await change("POST", "/v1/batch", { commands: commands.slice(from, from + BATCH) })).results);
+    results.push(
+      ...(await change("POST", "/v1/batch", { commands: commands.slice(from, from + BATCH) }))
+        .results,
+    );
   }
-  return { events: results.flatMap(({ events }) => events ?? []), refused: results.filter(({ status }) => status >= 400) };
+  return {
+    events: results.flatMap(({ events }) => events ?? []),
+    refused: results.filter(({ status }) => status >= 400),
+  };
 }

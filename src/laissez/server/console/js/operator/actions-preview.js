@@ -13,19 +13,31 @@ const AGAIN_MS = 5000; // the market goes on meanwhile
  * many there are at the node; `act(commands)` does it. `body` comes above the preview. Gives a promise of whether it was done.
  */
 export function askWithPreview({ title, body = null, commands, label, leases, act, inputs = [] }) {
-  const said = h("div", { class: "preview", role: "status", "aria-live": "polite" }, h("p", { class: "soft" }, "…"));
+  const said = h(
+    "div",
+    { class: "preview", role: "status", "aria-live": "polite" },
+    h("p", { class: "soft" }, "…"),
+  );
   let [button, timer, asked, isOpen] = [null, null, 0, true];
 
   async function preview() {
     clearTimeout(timer);
     const wanted = commands();
     const turn = ++asked;
-    if (!wanted) return show(null, h("p", { class: "soft" }, "Fill in what should be set to see what would happen."));
+    if (!wanted)
+      return show(
+        null,
+        h("p", { class: "soft" }, "Fill in what should be set to see what would happen."),
+      );
     try {
       const found = await change("POST", "/v1/preview", { commands: wanted });
       if (turn === asked && isOpen) show(found, told(found, leases, wanted.length));
     } catch (problem) {
-      if (turn === asked && isOpen) show(null, h("p", { class: "problem" }, `What would happen is not known: ${problem.message}`));
+      if (turn === asked && isOpen)
+        show(
+          null,
+          h("p", { class: "problem" }, `What would happen is not known: ${problem.message}`),
+        );
     }
     if (turn === asked && isOpen) timer = setTimeout(preview, AGAIN_MS);
   }
@@ -71,27 +83,45 @@ export function askWithPreview({ title, body = null, commands, label, leases, ac
 function told(found, leases, commands) {
   const refused = found.refused.length;
   const many = commands === 1 ? "This" : `${count(refused)} of ${count(commands)}`;
-  const problems = refused ? h("p", { class: "problem" }, `${many} would be refused: ${found.refused[0].detail}`) : null;
+  const problems = refused
+    ? h("p", { class: "problem" }, `${many} would be refused: ${found.refused[0].detail}`)
+    : null;
   if (refused === commands) return problems;
-  const first = h("p", { class: found.leases_ended ? "warn" : "" }, h("b", {}, leasesEnded(found, leases)));
+  const first = h(
+    "p",
+    { class: found.leases_ended ? "warn" : "" },
+    h("b", {}, leasesEnded(found, leases)),
+  );
   return [problems, first, h("p", {}, others(found)), listed(found)];
 }
 
 function leasesEnded({ leases_ended: ended, transfers, tenants }, leases) {
   if (!ended) return "No lease would end.";
-  const losers = tenants.filter(({ lost }) => lost).map(({ tenant, lost }) => `${tenant} ${count(lost)}`);
+  const losers = tenants
+    .filter(({ lost }) => lost)
+    .map(({ tenant, lost }) => `${tenant} ${count(lost)}`);
   const moved = transfers
     ? `, ${transfers === ended ? "and" : `${count(transfers)} of them`} ${transfers === 1 ? "goes to another tenant" : "go to other tenants"}`
     : "";
   return `${count(ended)} of ${plural(leases, "lease")} would end (${losers.join(", ")})${moved}.`;
 }
 
-function others({ leases_started: started, rate_before: before, rate_after: after, dearer, cheaper, idle_before: idle, idle_after: idleAfter }) {
+function others({
+  leases_started: started,
+  rate_before: before,
+  rate_after: after,
+  dearer,
+  cheaper,
+  idle_before: idle,
+  idle_after: idleAfter,
+}) {
   const parts = [
     idleAfter > idle && `${plural(idleAfter - idle, "more leaf", "more leaves")} would be idle`,
     idleAfter < idle && `${plural(idle - idleAfter, "fewer leaf", "fewer leaves")} would be idle`,
     started > 0 && `${plural(started, "lease")} would start`,
-    before === after ? "charges stay at " + rough(before) : `charges go from ${rough(before)} to ${rough(after)}`,
+    before === after
+      ? "charges stay at " + rough(before)
+      : `charges go from ${rough(before)} to ${rough(after)}`,
     dearer > 0 && `${plural(dearer, "lease")} would pay more`,
     cheaper > 0 && `${plural(cheaper, "lease")} would pay less`,
   ].filter(Boolean);
@@ -105,8 +135,16 @@ function rough(text) {
 
 function listed({ ended, leases_ended: all }) {
   if (!ended.length) return null;
-  const prices = ({ rate, limit }) => `rate ${dollars(micros(rate))}, limit ${limit === null ? "none" : dollars(micros(limit))}`;
-  const line = (one) => h("li", {}, h("b", {}, one.leaf), ` ${one.tenant}, ${reason(one.reason)}: ${prices(one)}`);
-  const more = all > ended.length ? h("li", { class: "soft" }, `and ${count(all - ended.length)} more`) : null;
-  return h("details", {}, h("summary", {}, `Which ${all === 1 ? "lease" : "leases"}`), h("ul", { class: "ended-list" }, ended.map(line), more));
+  const prices = ({ rate, limit }) =>
+    `rate ${dollars(micros(rate))}, limit ${limit === null ? "none" : dollars(micros(limit))}`;
+  const line = (one) =>
+    h("li", {}, h("b", {}, one.leaf), ` ${one.tenant}, ${reason(one.reason)}: ${prices(one)}`);
+  const more =
+    all > ended.length ? h("li", { class: "soft" }, `and ${count(all - ended.length)} more`) : null;
+  return h(
+    "details",
+    {},
+    h("summary", {}, `Which ${all === 1 ? "lease" : "leases"}`),
+    h("ul", { class: "ended-list" }, ended.map(line), more),
+  );
 }

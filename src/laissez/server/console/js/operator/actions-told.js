@@ -7,7 +7,12 @@ import { words } from "../eventwords.js";
 export function whatHappened(first, events) {
   const number = (type) => events.filter(({ event }) => event.type === type).length;
   const [ended, started] = [number("lease.ended"), number("lease.started")];
-  const effects = [ended && `${plural(ended, "lease")} ended`, started && `${count(started)} started`].filter(Boolean).join(", ");
+  const effects = [
+    ended && `${plural(ended, "lease")} ended`,
+    started && `${count(started)} started`,
+  ]
+    .filter(Boolean)
+    .join(", ");
   return effects ? `${first}. ${effects[0].toUpperCase()}${effects.slice(1)}.` : `${first}.`;
 }
 

@@ -10,14 +10,24 @@ import { IDLE, OFFLINE } from "./map-levels.js";
 /** Buttons for a node. `bookNow()` gives its book, `done()` is called after something was done. Gives {element, show(book), told()}. */
 export function actionsFor(node, levels, bookNow, done) {
   const run = async (dialog) => (await dialog(node, bookNow(), levels)) && done();
-  const button = (text, dialog) => h("button", { class: "button small", type: "button", onclick: () => run(dialog) }, text);
+  const button = (text, dialog) =>
+    h("button", { class: "button small", type: "button", onclick: () => run(dialog) }, text);
   const floor = button("Set floor", setFloor);
   const noFloor = button("Remove floor", clearFloor);
   const controls = button("Set controls", setControls);
   const noControls = button("Remove controls", clearControls);
   const offline = button("", switchLeaves("take_offline"));
   const online = button("", switchLeaves("bring_online"));
-  const element = h("div", { class: "row node-actions", hidden: true }, floor, noFloor, controls, noControls, offline, online);
+  const element = h(
+    "div",
+    { class: "row node-actions", hidden: true },
+    floor,
+    noFloor,
+    controls,
+    noControls,
+    offline,
+    online,
+  );
 
   function show(book) {
     element.hidden = false;
@@ -48,11 +58,14 @@ export function actionsFor(node, levels, bookNow, done) {
 }
 
 function label(button, verb, state, number, node) {
-  const text = node.height === 0 ? `${verb} ${state}` : `${verb} ${plural(number, "leaf", "leaves")} ${state}`;
+  const text =
+    node.height === 0 ? `${verb} ${state}` : `${verb} ${plural(number, "leaf", "leaves")} ${state}`;
   if (button.textContent !== text) fill(button, text);
   button.hidden = number === 0;
   button.disabled = number > PREVIEWED_MAX;
-  button.title = button.disabled ? `At most ${PREVIEWED_MAX.toLocaleString("en-US")} at once: choose a smaller part.` : "";
+  button.title = button.disabled
+    ? `At most ${PREVIEWED_MAX.toLocaleString("en-US")} at once: choose a smaller part.`
+    : "";
 }
 
 function count(levels, { first, last }, fits) {

@@ -48,7 +48,12 @@ export class Hand {
     if (!node) return;
     const { x, y, w, h: tall } = rectangleOf(this.heat.map, node);
     const { scale } = this.heat;
-    Object.assign(mark.style, { left: `${x / scale}px`, top: `${y / scale}px`, width: `${w / scale}px`, height: `${tall / scale}px` });
+    Object.assign(mark.style, {
+      left: `${x / scale}px`,
+      top: `${y / scale}px`,
+      width: `${w / scale}px`,
+      height: `${tall / scale}px`,
+    });
   }
 
   found(event) {
@@ -61,7 +66,8 @@ export class Hand {
   hover(event) {
     const found = this.found(event);
     if (!found) return this.leave();
-    const node = found.leaf < 0 ? found.node : this.levels.nodes.get(this.levels.leaves[found.leaf]);
+    const node =
+      found.leaf < 0 ? found.node : this.levels.nodes.get(this.levels.leaves[found.leaf]);
     const isNew = node !== this.under;
     this.under = node;
     this.heat.canvas.style.cursor = "pointer";
@@ -80,7 +86,10 @@ export class Hand {
   /** Next to the pointer, on the side where there is room. */
   beside({ offsetX, offsetY }) {
     const { clientWidth } = this.heat.element;
-    const left = offsetX + 16 + this.tip.offsetWidth > clientWidth ? Math.max(0, offsetX - 12 - this.tip.offsetWidth) : offsetX + 16;
+    const left =
+      offsetX + 16 + this.tip.offsetWidth > clientWidth
+        ? Math.max(0, offsetX - 12 - this.tip.offsetWidth)
+        : offsetX + 16;
     Object.assign(this.tip.style, { left: `${left}px`, top: `${offsetY + 14}px` });
   }
 
@@ -97,7 +106,11 @@ export class Hand {
     const found = this.found(event);
     this.clicked = found?.leaf >= 0 ? found : null;
     if (!found) return;
-    this.go(this.towards(found.leaf < 0 ? found.node : this.levels.nodes.get(this.levels.leaves[found.leaf])).path);
+    this.go(
+      this.towards(
+        found.leaf < 0 ? found.node : this.levels.nodes.get(this.levels.leaves[found.leaf]),
+      ).path,
+    );
   }
 
   towards(node) {

@@ -11,14 +11,31 @@ export class Legend {
   constructor(heat, levels) {
     this.heat = heat;
     this.levels = levels;
-    this.bar = h("div", { class: "scale-bar", onpointermove: (event) => this.point(event), onpointerleave: () => heat.light(null) });
+    this.bar = h("div", {
+      class: "scale-bar",
+      onpointermove: (event) => this.point(event),
+      onpointerleave: () => heat.light(null),
+    });
     this.ticks = TICKS.map(() => h("span", {}));
-    this.scale = h("div", { class: "scale" }, this.bar, h("div", { class: "scale-ticks" }, this.ticks));
+    this.scale = h(
+      "div",
+      { class: "scale" },
+      this.bar,
+      h("div", { class: "scale-ticks" }, this.ticks),
+    );
     this.title = h("span", { class: "soft" });
     this.owners = h("div", { class: "owners" });
-    const state = (kind, name, owner) => this.entry(h("span", { class: `cell-key ${kind}` }), name, (i) => levels.owner[i] === owner);
+    const state = (kind, name, owner) =>
+      this.entry(h("span", { class: `cell-key ${kind}` }), name, (i) => levels.owner[i] === owner);
     const states = [state("idle", "Idle", IDLE), state("offline", "Offline", OFFLINE)];
-    this.element = h("div", { class: "heat-legend" }, this.title, this.scale, this.owners, h("div", { class: "states" }, states));
+    this.element = h(
+      "div",
+      { class: "heat-legend" },
+      this.title,
+      this.scale,
+      this.owners,
+      h("div", { class: "states" }, states),
+    );
   }
 
   /** A button, so that it can be reached without a pointer. */
@@ -26,7 +43,12 @@ export class Legend {
     const on = () => this.heat.light(lit);
     const off = () => this.heat.light(null);
     const acts = { onpointerenter: on, onpointerleave: off, onfocus: on, onblur: off };
-    return h("button", { type: "button", class: "entry", title: "Show on the map", ...acts }, key, h("span", {}, name));
+    return h(
+      "button",
+      { type: "button", class: "entry", title: "Show on the map", ...acts },
+      key,
+      h("span", {}, name),
+    );
   }
 
   show() {
@@ -45,16 +67,29 @@ export class Legend {
     if (this.gradient !== gradient) this.bar.style.background = this.gradient = gradient;
     TICKS.forEach((share, i) => {
       const beyond = mode === "rate" && share === 1 ? "+" : "";
-      say(this.ticks[i], mode === "rate" ? dollars(Math.round(range.low + share * (range.high - range.low)), 2) + beyond : percent(share));
+      say(
+        this.ticks[i],
+        mode === "rate"
+          ? dollars(Math.round(range.low + share * (range.high - range.low)), 2) + beyond
+          : percent(share),
+      );
     });
   }
 
   showOwners() {
     const { held, scales } = this.heat;
     const shown = scales.slots.filter((owner) => held[owner] > 0).sort((a, b) => held[b] - held[a]);
-    const others = held.reduce((sum, size) => sum + size, 0) - shown.reduce((sum, owner) => sum + held[owner], 0);
-    const items = shown.map((owner) => ({ owner, name: this.levels.owners[owner], size: held[owner], colour: scales.colourOf(owner) }));
-    if (others) items.push({ owner: null, name: "Others", size: others, colour: scales.colourOf(-1) });
+    const others =
+      held.reduce((sum, size) => sum + size, 0) -
+      shown.reduce((sum, owner) => sum + held[owner], 0);
+    const items = shown.map((owner) => ({
+      owner,
+      name: this.levels.owners[owner],
+      size: held[owner],
+      colour: scales.colourOf(owner),
+    }));
+    if (others)
+      items.push({ owner: null, name: "Others", size: others, colour: scales.colourOf(-1) });
     keyed(
       this.owners,
       items,
@@ -69,14 +104,20 @@ export class Legend {
 
   ownerEntry({ owner, name }) {
     const { scales } = this.heat;
-    const lit = owner === null ? (i) => this.levels.owner[i] >= 0 && scales.slotOf[this.levels.owner[i]] < 0 : (i) => this.levels.owner[i] === owner;
+    const lit =
+      owner === null
+        ? (i) => this.levels.owner[i] >= 0 && scales.slotOf[this.levels.owner[i]] < 0
+        : (i) => this.levels.owner[i] === owner;
     return this.entry(h("span", { class: "cell-key" }), name, lit);
   }
 
   point(event) {
     const share = event.offsetX / this.bar.clientWidth;
     const { scales, range } = this.heat;
-    const at = scales.mode === "rate" ? (i) => range.share(this.levels.rate[i]) : (i) => this.levels.headroom(i);
+    const at =
+      scales.mode === "rate"
+        ? (i) => range.share(this.levels.rate[i])
+        : (i) => this.levels.headroom(i);
     this.heat.light((i) => this.levels.owner[i] >= 0 && Math.abs(at(i) - share) <= NEAR);
   }
 }

@@ -22,7 +22,12 @@ export class Painter {
   ground(map, scale) {
     this.map = map;
     this.scale = scale;
-    this.theme = Object.fromEntries(["card", "sunken", "ink", "soft", "line", "line-strong", "offline", "faint"].map((name) => [name, colour(name)]));
+    this.theme = Object.fromEntries(
+      ["card", "sunken", "ink", "soft", "line", "line-strong", "offline", "faint"].map((name) => [
+        name,
+        colour(name),
+      ]),
+    );
     this.isNamed = map.cell >= NAMED_CELL * scale;
     this.stamps();
     this.context.fillStyle = this.theme.card;
@@ -115,10 +120,20 @@ export class Painter {
     const [centre, middle, most] = [x + map.cell / 2, y + map.cell / 2, map.cell - 4 * scale];
     const isOwned = levels.owner[i] >= 0 && map.cell >= OWNED_CELL * scale;
     const line = (isOwned ? 16 : 8) * scale;
-    context.fillText(shortened(context, path.slice(path.lastIndexOf("/") + 1), most), centre, middle - line);
+    context.fillText(
+      shortened(context, path.slice(path.lastIndexOf("/") + 1), most),
+      centre,
+      middle - line,
+    );
     context.font = `${11 * scale}px system-ui, sans-serif`;
-    const state = levels.owner[i] === IDLE ? "idle" : levels.owner[i] < 0 ? "offline" : `$${(levels.rate[i] / 1e6).toFixed(2)}`;
-    if (isOwned) context.fillText(shortened(context, levels.owners[levels.owner[i]], most), centre, middle);
+    const state =
+      levels.owner[i] === IDLE
+        ? "idle"
+        : levels.owner[i] < 0
+          ? "offline"
+          : `$${(levels.rate[i] / 1e6).toFixed(2)}`;
+    if (isOwned)
+      context.fillText(shortened(context, levels.owners[levels.owner[i]], most), centre, middle);
     context.fillText(shortened(context, state, most), centre, middle + line);
   }
 }

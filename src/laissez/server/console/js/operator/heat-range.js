@@ -26,7 +26,10 @@ export class Range {
     const leased = this.gather(levels, first, last, 0) || this.gather(levels, first, last, -2);
     if (!leased) return this.isMoving;
     const sorted = this.rates.subarray(0, leased).sort();
-    const ends = [sorted[Math.floor((leased - 1) * OUTLIERS)], sorted[Math.ceil((leased - 1) * (1 - OUTLIERS))]];
+    const ends = [
+      sorted[Math.floor((leased - 1) * OUTLIERS)],
+      sorted[Math.ceil((leased - 1) * (1 - OUTLIERS))],
+    ];
     if (!this.goal) [this.low, this.high] = this.goal = rounded(...ends);
     else if (!this.fits(...ends)) this.goal = rounded(...ends);
     return this.isMoving;
@@ -34,7 +37,8 @@ export class Range {
 
   gather(levels, first, last, least) {
     let count = 0;
-    for (let i = first; i < last; i++) if (levels.owner[i] >= least) this.rates[count++] = levels.rate[i];
+    for (let i = first; i < last; i++)
+      if (levels.owner[i] >= least) this.rates[count++] = levels.rate[i];
     return count;
   }
 

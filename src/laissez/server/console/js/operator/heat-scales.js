@@ -20,7 +20,8 @@ export class Scales {
 
   /** Read the theme anew. */
   read() {
-    const numbered = (name, count) => Array.from({ length: count }, (_, i) => colour(`${name}-${i + 1}`));
+    const numbered = (name, count) =>
+      Array.from({ length: count }, (_, i) => colour(`${name}-${i + 1}`));
     this.card = colour("card");
     this.lists = {
       rate: this.list(ramp(numbered("rate", 5), STEPS)),
@@ -30,7 +31,11 @@ export class Scales {
   }
 
   list(colours) {
-    return { shown: colours, dimmed: colours.map((one) => mix(one, this.card, DIM)), inks: colours.map(inkOn) };
+    return {
+      shown: colours,
+      dimmed: colours.map((one) => mix(one, this.card, DIM)),
+      inks: colours.map(inkOn),
+    };
   }
 
   get colours() {
@@ -43,7 +48,8 @@ export class Scales {
       const slot = this.slotOf[this.levels.owner[i]] ?? -1;
       return slot < 0 ? OWNERS : slot;
     }
-    const share = this.mode === "rate" ? this.range.share(this.levels.rate[i]) : this.levels.headroom(i);
+    const share =
+      this.mode === "rate" ? this.range.share(this.levels.rate[i]) : this.levels.headroom(i);
     return Math.min(STEPS - 1, Math.floor(share * STEPS));
   }
 
@@ -56,7 +62,10 @@ export class Scales {
       .slice(0, OWNERS);
     const without = biggest.filter((owner) => this.slotOf[owner] < 0);
     for (const owner of without) {
-      const slot = this.slots.length < OWNERS ? this.slots.length : this.slots.findIndex((other) => !biggest.includes(other));
+      const slot =
+        this.slots.length < OWNERS
+          ? this.slots.length
+          : this.slots.findIndex((other) => !biggest.includes(other));
       if (this.slots[slot] !== undefined) this.slotOf[this.slots[slot]] = -1;
       this.slots[slot] = owner;
       this.slotOf[owner] = slot;

@@ -5,7 +5,11 @@ import { count, dollars, percent, perHour, plural } from "../format.js";
 import { IDLE } from "./map-levels.js";
 
 export function ownerOf(levels, i) {
-  return levels.owner[i] >= 0 ? levels.owners[levels.owner[i]] : levels.owner[i] === IDLE ? "idle" : "offline";
+  return levels.owner[i] >= 0
+    ? levels.owners[levels.owner[i]]
+    : levels.owner[i] === IDLE
+      ? "idle"
+      : "offline";
 }
 
 export function limitOf(levels, i) {
@@ -58,6 +62,13 @@ export function spoken(levels, node) {
 /** The content of a tip. */
 export function tip(levels, node, view) {
   const path = node.path.slice(view.path ? view.path.length + 1 : 0) || node.name;
-  const rows = factsOf(levels, node).map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]);
-  return [h("b", {}, path), node.level ? h("span", { class: "soft" }, ` ${node.level}`) : null, h("dl", {}, rows)];
+  const rows = factsOf(levels, node).map(([name, value]) => [
+    h("dt", {}, name),
+    h("dd", {}, value),
+  ]);
+  return [
+    h("b", {}, path),
+    node.level ? h("span", { class: "soft" }, ` ${node.level}`) : null,
+    h("dl", {}, rows),
+  ];
 }

@@ -23,7 +23,12 @@ export class Heat {
   constructor(levels, onScale) {
     this.levels = levels;
     this.onScale = onScale;
-    this.canvas = h("canvas", { class: "heat", tabindex: "0", role: "application", "aria-label": "Map of all leaves" });
+    this.canvas = h("canvas", {
+      class: "heat",
+      tabindex: "0",
+      role: "application",
+      "aria-label": "Map of all leaves",
+    });
     this.element = h("div", { class: "heat-frame" }, this.canvas);
     this.range = new Range();
     this.scales = new Scales(levels, this.range);
@@ -34,7 +39,11 @@ export class Heat {
     this.painted = 0;
     this.isCalm = matchMedia("(prefers-reduced-motion: reduce)");
     this.turn = () => this.frame();
-    this.timers = [setInterval(() => this.settle(), SETTLE_MS), setInterval(() => this.ease(), EASE_MS), setInterval(() => this.fade(), FLASH_MS)];
+    this.timers = [
+      setInterval(() => this.settle(), SETTLE_MS),
+      setInterval(() => this.ease(), EASE_MS),
+      setInterval(() => this.fade(), FLASH_MS),
+    ];
     this.sizes = new ResizeObserver(() => this.resized());
     this.sizes.observe(this.element);
     this.stopTheme = onTheme(() => this.retheme());
@@ -141,7 +150,8 @@ export class Heat {
   look() {
     this.range.aim(this.levels, this.view.first, this.view.last);
     const sizes = new Int32Array(this.levels.owners.length);
-    for (let i = this.view.first; i < this.view.last; i++) if (this.levels.owner[i] >= 0) sizes[this.levels.owner[i]]++;
+    for (let i = this.view.first; i < this.view.last; i++)
+      if (this.levels.owner[i] >= 0) sizes[this.levels.owner[i]]++;
     this.held = sizes;
     return this.scales.rank(sizes);
   }
@@ -155,7 +165,8 @@ export class Heat {
   }
 
   resized() {
-    if (this.view && (this.element.clientWidth !== this.width || devicePixelRatio !== this.scale)) this.relayout();
+    if (this.view && (this.element.clientWidth !== this.width || devicePixelRatio !== this.scale))
+      this.relayout();
   }
 
   retheme() {
@@ -169,7 +180,12 @@ export class Heat {
     this.width = this.element.clientWidth;
     this.scale = devicePixelRatio;
     if (!this.width || !this.view) return;
-    this.map = layOut(this.view, Math.floor(this.width * this.scale), Math.floor(this.room() * this.scale), this.scale);
+    this.map = layOut(
+      this.view,
+      Math.floor(this.width * this.scale),
+      Math.floor(this.room() * this.scale),
+      this.scale,
+    );
     this.canvas.width = this.map.width;
     this.canvas.height = Math.max(1, this.map.height);
     this.element.classList.add("drawn");
@@ -181,7 +197,11 @@ export class Heat {
   /** How high the map may be so that the window shows all of it; what is above it may be scrolled away. */
   room() {
     const top = Math.min(TOP_MOST, this.element.getBoundingClientRect().top + window.scrollY);
-    return Math.max(LEAST_HEIGHT, window.innerHeight * LEAST_SHARE, window.innerHeight - top - BELOW);
+    return Math.max(
+      LEAST_HEIGHT,
+      window.innerHeight * LEAST_SHARE,
+      window.innerHeight - top - BELOW,
+    );
   }
 
   /** Everything, at once. */

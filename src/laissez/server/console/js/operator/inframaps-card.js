@@ -12,7 +12,11 @@ const NODES_SHOWN = 4;
 /** How a reading is written, by the map's kind; a map of the operator's own reads plain numbers. */
 const UNITS = {
   power: { what: "Power used", write: (v) => percent(v, 1), tick: (v) => percent(v) },
-  cooling: { what: "Inlet temperature", write: (v) => `${v.toFixed(1)} °C`, tick: (v) => `${v} °C` },
+  cooling: {
+    what: "Inlet temperature",
+    write: (v) => `${v.toFixed(1)} °C`,
+    tick: (v) => `${v} °C`,
+  },
   carbon: { what: "Carbon intensity", write: (v) => `${v.toFixed(0)} g/kWh`, tick: plain },
 };
 const PLAIN = { what: "Value", write: plain, tick: plain };
@@ -25,8 +29,20 @@ export class MapCard {
   constructor(map) {
     const unit = UNITS[map.kind] ?? PLAIN;
     this.write = unit.write;
-    this.value = map.signals.length ? new Chart({ label: `${unit.what} of ${map.name}`, height: 96, value: unit.write, tick: unit.tick }) : null;
-    this.pressed = new Chart({ label: `Pressure of ${map.name}`, height: 80, value: plain, top: 1 });
+    this.value = map.signals.length
+      ? new Chart({
+          label: `${unit.what} of ${map.name}`,
+          height: 96,
+          value: unit.write,
+          tick: unit.tick,
+        })
+      : null;
+    this.pressed = new Chart({
+      label: `Pressure of ${map.name}`,
+      height: 80,
+      value: plain,
+      top: 1,
+    });
     this.name = map.signals.length ? unit.what : "Pressure";
     this.tag = h("span", { class: "tag" });
     this.nodes = h("p", { class: "small nodes" });
@@ -34,12 +50,33 @@ export class MapCard {
     this.pressure = h("span");
     this.adds = h("small");
     this.window = map.start ? h("dd") : null;
-    const numbers = h("dl", { class: "facts" }, h("div", {}, h("dt", {}, "Pressure now"), h("dd", {}, this.pressure, this.adds)));
+    const numbers = h(
+      "dl",
+      { class: "facts" },
+      h("div", {}, h("dt", {}, "Pressure now"), h("dd", {}, this.pressure, this.adds)),
+    );
     if (this.window) this.signals.append(h("div", {}, h("dt", {}, "Window"), this.window));
-    else if (!this.value) this.signals.append(h("div", {}, h("dt", {}, "Reads"), h("dd", { class: "plain" }, "the market itself")));
-    const head = h("header", {}, h("h3", {}, map.name), h("span", { class: "tag" }, map.kind), this.tag);
+    else if (!this.value)
+      this.signals.append(
+        h("div", {}, h("dt", {}, "Reads"), h("dd", { class: "plain" }, "the market itself")),
+      );
+    const head = h(
+      "header",
+      {},
+      h("h3", {}, map.name),
+      h("span", { class: "tag" }, map.kind),
+      this.tag,
+    );
     const read = h("div", { class: "read" }, this.signals, numbers);
-    this.element = h("article", { class: "card map-card" }, head, this.nodes, read, this.value?.element ?? null, this.pressed.element);
+    this.element = h(
+      "article",
+      { class: "card map-card" },
+      head,
+      this.nodes,
+      read,
+      this.value?.element ?? null,
+      this.pressed.element,
+    );
   }
 
   show(map, now, history) {
@@ -47,7 +84,10 @@ export class MapCard {
     this.showNodes(map.nodes);
     this.showSignals(map.signals);
     say(this.pressure, plain(high));
-    say(this.adds, `× weight ${plain(map.weight)} = ${percent(high * map.weight)} of the base price`);
+    say(
+      this.adds,
+      `× weight ${plain(map.weight)} = ${percent(high * map.weight)} of the base price`,
+    );
     if (this.window) say(this.window, `${moment(map.start)} to ${moment(map.end)}`);
     say(this.tag, high > 0 ? "presses" : this.window ? phase(map, now) : "at rest");
     this.tag.className = `tag ${high > 0 ? "warn" : "good"}`;
@@ -58,14 +98,26 @@ export class MapCard {
     const said = nodes.join(" ");
     if (this.said === said) return;
     this.said = said;
-    const links = nodes.slice(0, NODES_SHOWN).map((node, i) => [i ? ", " : "", h("a", { href: href("map", node) }, node)]);
-    this.nodes.replaceChildren("on ", ...links.flat(), nodes.length > NODES_SHOWN ? ` and ${plural(nodes.length - NODES_SHOWN, "more node")}` : "");
+    const links = nodes
+      .slice(0, NODES_SHOWN)
+      .map((node, i) => [i ? ", " : "", h("a", { href: href("map", node) }, node)]);
+    this.nodes.replaceChildren(
+      "on ",
+      ...links.flat(),
+      nodes.length > NODES_SHOWN ? ` and ${plural(nodes.length - NODES_SHOWN, "more node")}` : "",
+    );
     this.nodes.title = nodes.slice(0, 50).join("\n");
   }
 
   showSignals(signals) {
     if (!signals.length) return;
-    const make = ({ signal }) => h("div", {}, h("dt", {}, signals.length > 1 ? signal : this.name), h("dd", {}, h("span"), h("small")));
+    const make = ({ signal }) =>
+      h(
+        "div",
+        {},
+        h("dt", {}, signals.length > 1 ? signal : this.name),
+        h("dd", {}, h("span"), h("small")),
+      );
     keyed(
       this.signals,
       signals,
@@ -84,8 +136,18 @@ export class MapCard {
   draw(history, now) {
     const first = history[0]?.[0] ?? now;
     const from = Math.max(now - HOUR_MS, Math.min(first, now - SHORTEST_MS));
-    const values = { name: this.name, class: "s1", points: history.map(([at, value]) => [at, value]) };
-    const pressures = { name: "Pressure", class: "s2", area: true, step: true, points: history.map(([at, , pressure]) => [at, pressure]) };
+    const values = {
+      name: this.name,
+      class: "s1",
+      points: history.map(([at, value]) => [at, value]),
+    };
+    const pressures = {
+      name: "Pressure",
+      class: "s2",
+      area: true,
+      step: true,
+      points: history.map(([at, , pressure]) => [at, pressure]),
+    };
     this.value?.draw({ series: [values], from, until: now });
     this.pressed.draw({ series: [pressures], from, until: now });
   }

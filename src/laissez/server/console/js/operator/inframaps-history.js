@@ -9,7 +9,8 @@ export class MapHistories {
   }
 
   take(runners) {
-    for (const { runner, maps } of runners) for (const map of maps) this.add(keyOf(runner, map.name), map.history);
+    for (const { runner, maps } of runners)
+      for (const map of maps) this.add(keyOf(runner, map.name), map.history);
   }
 
   add(key, history) {

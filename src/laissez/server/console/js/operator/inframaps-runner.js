@@ -19,12 +19,33 @@ export class Runner {
     this.cards = h("div", { class: "maps" });
     this.most = CARDS;
     this.left = h("span", { class: "small soft" });
-    this.more = h("button", { class: "button", type: "button", onclick: () => this.showMore() }, "Show more");
+    this.more = h(
+      "button",
+      { class: "button", type: "button", onclick: () => this.showMore() },
+      "Show more",
+    );
     this.rest = h("div", { class: "row", hidden: true }, this.more, this.left);
-    this.search = finder("Find a map or a node", "Find a map by its name or node", () => this.showMaps());
+    this.search = finder("Find a map or a node", "Find a map by its name or node", () =>
+      this.showMaps(),
+    );
     this.floors = new FloorsTable(name);
-    const head = h("div", { class: "runner-head" }, h("h2", {}, name), this.state, this.when, this.search);
-    this.element = h("section", { class: "stack", "aria-label": `Runner ${name}` }, head, this.alert, this.cards, this.rest, this.floors.element);
+    const head = h(
+      "div",
+      { class: "runner-head" },
+      h("h2", {}, name),
+      this.state,
+      this.when,
+      this.search,
+    );
+    this.element = h(
+      "section",
+      { class: "stack", "aria-label": `Runner ${name}` },
+      head,
+      this.alert,
+      this.cards,
+      this.rest,
+      this.floors.element,
+    );
   }
 
   show(runner, now, histories) {
@@ -54,9 +75,12 @@ export class Runner {
 
   showMaps() {
     const wanted = this.search.value.trim().toLowerCase();
-    const found = this.maps.filter(({ name, nodes }) => [name, ...nodes].some((text) => text.toLowerCase().includes(wanted)));
+    const found = this.maps.filter(({ name, nodes }) =>
+      [name, ...nodes].some((text) => text.toLowerCase().includes(wanted)),
+    );
     const shown = found.length > this.most ? hardest(found).slice(0, this.most) : found;
-    const update = ({ card }, map) => card.show(map, this.now, this.histories.of(this.name, map.name));
+    const update = ({ card }, map) =>
+      card.show(map, this.now, this.histories.of(this.name, map.name));
     keyed(
       this.cards,
       shown,
@@ -67,7 +91,10 @@ export class Runner {
     this.search.hidden = this.maps.length <= CARDS;
     this.rest.hidden = shown.length === this.maps.length;
     this.more.hidden = shown.length === found.length;
-    say(this.left, `${count(shown.length)} of ${plural(this.maps.length, "map")}${this.more.hidden ? "" : ", those that press hardest"}`);
+    say(
+      this.left,
+      `${count(shown.length)} of ${plural(this.maps.length, "map")}${this.more.hidden ? "" : ", those that press hardest"}`,
+    );
   }
 
   showMore() {
@@ -83,7 +110,8 @@ export class Runner {
 }
 
 function hardest(maps) {
-  const pressing = ({ pressures, weight }) => weight * Math.max(0, ...pressures.map(({ pressure }) => pressure));
+  const pressing = ({ pressures, weight }) =>
+    weight * Math.max(0, ...pressures.map(({ pressure }) => pressure));
   return [...maps].sort((a, b) => pressing(b) - pressing(a));
 }
 

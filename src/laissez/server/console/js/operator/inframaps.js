@@ -24,8 +24,16 @@ class InfraMapsPage {
     this.histories = new MapHistories();
     this.runners = h("div", { class: "stack" });
     this.empty = emptyState();
-    const about = h("p", { class: "small soft" }, "What is known about power, cooling and carbon, as pressure on prices");
-    this.elements = [h("div", { class: "page-head" }, h("h1", {}, "InfraMaps"), about), this.empty, this.runners];
+    const about = h(
+      "p",
+      { class: "small soft" },
+      "What is known about power, cooling and carbon, as pressure on prices",
+    );
+    this.elements = [
+      h("div", { class: "page-head" }, h("h1", {}, "InfraMaps"), about),
+      this.empty,
+      this.runners,
+    ];
     this.poll = poll(() => this.ask(), EVERY_MS);
   }
 
@@ -62,9 +70,17 @@ function emptyState() {
     "section",
     { class: "card none", hidden: true },
     h("h2", {}, "No maps report here"),
-    h("p", {}, "A map turns something that you know about the cluster, such as the power that a row has left, into pressure on its floor."),
+    h(
+      "p",
+      {},
+      "A map turns something that you know about the cluster, such as the power that a row has left, into pressure on its floor.",
+    ),
     h("p", {}, "Write them into a file and run it beside the service:"),
     h("pre", {}, h("code", {}, "laissez operator run maps.toml")),
-    h("p", { class: "soft" }, "It reports after every decision, and appears here by itself. Floors can also be set by hand, on the map."),
+    h(
+      "p",
+      { class: "soft" },
+      "It reports after every decision, and appears here by itself. Floors can also be set by hand, on the map.",
+    ),
   );
 }

@@ -30,8 +30,17 @@ function bestFit(view, width, height, scale, most) {
   let best = null;
   for (const aspect of view.height > 2 ? ASPECTS : ASPECTS.slice(0, 1)) {
     for (const rack of RACK_ASPECTS) {
-      const tried = largest({ view, width, height, scale, aspect, rack, least }, guess, best?.pitch ?? 0);
-      if (!best || tried.pitch > best.pitch || (tried.pitch === best.pitch && tried.size.h < best.size.h)) best = tried;
+      const tried = largest(
+        { view, width, height, scale, aspect, rack, least },
+        guess,
+        best?.pitch ?? 0,
+      );
+      if (
+        !best ||
+        tried.pitch > best.pitch ||
+        (tried.pitch === best.pitch && tried.size.h < best.size.h)
+      )
+        best = tried;
     }
   }
   return best;
@@ -41,7 +50,12 @@ function bestFit(view, width, height, scale, most) {
 function largest(bounds, guess, beaten) {
   for (let pitch = Math.floor(guess); ; pitch--) {
     const cell = Math.max(bounds.least, pitch);
-    const set = { ...bounds, pitch: cell, gap: Math.max(1, Math.round(cell * 0.09)), sizes: new Map() };
+    const set = {
+      ...bounds,
+      pitch: cell,
+      gap: Math.max(1, Math.round(cell * 0.09)),
+      sizes: new Map(),
+    };
     const size = measure(bounds.view, bounds.width, set);
     if (size.h <= bounds.height || cell === bounds.least || cell < beaten) return { ...set, size };
   }
@@ -50,12 +64,22 @@ function largest(bounds, guess, beaten) {
 /** How large a node is: {w, h, pad, head, inner, columns, limit, space}. Trees of one shape are measured once: clusters repeat themselves. */
 function measure(node, room, set) {
   const key = `${node.shape} ${room} ${node === set.view}`;
-  if (!set.sizes.has(key)) set.sizes.set(key, node.height === 0 ? leaf(set) : framed(node, room, set));
+  if (!set.sizes.has(key))
+    set.sizes.set(key, node.height === 0 ? leaf(set) : framed(node, room, set));
   return set.sizes.get(key);
 }
 
 function leaf({ pitch, gap }) {
-  return { w: pitch - gap, h: pitch - gap, pad: 0, head: 0, inner: 0, columns: 0, limit: 0, space: 0 };
+  return {
+    w: pitch - gap,
+    h: pitch - gap,
+    pad: 0,
+    head: 0,
+    inner: 0,
+    columns: 0,
+    limit: 0,
+    space: 0,
+  };
 }
 
 function framed(node, room, set) {
@@ -69,21 +93,34 @@ function framed(node, room, set) {
 
 /** Around and between what is in a group: more on the outside, less for small cells. */
 function spaceIn({ height }, { pitch, scale }) {
-  return Math.max(Math.ceil(scale), Math.round(Math.min(scale * (height + 2), (pitch * (height + 1)) / 8)));
+  return Math.max(
+    Math.ceil(scale),
+    Math.round(Math.min(scale * (height + 2), (pitch * (height + 1)) / 8)),
+  );
 }
 
 /** Leaves alone, in rows: eight are four by two. */
 function block(node, inner, { pitch, gap }) {
   const count = node.last - node.first;
-  const wanted = count <= 32 ? 2 ** Math.ceil(Math.log2(Math.sqrt(count))) : Math.ceil(Math.sqrt(count * 1.6));
+  const wanted =
+    count <= 32 ? 2 ** Math.ceil(Math.log2(Math.sqrt(count))) : Math.ceil(Math.sqrt(count * 1.6));
   const columns = Math.max(1, Math.min(wanted, count, Math.floor((inner + gap) / pitch)));
-  return { w: columns * pitch - gap, h: Math.ceil(count / columns) * pitch - gap, columns, limit: 0, space: 0 };
+  return {
+    w: columns * pitch - gap,
+    h: Math.ceil(count / columns) * pitch - gap,
+    columns,
+    limit: 0,
+    space: 0,
+  };
 }
 
 function shelves(node, inner, set) {
   const kids = node.children.map((child) => measure(child, inner, set));
   const space = spaceIn(node, set) + (node.height === 2 ? set.gap : 0); // what has no frame is told apart by space alone
-  const limit = node === set.view ? inner : bestLimit(kids, inner, space, node.height === 2 ? set.rack : set.aspect);
+  const limit =
+    node === set.view
+      ? inner
+      : bestLimit(kids, inner, space, node.height === 2 ? set.rack : set.aspect);
   return { ...wrap(kids, limit, space, () => {}), columns: 0, limit, space };
 }
 
@@ -127,7 +164,12 @@ function headOf(node, { w, h }, { scale }) {
 function placed(set) {
   const { view, width, pitch, gap, size } = set;
   const count = view.last - view.first;
-  const corners = { first: view.first, last: view.last, x: new Int32Array(count), y: new Int32Array(count) };
+  const corners = {
+    first: view.first,
+    last: view.last,
+    x: new Int32Array(count),
+    y: new Int32Array(count),
+  };
   const map = { root: null, cell: pitch - gap, pitch, width, height: size.h, ...corners };
   map.root = box(view, width, 0, 0, set, map);
   return map;
@@ -141,7 +183,9 @@ function box(node, room, x, y, set, map) {
   else {
     made.kids = [];
     const sizes = node.children.map((child) => measure(child, inner, set));
-    wrap(sizes, limit, space, (i, dx, dy) => made.kids.push(box(node.children[i], inner, left + dx, top + dy, set, map)));
+    wrap(sizes, limit, space, (i, dx, dy) =>
+      made.kids.push(box(node.children[i], inner, left + dx, top + dy, set, map)),
+    );
   }
   return made;
 }

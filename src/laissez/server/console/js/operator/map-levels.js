@@ -22,7 +22,8 @@ export class Levels {
   }
 
   whole({ rows, levels }) {
-    const known = this.leaves?.length === rows.length && this.leaves.every((path, i) => path === rows[i][0]);
+    const known =
+      this.leaves?.length === rows.length && this.leaves.every((path, i) => path === rows[i][0]);
     this.isNew = !known; // a new tree is told as a whole
     if (!known) this.build(rows, levels);
     this.changed(rows);
@@ -55,7 +56,13 @@ export class Levels {
 
   put(i, rate, limit, owner, floor) {
     const moved = owner !== this.owner[i];
-    if (!moved && rate === this.rate[i] && Object.is(limit, this.limit[i]) && floor === this.floor[i]) return;
+    if (
+      !moved &&
+      rate === this.rate[i] &&
+      Object.is(limit, this.limit[i]) &&
+      floor === this.floor[i]
+    )
+      return;
     this.rate[i] = rate;
     this.limit[i] = limit;
     this.owner[i] = owner;
@@ -72,7 +79,15 @@ export class Levels {
 
   /** The leaves of a node in figures; rates are those of leased leaves (of all that are online, if none is leased). */
   figures({ first, last }) {
-    const found = { leaves: last - first, leased: 0, idle: 0, offline: 0, low: null, middle: null, high: null };
+    const found = {
+      leaves: last - first,
+      leased: 0,
+      idle: 0,
+      offline: 0,
+      low: null,
+      middle: null,
+      high: null,
+    };
     const leased = [];
     const idle = [];
     for (let i = first; i < last; i++) {
@@ -83,7 +98,12 @@ export class Levels {
     found.idle = idle.length;
     found.offline = found.leaves - leased.length - idle.length;
     const rates = Float64Array.from(leased.length ? leased : idle).sort();
-    if (rates.length) [found.low, found.middle, found.high] = [rates[0], rates[rates.length >> 1], rates[rates.length - 1]];
+    if (rates.length)
+      [found.low, found.middle, found.high] = [
+        rates[0],
+        rates[rates.length >> 1],
+        rates[rates.length - 1],
+      ];
     return found;
   }
 }
@@ -95,18 +115,31 @@ function micros(text) {
 
 /** The tree above the leaves. They come in path order, so a node's leaves are those from `first` up to `last`. `height` is 0 for a leaf. */
 function grow(leaves, levels, nodes) {
-  const forest = { path: "", name: "Everything", level: null, parent: null, children: [], first: 0, last: leaves.length, height: 0 };
+  const forest = {
+    path: "",
+    name: "Everything",
+    level: null,
+    parent: null,
+    children: [],
+    first: 0,
+    last: leaves.length,
+    height: 0,
+  };
   nodes.set("", forest);
   leaves.forEach((path, i) => {
     let node = forest;
     const names = path.split("/");
     names.forEach((name, depth) => {
       const newest = node.children.at(-1);
-      const child = newest?.name === name ? newest : sprout(node, name, i, levels[names[0]]?.[depth] ?? null, nodes);
+      const child =
+        newest?.name === name
+          ? newest
+          : sprout(node, name, i, levels[names[0]]?.[depth] ?? null, nodes);
       child.last = i + 1;
       node = child;
     });
-    for (let height = 0; node; node = node.parent, height++) node.height = Math.max(node.height, height);
+    for (let height = 0; node; node = node.parent, height++)
+      node.height = Math.max(node.height, height);
   });
   shape(forest, new Map());
   return forest;

@@ -7,11 +7,26 @@ import { Table } from "../table.js";
 
 const EVERY_MS = 2000;
 
-const rate = (name, key) => ({ name, num: true, value: (row) => (row[key] === null ? "–" : dollars(row[key])), sort: (row) => row[key] });
-const number = (name, key) => ({ name, num: true, value: (row) => count(row[key]), sort: (row) => row[key] });
+const rate = (name, key) => ({
+  name,
+  num: true,
+  value: (row) => (row[key] === null ? "–" : dollars(row[key])),
+  sort: (row) => row[key],
+});
+const number = (name, key) => ({
+  name,
+  num: true,
+  value: (row) => count(row[key]),
+  sort: (row) => row[key],
+});
 
 const COLUMNS = [
-  { name: "Node", make: ({ node }) => h("a", { href: href("map", node.path) }, node.name), update: () => {}, sort: ({ node }) => node.name },
+  {
+    name: "Node",
+    make: ({ node }) => h("a", { href: href("map", node.path) }, node.name),
+    update: () => {},
+    sort: ({ node }) => node.name,
+  },
   number("Leaves", "leaves"),
   number("Leased", "leased"),
   number("Idle", "idle"),
@@ -24,12 +39,23 @@ const COLUMNS = [
 /** Gives {element, show(node), close()}. Figures are made only while somebody looks. */
 export function childrenTable(levels) {
   const caption = "What is below, in figures; rates in dollars per hour";
-  const table = new Table({ columns: COLUMNS, key: ({ node }) => node.path, empty: "There is nothing below.", caption });
-  const element = h("details", { class: "as-table", ontoggle: () => update() }, h("summary", {}, "As a table"), table.element);
+  const table = new Table({
+    columns: COLUMNS,
+    key: ({ node }) => node.path,
+    empty: "There is nothing below.",
+    caption,
+  });
+  const element = h(
+    "details",
+    { class: "as-table", ontoggle: () => update() },
+    h("summary", {}, "As a table"),
+    table.element,
+  );
   let shown = null;
 
   function update() {
-    if (element.open && shown) table.show(shown.children.map((node) => ({ node, ...levels.figures(node) })));
+    if (element.open && shown)
+      table.show(shown.children.map((node) => ({ node, ...levels.figures(node) })));
   }
 
   const timer = setInterval(update, EVERY_MS);

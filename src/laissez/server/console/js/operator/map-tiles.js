@@ -28,7 +28,10 @@ const TILES = [
   {
     name: "Transfers",
     value: (_, samples) => (samples.length ? `${count(lastMinute(samples).moved)} / min` : "–"),
-    note: (_, samples) => (samples.length ? `${count(lastMinute(samples).started)} started, ${count(lastMinute(samples).ended)} ended` : ""),
+    note: (_, samples) =>
+      samples.length
+        ? `${count(lastMinute(samples).started)} started, ${count(lastMinute(samples).ended)} ended`
+        : "",
     sample: ({ transfers }) => transfers,
   },
   {
@@ -48,7 +51,9 @@ const TILES = [
 /** Whole cents, of large sums whole dollars: more would only flicker. */
 function revenue(text) {
   const value = micros(text);
-  return value < 1e10 ? perHour(Math.round(value / 10_000) * 10_000) : `$${count(Math.round(value / 1e6))}/h`;
+  return value < 1e10
+    ? perHour(Math.round(value / 10_000) * 10_000)
+    : `$${count(Math.round(value / 1e6))}/h`;
 }
 
 function lastMinute(history) {
@@ -66,8 +71,17 @@ function lastMinute(history) {
 /** Gives {element, close()}. */
 export function tiles() {
   const made = TILES.map(({ name }) => {
-    const [value, note, line] = [h("div", { class: "value" }, "–"), h("div", { class: "note" }), h("div", { class: "spark-place" })];
-    return { element: h("div", { class: "tile" }, h("div", { class: "label" }, name), value, note, line), value, note, line };
+    const [value, note, line] = [
+      h("div", { class: "value" }, "–"),
+      h("div", { class: "note" }),
+      h("div", { class: "spark-place" }),
+    ];
+    return {
+      element: h("div", { class: "tile" }, h("div", { class: "label" }, name), value, note, line),
+      value,
+      note,
+      line,
+    };
   });
   let market = null;
   let history = [];
@@ -82,7 +96,9 @@ export function tiles() {
   }
 
   function draw() {
-    TILES.forEach(({ sample }, i) => made[i].line.replaceChildren(spark(thinned(history).map(sample))));
+    TILES.forEach(({ sample }, i) =>
+      made[i].line.replaceChildren(spark(thinned(history).map(sample))),
+    );
   }
 
   const now = poll(async () => {

@@ -19,11 +19,19 @@ const MODES = [
   ["headroom", "Headroom"],
 ];
 
-export const map = { path: "map", name: "Map", mount: (main, context) => new MapPage(main, context) };
+export const map = {
+  path: "map",
+  name: "Map",
+  mount: (main, context) => new MapPage(main, context),
+};
 
 class MapPage {
   constructor(main, context) {
-    this.levels = new Levels({ built: () => this.built(), cell: (i, moved) => this.heat.touch(i, moved), told: () => this.panel.told() });
+    this.levels = new Levels({
+      built: () => this.built(),
+      cell: (i, moved) => this.heat.touch(i, moved),
+      told: () => this.panel.told(),
+    });
     this.heat = new Heat(this.levels, () => this.legend.show());
     this.heat.onLayout = () => this.hand.placed(this.selected);
     this.legend = new Legend(this.heat, this.levels);
@@ -46,8 +54,17 @@ class MapPage {
 
   build(main) {
     const modes = segments("Colour by", MODES, "rate", (mode) => this.heat.colourBy(mode));
-    const head = h("header", {}, this.crumbs, h("div", { class: "row" }, h("span", { class: "small soft" }, "Colour by"), modes));
-    const help = h("p", { id: "map-help", class: "visually-hidden" }, "Arrow keys move, Enter goes in, Backspace goes up. A table is below.");
+    const head = h(
+      "header",
+      {},
+      this.crumbs,
+      h("div", { class: "row" }, h("span", { class: "small soft" }, "Colour by"), modes),
+    );
+    const help = h(
+      "p",
+      { id: "map-help", class: "visually-hidden" },
+      "Arrow keys move, Enter goes in, Backspace goes up. A table is below.",
+    );
     const card = h(
       "section",
       { class: "card heat-card" },
@@ -59,12 +76,18 @@ class MapPage {
       help,
       this.table.element,
     );
-    fill(main, h("h1", { class: "visually-hidden" }, "Map"), this.tiles.element, h("div", { class: "map-columns" }, card, this.panel.element));
+    fill(
+      main,
+      h("h1", { class: "visually-hidden" }, "Map"),
+      this.tiles.element,
+      h("div", { class: "map-columns" }, card, this.panel.element),
+    );
     this.heat.canvas.setAttribute("aria-describedby", "map-help");
   }
 
   close() {
-    for (const part of [this.stream, this.heat, this.hand, this.tiles, this.table, this.panel]) part.close();
+    for (const part of [this.stream, this.heat, this.hand, this.tiles, this.table, this.panel])
+      part.close();
   }
 
   built() {
@@ -98,7 +121,8 @@ class MapPage {
   /** The map has a connection of its own, which may be lost while the rest lives. */
   stale(state, why) {
     this.old.hidden = state !== "lost";
-    if (state === "lost") fill(this.old, `The map stands still since ${clock(Date.now())}. ${why || ""} Trying again.`);
+    if (state === "lost")
+      fill(this.old, `The map stands still since ${clock(Date.now())}. ${why || ""} Trying again.`);
   }
 
   refuse(text) {
@@ -114,7 +138,10 @@ function go(path) {
 function crumbs(node) {
   const way = [];
   for (let step = node; step; step = step.parent) way.unshift(step);
-  const link = (step) => (step === node ? h("b", { "aria-current": "page" }, step.name) : h("a", { href: href("map", step.path) }, step.name));
+  const link = (step) =>
+    step === node
+      ? h("b", { "aria-current": "page" }, step.name)
+      : h("a", { href: href("map", step.path) }, step.name);
   return h(
     "ol",
     {},

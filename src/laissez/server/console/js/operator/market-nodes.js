@@ -14,7 +14,12 @@ const NODES_MOST = 60; // each is a question of its own
 export class MarketNodes {
   constructor() {
     const caption = "Roots and what is right below them";
-    this.table = new Table({ columns: COLUMNS, key: ({ node }) => node, caption, empty: "There are no nodes yet." });
+    this.table = new Table({
+      columns: COLUMNS,
+      key: ({ node }) => node,
+      caption,
+      empty: "There are no nodes yet.",
+    });
     this.more = h("p", { class: "small soft" });
     this.element = card(h("h2", {}, "By place"), this.more, this.table.element);
     this.poll = poll(() => this.ask(), EVERY_MS);
@@ -49,20 +54,40 @@ async function book(node) {
   }
 }
 
-const link = ({ node }) => h("a", { class: node.includes("/") ? "below" : "root", href: href("map", node) }, node);
+const link = ({ node }) =>
+  h("a", { class: node.includes("/") ? "below" : "root", href: href("map", node) }, node);
 const leasedShare = ({ leased, online }) => (online ? leased / online : 0);
-const sayLeased = (cell, book) => sayShare(cell, leasedShare(book), `${percent(leasedShare(book))} of ${count(book.online)}`);
-const price = (name, field) => ({ name, num: true, sort: (book) => micros(book[field]), value: (book) => perHour(book[field]) });
+const sayLeased = (cell, book) =>
+  sayShare(cell, leasedShare(book), `${percent(leasedShare(book))} of ${count(book.online)}`);
+const price = (name, field) => ({
+  name,
+  num: true,
+  sort: (book) => micros(book[field]),
+  value: (book) => perHour(book[field]),
+});
 
 const COLUMNS = [
   { name: "Node", sort: ({ node }) => node, make: link },
   { name: "Leased", num: true, sort: leasedShare, make: () => shareCell("of"), update: sayLeased },
-  { name: "Offline", num: true, sort: ({ leaves, online }) => leaves - online, value: ({ leaves, online }) => count(leaves - online) },
+  {
+    name: "Offline",
+    num: true,
+    sort: ({ leaves, online }) => leaves - online,
+    value: ({ leaves, online }) => count(leaves - online),
+  },
   price("Floor in force", "floor_in_force"),
   price("Standing rate", "standing_rate"),
-  { ...price("Wins a leaf now", "quote"), value: ({ quote }) => (quote === null ? "nothing does" : perHour(quote)) },
+  {
+    ...price("Wins a leaf now", "quote"),
+    value: ({ quote }) => (quote === null ? "nothing does" : perHour(quote)),
+  },
   { name: "Open orders", num: true, sort: ordersAt, value: (book) => count(ordersAt(book)) },
-  { name: "Charges now", num: true, sort: ({ rate_now }) => micros(rate_now), value: ({ rate_now }) => `${cost(rate_now)}/h` },
+  {
+    name: "Charges now",
+    num: true,
+    sort: ({ rate_now }) => micros(rate_now),
+    value: ({ rate_now }) => `${cost(rate_now)}/h`,
+  },
 ];
 
 /** Those that rest here or further below. */

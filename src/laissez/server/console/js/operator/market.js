@@ -3,7 +3,18 @@
 import { get } from "../api.js";
 import { Chart, legend, valueAt } from "../chart.js";
 import { h, say } from "../dom.js";
-import { MICROS, clock, cost, count, dollars, micros, moment, percent, perHour, plural } from "../format.js";
+import {
+  MICROS,
+  clock,
+  cost,
+  count,
+  dollars,
+  micros,
+  moment,
+  percent,
+  perHour,
+  plural,
+} from "../format.js";
 import { segments } from "../messages.js";
 import { poll } from "../poll.js";
 import { MarketNodes } from "./market-nodes.js";
@@ -56,7 +67,10 @@ class MarketPage {
       this.since,
       this.nodes.element,
     ];
-    this.polls = [poll(() => (this.minutes === null ? this.askFirst() : this.askHistory()), HISTORY_MS), poll(() => this.askNow(), NOW_MS)];
+    this.polls = [
+      poll(() => (this.minutes === null ? this.askFirst() : this.askHistory()), HISTORY_MS),
+      poll(() => this.askNow(), NOW_MS),
+    ];
   }
 
   range(minutes) {
@@ -88,11 +102,15 @@ class MarketPage {
     if (!this.history.last || this.minutes === null) return;
     const until = this.history.last.at;
     // A market that is young is not drawn in a corner: the axis begins where the measuring did, two minutes ago at the latest.
-    const from = Math.max(until - this.minutes * MINUTE_MS, Math.min(this.history.first.at, until - 2 * MINUTE_MS));
+    const from = Math.max(
+      until - this.minutes * MINUTE_MS,
+      Math.min(this.history.first.at, until - 2 * MINUTE_MS),
+    );
     for (const { draw } of this.graphs) draw(from, until);
     for (const { update } of this.tiles) update(this.history, this.now);
     const begun = this.history.begins.at(-1);
-    const begin = begun > from ? `The service was started at ${moment(begun)}, where the line is. ` : "";
+    const begin =
+      begun > from ? `The service was started at ${moment(begun)}, where the line is. ` : "";
     say(this.since, begin + NOT_KEPT);
   }
 
@@ -116,10 +134,24 @@ function tile(label, update) {
 
 function tiles() {
   return [
-    tile("Revenue now", (_, now) => [`${cost(now.rate_now)}/h`, `${perLease(now)} a lease`, perHour(now.rate_now)]),
-    tile("Revenue so far", (history, now) => [cost(now.revenue), earned(history), `$${now.revenue}`]),
-    tile("Utilisation", (_, now) => [percent(now.leased / now.online, 1), `${count(now.leased)} of ${plural(now.online, "leaf", "leaves")} online`]),
-    tile("Offline", (_, now) => [count(now.leaves - now.online), `of ${plural(now.leaves, "leaf", "leaves")}`]),
+    tile("Revenue now", (_, now) => [
+      `${cost(now.rate_now)}/h`,
+      `${perLease(now)} a lease`,
+      perHour(now.rate_now),
+    ]),
+    tile("Revenue so far", (history, now) => [
+      cost(now.revenue),
+      earned(history),
+      `$${now.revenue}`,
+    ]),
+    tile("Utilisation", (_, now) => [
+      percent(now.leased / now.online, 1),
+      `${count(now.leased)} of ${plural(now.online, "leaf", "leaves")} online`,
+    ]),
+    tile("Offline", (_, now) => [
+      count(now.leaves - now.online),
+      `of ${plural(now.leaves, "leaf", "leaves")}`,
+    ]),
     tile("Open orders", (_, now) => [count(now.open_orders), "waiting for a leaf"]),
     tile("Transfers per minute", (history) => [perMinuteNow(history), "from tenant to tenant"]),
     tile("Tenants", (_, now) => [count(now.tenants), ""]),
@@ -147,21 +179,39 @@ function perMinuteNow(history) {
 function graph(history, title, { value, tick = value }, lines) {
   const chart = new Chart({ label: title, height: 190, value, tick });
   const series = lines();
-  const element = card(h("h2", {}, title), series.length > 1 ? legend(series) : null, chart.element);
-  const shown = (from) => lines().map((line) => ({ ...line, points: line.points.filter(([at]) => at >= from) }));
+  const element = card(
+    h("h2", {}, title),
+    series.length > 1 ? legend(series) : null,
+    chart.element,
+  );
+  const shown = (from) =>
+    lines().map((line) => ({ ...line, points: line.points.filter(([at]) => at >= from) }));
   return {
     element,
-    draw: (from, until) => chart.draw({ series: shown(from), from, until, marks: history.marks().filter(({ at }) => at > from && at < until) }),
+    draw: (from, until) =>
+      chart.draw({
+        series: shown(from),
+        from,
+        until,
+        marks: history.marks().filter(({ at }) => at > from && at < until),
+      }),
   };
 }
 
 const money = (value) => dollars(value, 2);
 const whole = (value) => `$${count(Math.round(value / MICROS))}`;
-const MONEY = { value: money, tick: (value) => (value >= 10 * MICROS || value === 0 ? whole(value) : money(value)) };
+const MONEY = {
+  value: money,
+  tick: (value) => (value >= 10 * MICROS || value === 0 ? whole(value) : money(value)),
+};
 const NUMBER = { value: count };
 
 function graphs(history) {
-  const level = (name, field, more) => ({ name, points: history.points((sample) => sample[field]), ...more });
+  const level = (name, field, more) => ({
+    name,
+    points: history.points((sample) => sample[field]),
+    ...more,
+  });
   const counted = (name, field, more) => ({ name, points: history.perMinute(field), ...more });
   const area = { class: "s1", area: true };
   return [
@@ -173,7 +223,10 @@ function graphs(history) {
       level("All", "leaves", { class: "floor" }),
     ]),
     graph(history, "Transfers per minute", NUMBER, () => [counted("Transfers", "transfers", area)]),
-    graph(history, "Leases per minute", NUMBER, () => [counted("Started", "started", { class: "s1" }), counted("Ended", "ended", { class: "s2" })]),
+    graph(history, "Leases per minute", NUMBER, () => [
+      counted("Started", "started", { class: "s1" }),
+      counted("Ended", "ended", { class: "s2" }),
+    ]),
     graph(history, "Open orders", NUMBER, () => [level("Open orders", "open_orders", area)]),
   ];
 }

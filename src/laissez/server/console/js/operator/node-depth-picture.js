@@ -11,7 +11,11 @@ const PRICE_LEAST = 100_000;
 
 export class DepthPicture {
   constructor() {
-    this.svg = s("svg", { role: "img", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, "aria-label": "Depth of the book" });
+    this.svg = s("svg", {
+      role: "img",
+      viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
+      "aria-label": "Depth of the book",
+    });
     this.reading = h("div", { class: "reading", hidden: true });
     this.element = h("div", { class: "chart depth" }, this.svg, this.reading);
     this.svg.addEventListener("pointermove", (event) => this.point(event));
@@ -23,14 +27,28 @@ export class DepthPicture {
     this.paying = cumulated(bids, "orders");
     this.offered = cumulated(asks, "leaves");
     const known = Math.max(0, ...bids.map(({ at }) => at), ...asks.map(({ at }) => at)) * 1.05;
-    const now = Math.max(micros(book.standing_rate), micros(book.quote) ?? asks[0]?.at ?? 0, bids[0]?.at ?? 0);
+    const now = Math.max(
+      micros(book.standing_rate),
+      micros(book.quote) ?? asks[0]?.at ?? 0,
+      bids[0]?.at ?? 0,
+    );
     this.price = Math.max(PRICE_LEAST, Math.min(known, BEYOND * now || Infinity));
     const inside = this.offered.filter(([at]) => at <= this.price);
     this.most = Math.max(1, this.paying.at(-1)?.[1] ?? 0, inside.at(-1)?.[1] ?? 0);
     this.cursor = s("line", { class: "cursor", y1: MARGIN.top, y2: BOTTOM, visibility: "hidden" });
-    fill(this.svg, this.levels(), this.prices(), this.area(inside, RIGHT, "s2"), this.area(this.paying, LEFT, "s1"), this.cursor);
+    fill(
+      this.svg,
+      this.levels(),
+      this.prices(),
+      this.area(inside, RIGHT, "s2"),
+      this.area(this.paying, LEFT, "s1"),
+      this.cursor,
+    );
     const [orders, leaves] = [this.paying.at(-1)?.[1] ?? 0, this.offered.at(-1)?.[1] ?? 0];
-    this.svg.setAttribute("aria-label", `Depth of the book: ${plural(orders, "order")}, ${plural(leaves, "leaf", "leaves")} to be had`);
+    this.svg.setAttribute(
+      "aria-label",
+      `Depth of the book: ${plural(orders, "order")}, ${plural(leaves, "leaf", "leaves")} to be had`,
+    );
   }
 
   x(price) {
@@ -44,7 +62,11 @@ export class DepthPicture {
   levels() {
     return [...new Set([0, Math.ceil(this.most / 2), this.most])].map((level) => [
       s("line", { class: "grid", x1: LEFT, x2: RIGHT, y1: this.y(level), y2: this.y(level) }),
-      s("text", { class: "axis-text", x: LEFT - 5, y: this.y(level) + 4, "text-anchor": "end" }, count(level)),
+      s(
+        "text",
+        { class: "axis-text", x: LEFT - 5, y: this.y(level) + 4, "text-anchor": "end" },
+        count(level),
+      ),
     ]);
   }
 
@@ -52,7 +74,11 @@ export class DepthPicture {
     return [0, 0.25, 0.5, 0.75, 1].map((share, i) => {
       const anchor = i === 0 ? "start" : i === 4 ? "end" : "middle";
       const price = share * this.price;
-      return s("text", { class: "axis-text", x: this.x(price), y: HEIGHT - 5, "text-anchor": anchor }, dollars(cents(price), 2));
+      return s(
+        "text",
+        { class: "axis-text", x: this.x(price), y: HEIGHT - 5, "text-anchor": anchor },
+        dollars(cents(price), 2),
+      );
     });
   }
 
@@ -62,7 +88,10 @@ export class DepthPicture {
     let path = `M${this.x(sums[0][0])},${this.y(0)}`;
     for (const [price, sum] of sums) path += `H${this.x(price)}V${this.y(sum)}`;
     path += `H${end}V${this.y(0)}`;
-    return [s("path", { class: `area ${kind}`, d: `${path}Z` }), s("path", { class: `line ${kind}`, d: path })];
+    return [
+      s("path", { class: `area ${kind}`, d: `${path}Z` }),
+      s("path", { class: `line ${kind}`, d: path }),
+    ];
   }
 
   leave() {
@@ -88,8 +117,16 @@ export class DepthPicture {
     for (const end of ["x1", "x2"]) this.cursor.setAttribute(end, place);
     this.cursor.setAttribute("visibility", "visible");
     this.reading.hidden = false;
-    fill(this.reading, h("b", {}, perHour(cents(price))), h("div", {}, `${orders} would pay it`), h("div", {}, `${leaves} to be had`));
-    Object.assign(this.reading.style, place < WIDTH / 2 ? { left: "", right: "0" } : { left: "0", right: "" });
+    fill(
+      this.reading,
+      h("b", {}, perHour(cents(price))),
+      h("div", {}, `${orders} would pay it`),
+      h("div", {}, `${leaves} to be had`),
+    );
+    Object.assign(
+      this.reading.style,
+      place < WIDTH / 2 ? { left: "", right: "0" } : { left: "0", right: "" },
+    );
   }
 }
 

@@ -28,12 +28,22 @@ export class Depth {
     const head = (name) => h("h3", { class: "small-head" }, name);
     const tables = [head("Bids"), this.bids.element, head("Asks"), this.asks.element];
     const details = h("details", { class: "as-table" }, h("summary", {}, "As tables"), tables);
-    this.element = h("section", { class: "card" }, h("header", {}, h("h2", {}, "Book")), this.picture.element, legend(KEYS), this.note, details);
+    this.element = h(
+      "section",
+      { class: "card" },
+      h("header", {}, h("h2", {}, "Book")),
+      this.picture.element,
+      legend(KEYS),
+      this.note,
+      details,
+    );
   }
 
   show(book) {
     const bids = book.bids.map((bid) => ({ ...bid, at: micros(bid.price) }));
-    const asks = book.asks.filter(({ price }) => price !== null).map((ask) => ({ ...ask, at: micros(ask.price) }));
+    const asks = book.asks
+      .filter(({ price }) => price !== null)
+      .map((ask) => ({ ...ask, at: micros(ask.price) }));
     this.bids.show(bids);
     this.asks.show(asks);
     fill(this.note, notes(book).join(" "));
@@ -52,7 +62,11 @@ function notes({ asks, bids_more: bids, asks_more: more }) {
 }
 
 function table(caption, price, columns, empty) {
-  const numbers = columns.map(([name, key]) => ({ name, num: true, value: (row) => count(row[key]) }));
+  const numbers = columns.map(([name, key]) => ({
+    name,
+    num: true,
+    value: (row) => count(row[key]),
+  }));
   const first = { name: price, num: true, value: (row) => perHour(row.price) };
   return new Table({ columns: [first, ...numbers], key: (row) => row.price, empty, caption });
 }

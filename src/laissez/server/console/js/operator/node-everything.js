@@ -34,11 +34,25 @@ export function everything(forest, levels) {
 
   show();
   const timer = setInterval(show, EVERY_MS);
-  const hint = h("p", { class: "soft small" }, "Choose a part of the map to see its prices, its book and what can be done there.");
+  const hint = h(
+    "p",
+    { class: "soft small" },
+    "Choose a part of the map to see its prices, its book and what can be done there.",
+  );
   return {
     element: [
       h("section", { class: "card" }, h("header", {}, h("h2", {}, "Everything")), kinds, hint),
-      h("section", { class: "card" }, h("header", {}, h("h2", {}, "Who holds most"), h("span", { class: "small soft" }, "leaves")), owners),
+      h(
+        "section",
+        { class: "card" },
+        h(
+          "header",
+          {},
+          h("h2", {}, "Who holds most"),
+          h("span", { class: "small soft" }, "leaves"),
+        ),
+        owners,
+      ),
     ],
     close: () => clearInterval(timer),
   };
@@ -53,7 +67,14 @@ function owner({ name }) {
 }
 
 function row(name) {
-  return h("li", {}, name, h("span", { class: "soft small" }), h("span", { class: "num" }), h("div", { class: "bar" }, h("span", {})));
+  return h(
+    "li",
+    {},
+    name,
+    h("span", { class: "soft small" }),
+    h("span", { class: "num" }),
+    h("div", { class: "bar" }, h("span", {})),
+  );
 }
 
 function tell(row, note, part, whole) {
@@ -65,7 +86,8 @@ function tell(row, note, part, whole) {
 
 function holders(forest, levels) {
   const sizes = new Int32Array(levels.owners.length);
-  for (let i = forest.first; i < forest.last; i++) if (levels.owner[i] >= 0) sizes[levels.owner[i]]++;
+  for (let i = forest.first; i < forest.last; i++)
+    if (levels.owner[i] >= 0) sizes[levels.owner[i]]++;
   return levels.owners
     .map((name, i) => ({ name, size: sizes[i] }))
     .filter(({ size }) => size)

@@ -7,7 +7,8 @@ const FACTS = [
   {
     name: "Standing rate",
     value: (book) => perHour(book.standing_rate),
-    note: (book) => (book.best_bid === null ? "no bid at this node" : `best bid here ${perHour(book.best_bid)}`),
+    note: (book) =>
+      book.best_bid === null ? "no bid at this node" : `best bid here ${perHour(book.best_bid)}`,
   },
   {
     name: "Quote",
@@ -17,7 +18,8 @@ const FACTS = [
   {
     name: "Floor in force",
     value: (book) => perHour(book.floor_in_force),
-    note: (book) => (book.floor_own === null ? "none set here" : `${perHour(book.floor_own)} set here`),
+    note: (book) =>
+      book.floor_own === null ? "none set here" : `${perHour(book.floor_own)} set here`,
   },
   {
     name: "Charged here",
@@ -27,7 +29,8 @@ const FACTS = [
   {
     name: "Leased",
     value: (book) => `${count(book.leased)} of ${count(book.online)}`,
-    note: (book) => (book.online === book.leaves ? "all online" : `${count(book.leaves - book.online)} offline`),
+    note: (book) =>
+      book.online === book.leaves ? "all online" : `${count(book.leaves - book.online)} offline`,
   },
   {
     name: "Orders",
@@ -51,14 +54,22 @@ export function facts() {
     const lines = inForce.map(({ text, from }) => `${text}${from ? `, set at ${from}` : ""}`);
     if (controls.dataset.said === lines.join()) return;
     controls.dataset.said = lines.join();
-    fill(controls, lines.length ? lines.map((line) => h("li", {}, line)) : h("li", { class: "soft" }, "No bands, holds or fees."));
+    fill(
+      controls,
+      lines.length
+        ? lines.map((line) => h("li", {}, line))
+        : h("li", { class: "soft" }, "No bands, holds or fees."),
+    );
   }
   const list = h(
     "dl",
     { class: "facts" },
     rows.map(({ element }) => element),
   );
-  return { element: h("div", {}, list, h("h3", { class: "small-head" }, "Controls in force"), controls), show };
+  return {
+    element: h("div", {}, list, h("h3", { class: "small-head" }, "Controls in force"), controls),
+    show,
+  };
 }
 
 function bandText({ fraction, seconds }) {
@@ -76,9 +87,11 @@ const KINDS = [
 export function sources(node, book, set) {
   const here = new Map(set.map((one) => [one.node, one]));
   if (book.controls) here.set(node.path, book.controls);
-  return KINDS.filter(([kind]) => book.controls_in_force[kind] !== null).map(([kind, name, write]) => {
-    let from = node;
-    while (from.path && (here.get(from.path)?.[kind] ?? null) === null) from = from.parent;
-    return { kind, text: `${name} ${write(book.controls_in_force[kind])}`, from: from.path };
-  });
+  return KINDS.filter(([kind]) => book.controls_in_force[kind] !== null).map(
+    ([kind, name, write]) => {
+      let from = node;
+      while (from.path && (here.get(from.path)?.[kind] ?? null) === null) from = from.parent;
+      return { kind, text: `${name} ${write(book.controls_in_force[kind])}`, from: from.path };
+    },
+  );
 }

@@ -3,7 +3,17 @@
 import { all, at, get, serverNow } from "../api.js";
 import { Chart, legend } from "../chart.js";
 import { fill, h, say } from "../dom.js";
-import { MICROS, clock, cost, dollars, duration, micros, moment, perHour, percent } from "../format.js";
+import {
+  MICROS,
+  clock,
+  cost,
+  dollars,
+  duration,
+  micros,
+  moment,
+  perHour,
+  percent,
+} from "../format.js";
 import { poll } from "../poll.js";
 import { limitOf, ownerOf } from "./heat-words.js";
 
@@ -16,13 +26,30 @@ export class LeaseCard {
   constructor(node, levels) {
     this.node = node;
     this.levels = levels;
-    this.values = Object.fromEntries(["Owner", "Rate", "Limit", "Headroom", "Held for", "Cost so far"].map((name) => [name, h("dd", {}, "–")]));
+    this.values = Object.fromEntries(
+      ["Owner", "Rate", "Limit", "Headroom", "Held for", "Cost so far"].map((name) => [
+        name,
+        h("dd", {}, "–"),
+      ]),
+    );
     const value = (rate) => dollars(Math.round(rate * MICROS), 2);
-    this.chart = new Chart({ label: `What the lease of ${node.path} was charged, dollars per hour`, height: 130, value });
+    this.chart = new Chart({
+      label: `What the lease of ${node.path} was charged, dollars per hour`,
+      height: 130,
+      value,
+    });
     this.keys = h("div", {});
     this.history = h("div", { class: "lease-history" }, this.chart.element, this.keys);
-    const rows = Object.entries(this.values).map(([name, value]) => h("div", {}, h("dt", {}, name), value));
-    this.element = h("section", { class: "card" }, h("header", {}, h("h2", {}, "Lease")), h("dl", { class: "facts" }, rows), this.history);
+    const rows = Object.entries(this.values).map(([name, value]) =>
+      h("div", {}, h("dt", {}, name), value),
+    );
+    this.element = h(
+      "section",
+      { class: "card" },
+      h("header", {}, h("h2", {}, "Lease")),
+      h("dl", { class: "facts" }, rows),
+      this.history,
+    );
     this.lease = null;
     this.timer = setInterval(() => this.live(), LIVE_MS);
     this.polling = poll(() => this.ask(), EVERY_MS);
@@ -47,7 +74,10 @@ export class LeaseCard {
     say(values.Owner, ownerOf(levels, i));
     say(values.Rate, perHour(levels.rate[i]));
     say(values.Limit, isLeased ? limitOf(levels, i) : "–");
-    say(values.Headroom, !isLeased ? "–" : Number.isNaN(levels.limit[i]) ? "no limit" : percent(levels.headroom(i)));
+    say(
+      values.Headroom,
+      !isLeased ? "–" : Number.isNaN(levels.limit[i]) ? "no limit" : percent(levels.headroom(i)),
+    );
     this.history.hidden = !this.lease;
     if (!this.lease) for (const name of ["Held for", "Cost so far"]) say(values[name], "–");
     else this.since();
@@ -67,7 +97,8 @@ export class LeaseCard {
     if (levels.owner[node.first] < 0) return;
     const tenant = ownerOf(levels, node.first);
     const found = this.lease ? await this.known(this.lease.id) : await this.search(tenant);
-    this.lease = found?.tenant === ownerOf(levels, node.first) || found?.tenant === null ? found : null;
+    this.lease =
+      found?.tenant === ownerOf(levels, node.first) || found?.tenant === null ? found : null;
     if (this.lease) this.draw(await get(at("/v1/leases", `${this.lease.id}/prices`)));
     this.live();
   }
@@ -89,7 +120,10 @@ export class LeaseCard {
 
   draw({ segments }) {
     if (!segments.length) return;
-    const points = segments.map(({ start, rate }) => [Date.parse(start), rate === null ? null : micros(rate) / MICROS]);
+    const points = segments.map(({ start, rate }) => [
+      Date.parse(start),
+      rate === null ? null : micros(rate) / MICROS,
+    ]);
     const [from, until] = [points[0][0], Date.parse(segments.at(-1).end)];
     const series = [{ name: "Charged", class: "s1", step: true, area: true, points }];
     const limit = (micros(this.lease.limit) ?? Infinity) / MICROS;

@@ -15,14 +15,27 @@ const hourAgo = () => new Date(serverNow() - HOUR_MS).toISOString();
 export class RateChart {
   constructor(node) {
     const value = (rate) => dollars(Math.round(rate * MICROS), 2);
-    this.chart = new Chart({ label: `Standing rate of ${node.path}, dollars per hour`, height: 150, value });
+    this.chart = new Chart({
+      label: `Standing rate of ${node.path}, dollars per hour`,
+      height: 150,
+      value,
+    });
     const keys = [
       { name: "Standing rate", class: "s1" },
       { name: "Floor in force now", class: "floor" },
     ];
-    this.element = h("section", { class: "card" }, h("header", {}, h("h2", {}, "Last hour")), this.chart.element, legend(keys));
+    this.element = h(
+      "section",
+      { class: "card" },
+      h("header", {}, h("h2", {}, "Last hour")),
+      this.chart.element,
+      legend(keys),
+    );
     this.price = null;
-    this.polling = poll(async () => this.show(await get(at("/v1/rates", node.path), { since: hourAgo() })), EVERY_MS);
+    this.polling = poll(
+      async () => this.show(await get(at("/v1/rates", node.path), { since: hourAgo() })),
+      EVERY_MS,
+    );
     this.now = this.polling.now;
   }
 
@@ -35,7 +48,9 @@ export class RateChart {
       0,
       segments.findIndex(({ rate }) => rate !== "0"),
     ); // before there was any price, there was no market
-    this.points = segments.slice(begun).map(({ start, rate }) => [Date.parse(start), micros(rate) / MICROS]);
+    this.points = segments
+      .slice(begun)
+      .map(({ start, rate }) => [Date.parse(start), micros(rate) / MICROS]);
     this.until = Date.parse(until);
     this.draw();
   }
@@ -48,7 +63,13 @@ export class RateChart {
   draw() {
     if (!this.points?.length) return;
     const from = Math.min(this.points[0][0], this.until - LEAST_MS);
-    const rate = { name: "Standing rate", class: "s1", step: true, area: true, points: this.points };
+    const rate = {
+      name: "Standing rate",
+      class: "s1",
+      step: true,
+      area: true,
+      points: this.points,
+    };
     const floor = {
       name: "Floor",
       class: "floor",

@@ -61,7 +61,13 @@ export class NodePanel {
     this.actions = actions;
     const problem = h("p", { class: "problem", hidden: true });
     this.book = null;
-    fill(this.element, this.head(node, list, actions, problem), lease?.element, rates.element, depth.element);
+    fill(
+      this.element,
+      this.head(node, list, actions, problem),
+      lease?.element,
+      rates.element,
+      depth.element,
+    );
     let set = [];
     const controls = poll(async () => (set = await all("/v1/controls")), 30_000);
     const book = poll(async () => {
@@ -74,7 +80,13 @@ export class NodePanel {
       actions?.show(found);
     }, BOOK_MS);
     const again = () => (controls.now(), book.now(), rates.now());
-    this.stops = [book.stop, controls.stop, () => rates.close(), () => lease?.close(), this.context.feed.onChange(OWN_ACTS, again)];
+    this.stops = [
+      book.stop,
+      controls.stop,
+      () => rates.close(),
+      () => lease?.close(),
+      this.context.feed.onChange(OWN_ACTS, again),
+    ];
   }
 
   async ask(node, problem) {
@@ -94,7 +106,12 @@ export class NodePanel {
     return h(
       "section",
       { class: "card" },
-      h("header", {}, h("h2", {}, h("small", { class: "soft" }, above), node.name), node.level ? h("span", { class: "tag" }, node.level) : null),
+      h(
+        "header",
+        {},
+        h("h2", {}, h("small", { class: "soft" }, above), node.name),
+        node.level ? h("span", { class: "tag" }, node.level) : null,
+      ),
       problem,
       list.element,
       actions?.element,

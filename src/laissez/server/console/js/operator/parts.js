@@ -9,7 +9,14 @@ export function card(title, beside, ...content) {
 
 /** A field to search with; `act()` is called with every letter. */
 export function finder(placeholder, label, act) {
-  return h("input", { class: "input find", type: "search", placeholder, "aria-label": label, spellcheck: "false", oninput: act });
+  return h("input", {
+    class: "input find",
+    type: "search",
+    placeholder,
+    "aria-label": label,
+    spellcheck: "false",
+    oninput: act,
+  });
 }
 
 /** A share as a bar and in words, for a cell. */

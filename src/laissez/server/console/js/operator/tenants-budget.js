@@ -7,14 +7,23 @@ import { cost, duration, micros, moment, percent } from "../format.js";
 const NEARLY = 0.8;
 const FAR_MS = 365 * 86_400_000; // an end that far off says nothing
 
-const SPENT = { no_new_orders: "no new orders", limits_to_floor: "limits at the floor", relinquish: "all given up" };
+const SPENT = {
+  no_new_orders: "no new orders",
+  limits_to_floor: "limits at the floor",
+  relinquish: "all given up",
+};
 
 export function usedShare(budget) {
   return budget ? micros(budget.spent) / micros(budget.amount) : null;
 }
 
 export function budgetCell() {
-  return h("div", { class: "budget" }, h("span", { class: "bar" }, h("span")), h("span", { class: "small" }));
+  return h(
+    "div",
+    { class: "budget" },
+    h("span", { class: "bar" }, h("span")),
+    h("span", { class: "small" }),
+  );
 }
 
 /** Bring the cell that `budgetCell` made up to date. */

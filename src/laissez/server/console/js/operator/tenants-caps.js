@@ -32,7 +32,11 @@ export function capText(caps, name) {
 }
 
 function capFields(caps) {
-  const asked = (name) => ({ inputmode: MONEY.includes(name) ? "decimal" : "numeric", placeholder: capText({}, name), value: caps[name] ?? "" });
+  const asked = (name) => ({
+    inputmode: MONEY.includes(name) ? "decimal" : "numeric",
+    placeholder: capText({}, name),
+    value: caps[name] ?? "",
+  });
   const fields = CAPS.map(([name, label, hint]) => ({ name, ...field(label, asked(name), hint) }));
   return {
     element: h(
@@ -56,14 +60,19 @@ function readCaps(fields) {
     wrong ||= Boolean(text) && !isRight;
     if (text) caps[name] = MONEY.includes(name) ? text : Number(text);
   }
-  if (wrong) throw new Error("A cap is a whole number of at most nine digits, or dollars, or empty.");
+  if (wrong)
+    throw new Error("A cap is a whole number of at most nine digits, or dollars, or empty.");
   return caps;
 }
 
 export function setCaps({ name, caps }) {
   const fields = capFields(caps);
   const body = [
-    h("p", {}, "They hold from its next request on. What it has already stays: no lease ends, no order is cancelled and no session is cut off."),
+    h(
+      "p",
+      {},
+      "They hold from its next request on. What it has already stays: no lease ends, no order is cancelled and no session is cut off.",
+    ),
     h("p", {}, "Empty means the server's default; for dollars, no cap."),
     fields.element,
   ];
@@ -79,16 +88,27 @@ export function setCaps({ name, caps }) {
 }
 
 export function createTenant() {
-  const name = field("Name", { required: true, maxlength: "200" }, "It cannot be changed later. At most 200 characters, no slash.");
+  const name = field(
+    "Name",
+    { required: true, maxlength: "200" },
+    "It cannot be changed later. At most 200 characters, no slash.",
+  );
   const fields = capFields({});
   const caps = h("details", {}, h("summary", {}, "Caps"), fields.element);
-  const body = [name.element, caps, h("p", { class: "small soft" }, "It can do nothing until you issue a key to it.")];
+  const body = [
+    name.element,
+    caps,
+    h("p", { class: "small soft" }, "It can do nothing until you issue a key to it."),
+  ];
   return ask({
     title: "New tenant",
     body,
     confirm: "Create",
     act: async () => {
-      const made = await change("POST", "/v1/tenants", { name: name.input.value.trim(), caps: fields.read() });
+      const made = await change("POST", "/v1/tenants", {
+        name: name.input.value.trim(),
+        caps: fields.read(),
+      });
       location.hash = href("tenants", made.name);
       toast(`${made.name} is there. Issue a key to it next.`);
     },

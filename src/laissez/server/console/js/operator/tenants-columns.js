@@ -27,20 +27,49 @@ function when(at) {
 
 export function leaseColumns() {
   return [
-    { name: "Leaf", sort: ({ leaf }) => leaf, make: ({ leaf, id }) => h("a", { href: href("map", leaf), title: id }, leaf) },
+    {
+      name: "Leaf",
+      sort: ({ leaf }) => leaf,
+      make: ({ leaf, id }) => h("a", { href: href("map", leaf), title: id }, leaf),
+    },
     { name: "Rate", num: true, sort: ({ rate }) => micros(rate), update: sayRate },
-    { name: "Limit", num: true, sort: ({ limit }) => micros(limit) ?? Infinity, value: ({ limit }) => (limit === null ? "none" : perHour(limit)) },
+    {
+      name: "Limit",
+      num: true,
+      sort: ({ limit }) => micros(limit) ?? Infinity,
+      value: ({ limit }) => (limit === null ? "none" : perHour(limit)),
+    },
     { name: "Headroom", num: true, sort: headroom, update: sayHeadroom },
-    { name: "Cost so far", num: true, sort: ({ cost: text }) => micros(text), value: ({ cost: text }) => cost(text) },
-    { name: "Since", num: true, sort: ({ started_at }) => started_at, make: ({ started_at }) => when(started_at) },
+    {
+      name: "Cost so far",
+      num: true,
+      sort: ({ cost: text }) => micros(text),
+      value: ({ cost: text }) => cost(text),
+    },
+    {
+      name: "Since",
+      num: true,
+      sort: ({ started_at }) => started_at,
+      make: ({ started_at }) => when(started_at),
+    },
   ];
 }
 
 export function orderColumns() {
   return [
     { name: "Order", sort: ({ id }) => id, make: ({ id }) => h("code", {}, id) },
-    { name: "Wants one of", wide: true, make: () => h("ul", { class: "wants" }), update: sayPlaces },
-    { name: "Placed", num: true, sort: ({ placed_at }) => placed_at, make: ({ placed_at }) => when(placed_at) },
+    {
+      name: "Wants one of",
+      wide: true,
+      make: () => h("ul", { class: "wants" }),
+      update: sayPlaces,
+    },
+    {
+      name: "Placed",
+      num: true,
+      sort: ({ placed_at }) => placed_at,
+      make: ({ placed_at }) => when(placed_at),
+    },
   ];
 }
 
@@ -49,7 +78,9 @@ function sayPlaces(cell, { alternatives }) {
   const said = JSON.stringify(alternatives);
   if (cell.said === said) return;
   cell.said = said;
-  const prices = ({ bid, limit }) => (bid === limit ? ` bid ${perHour(bid)}` : ` bid ${perHour(bid)}, up to ${perHour(limit)}`);
-  const one = (wanted) => h("li", {}, h("a", { href: href("map", wanted.scope) }, wanted.scope), prices(wanted));
+  const prices = ({ bid, limit }) =>
+    bid === limit ? ` bid ${perHour(bid)}` : ` bid ${perHour(bid)}, up to ${perHour(limit)}`;
+  const one = (wanted) =>
+    h("li", {}, h("a", { href: href("map", wanted.scope) }, wanted.scope), prices(wanted));
   cell.firstElementChild.replaceChildren(...alternatives.map(one));
 }

@@ -27,8 +27,19 @@ export class TenantsKeys {
       empty: "No key works: nobody can act for this tenant.",
       row: (row, { revoked_at }) => row.classList.toggle("faint", Boolean(revoked_at)),
     });
-    this.withRevoked = h("button", { class: "button plain small", type: "button", hidden: true, onclick: () => this.toggle() });
-    const issue = mayOperate ? h("button", { class: "button small", type: "button", onclick: () => this.issue() }, "Issue a key") : null;
+    this.withRevoked = h("button", {
+      class: "button plain small",
+      type: "button",
+      hidden: true,
+      onclick: () => this.toggle(),
+    });
+    const issue = mayOperate
+      ? h(
+          "button",
+          { class: "button small", type: "button", onclick: () => this.issue() },
+          "Issue a key",
+        )
+      : null;
     this.element = card(h("h2", {}, "Keys"), [this.withRevoked, issue], this.table.element);
     this.showsRevoked = false;
     this.keys = [];
@@ -38,7 +49,11 @@ export class TenantsKeys {
 
   revoking(key) {
     if (key.revoked_at || !this.mayOperate) return null;
-    return h("button", { class: "button small danger", type: "button", onclick: () => this.revoke(key) }, "Revoke");
+    return h(
+      "button",
+      { class: "button small danger", type: "button", onclick: () => this.revoke(key) },
+      "Revoke",
+    );
   }
 
   async ask() {
@@ -62,14 +77,24 @@ export class TenantsKeys {
   async issue() {
     const hint = "Two keys of one name may live at once, so that a new one can replace the old.";
     const name = field("Name of the key", { value: "default", required: true }, hint);
-    const boxes = SCOPES.map(([scope, label, what]) => [scope, h("input", { type: "checkbox", checked: true }), `${label}: ${what}`]);
+    const boxes = SCOPES.map(([scope, label, what]) => [
+      scope,
+      h("input", { type: "checkbox", checked: true }),
+      `${label}: ${what}`,
+    ]);
     const checks = boxes.map(([, box, text]) => h("label", {}, box, h("span", {}, text)));
-    const body = [name.element, h("fieldset", { class: "checks" }, h("legend", {}, "What it allows"), checks)];
+    const body = [
+      name.element,
+      h("fieldset", { class: "checks" }, h("legend", {}, "What it allows"), checks),
+    ];
     const issued = {};
     const act = async () => {
       const scopes = boxes.filter(([, box]) => box.checked).map(([scope]) => scope);
       if (!scopes.length) throw new Error("A key without a scope allows nothing: choose one.");
-      Object.assign(issued, await change("POST", this.path, { name: name.input.value.trim(), scopes }));
+      Object.assign(
+        issued,
+        await change("POST", this.path, { name: name.input.value.trim(), scopes }),
+      );
     };
     if (!(await ask({ title: `Issue a key to ${this.name}`, body, confirm: "Issue", act }))) return;
     this.poll.now();
@@ -80,14 +105,31 @@ export class TenantsKeys {
   async revoke({ id, name }) {
     const body = [
       h("p", { class: "mono" }, id),
-      h("p", {}, "From this instant it opens nothing, for good. Sessions and streams that use it end, and so does every sign-in made with it."),
-      h("p", {}, "Leases and orders stay, except orders of sessions that asked for their orders to be cancelled when they end."),
+      h(
+        "p",
+        {},
+        "From this instant it opens nothing, for good. Sessions and streams that use it end, and so does every sign-in made with it.",
+      ),
+      h(
+        "p",
+        {},
+        "Leases and orders stay, except orders of sessions that asked for their orders to be cancelled when they end.",
+      ),
     ];
     const act = async () => {
       await change("DELETE", `/v1/keys/${encodeURIComponent(id)}`);
       toast(`Key ${id} is revoked.`);
     };
-    if (await ask({ title: `Revoke the key “${name}” of ${this.name}?`, body, confirm: "Revoke", danger: true, act })) this.poll.now();
+    if (
+      await ask({
+        title: `Revoke the key “${name}” of ${this.name}?`,
+        body,
+        confirm: "Revoke",
+        danger: true,
+        act,
+      })
+    )
+      this.poll.now();
   }
 
   close() {
@@ -97,7 +139,9 @@ export class TenantsKeys {
 }
 
 function lifetime({ issued_at, revoked_at }) {
-  const revoked = revoked_at ? h("span", { class: "small block", title: revoked_at }, `revoked ${moment(revoked_at)}`) : null;
+  const revoked = revoked_at
+    ? h("span", { class: "small block", title: revoked_at }, `revoked ${moment(revoked_at)}`)
+    : null;
   return h("span", { title: issued_at }, moment(issued_at), revoked);
 }
 

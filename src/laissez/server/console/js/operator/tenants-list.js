@@ -16,13 +16,30 @@ export class TenantsList {
   constructor({ feed, mayOperate }) {
     this.tenants = [];
     const order = { sort: "Charges now", descending: true };
-    this.table = new Table({ columns: COLUMNS, key: ({ name }) => name, caption: "Tenants", empty: "Nobody is shown.", ...order });
+    this.table = new Table({
+      columns: COLUMNS,
+      key: ({ name }) => name,
+      caption: "Tenants",
+      empty: "Nobody is shown.",
+      ...order,
+    });
     this.about = h("p", { class: "small soft" }, "\u00a0");
     this.search = finder("Find a tenant", "Find a tenant by its name", () => this.draw());
-    const create = mayOperate ? h("button", { class: "button primary", type: "button", onclick: createTenant }, "New tenant") : null;
+    const create = mayOperate
+      ? h(
+          "button",
+          { class: "button primary", type: "button", onclick: createTenant },
+          "New tenant",
+        )
+      : null;
     this.elements = [
       h("div", { class: "page-head" }, h("h1", {}, "Tenants"), this.search, create),
-      h("section", { class: "card", "aria-label": "Tenants" }, h("header", {}, this.about), this.table.element),
+      h(
+        "section",
+        { class: "card", "aria-label": "Tenants" },
+        h("header", {}, this.about),
+        this.table.element,
+      ),
     ];
     this.poll = poll(() => this.ask(), EVERY_MS);
     this.stop = feed.onChange(["tenant.", "key.", "budget."], this.poll.now);
@@ -37,10 +54,18 @@ export class TenantsList {
     const wanted = this.search.value.trim().toLowerCase();
     const shown = this.tenants.filter(({ name }) => name.toLowerCase().includes(wanted));
     const together = this.tenants.reduce((sum, { rate }) => sum + rate, 0);
-    say(this.table.nothing, wanted ? `No tenant's name contains “${wanted}”.` : "There are no tenants yet: make one, then issue a key to it.");
+    say(
+      this.table.nothing,
+      wanted
+        ? `No tenant's name contains “${wanted}”.`
+        : "There are no tenants yet: make one, then issue a key to it.",
+    );
     this.table.show(shown);
     const found = wanted ? `${count(shown.length)} of ` : "";
-    say(this.about, `${found}${plural(this.tenants.length, "tenant")}, together charged ${cost(together)}/h now`);
+    say(
+      this.about,
+      `${found}${plural(this.tenants.length, "tenant")}, together charged ${cost(together)}/h now`,
+    );
   }
 
   close() {
@@ -52,22 +77,61 @@ export class TenantsList {
 /** Every tenant, with what it spends; `rate` and `total` in micro-dollars, `share` of what all are charged now. */
 export async function tenantsWithSpending() {
   const [tenants, spending] = await Promise.all([all("/v1/tenants"), all("/v1/spending")]);
-  const spent = new Map(spending.map((one) => [one.tenant, { total: micros(one.total), rate: micros(one.rate_now), budget: one.budget }]));
-  const found = tenants.map((tenant) => ({ ...tenant, ...(spent.get(tenant.name) ?? { total: 0, rate: 0, budget: null }) }));
+  const spent = new Map(
+    spending.map((one) => [
+      one.tenant,
+      { total: micros(one.total), rate: micros(one.rate_now), budget: one.budget },
+    ]),
+  );
+  const found = tenants.map((tenant) => ({
+    ...tenant,
+    ...(spent.get(tenant.name) ?? { total: 0, rate: 0, budget: null }),
+  }));
   const together = found.reduce((sum, { rate }) => sum + rate, 0);
   return found.map((tenant) => ({ ...tenant, share: together ? tenant.rate / together : 0 }));
 }
 
 const sayPart = (cell, { share }) => sayShare(cell, share, percent(share));
-const number = (name, field) => ({ name, num: true, sort: (tenant) => tenant[field], value: (tenant) => count(tenant[field]) });
+const number = (name, field) => ({
+  name,
+  num: true,
+  sort: (tenant) => tenant[field],
+  value: (tenant) => count(tenant[field]),
+});
 
 const COLUMNS = [
-  { name: "Tenant", sort: ({ name }) => name, make: ({ name }) => h("a", { href: href("tenants", name) }, name) },
-  { name: "Spent so far", num: true, sort: ({ total }) => total, value: ({ total }) => cost(total) },
-  { name: "Charges now", num: true, sort: ({ rate }) => rate, value: ({ rate }) => `${cost(rate)}/h` },
-  { name: "Share", num: true, sort: ({ share }) => share, make: () => shareCell(), update: sayPart },
+  {
+    name: "Tenant",
+    sort: ({ name }) => name,
+    make: ({ name }) => h("a", { href: href("tenants", name) }, name),
+  },
+  {
+    name: "Spent so far",
+    num: true,
+    sort: ({ total }) => total,
+    value: ({ total }) => cost(total),
+  },
+  {
+    name: "Charges now",
+    num: true,
+    sort: ({ rate }) => rate,
+    value: ({ rate }) => `${cost(rate)}/h`,
+  },
+  {
+    name: "Share",
+    num: true,
+    sort: ({ share }) => share,
+    make: () => shareCell(),
+    update: sayPart,
+  },
   number("Leases", "leases"),
   number("Open orders", "open_orders"),
   number("Keys", "keys"),
-  { name: "Budget", wide: true, sort: ({ budget }) => usedShare(budget), make: budgetCell, update: (cell, { budget }) => sayBudget(cell, budget) },
+  {
+    name: "Budget",
+    wide: true,
+    sort: ({ budget }) => usedShare(budget),
+    make: budgetCell,
+    update: (cell, { budget }) => sayBudget(cell, budget),
+  },
 ];

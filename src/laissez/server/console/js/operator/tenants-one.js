@@ -42,16 +42,30 @@ export class TenantsOne {
   /** Only once it is known that there is such a tenant. */
   open() {
     this.leases = held("Leases", "lease", leaseColumns(), "It holds nothing now.");
-    this.orders = held("Open orders", "order", orderColumns(), "It wants nothing now: no order is open.");
+    this.orders = held(
+      "Open orders",
+      "order",
+      orderColumns(),
+      "It wants nothing now: no order is open.",
+    );
     this.facts = FACTS.map(() => h("dd", {}, "–"));
     const keys = this.run(new TenantsKeys(this.name, this.context));
     const below = h("div", { class: "columns" }, keys.element, this.caps());
-    this.body.append(this.money(), this.leases.element, this.orders.element, below, this.happened());
+    this.body.append(
+      this.money(),
+      this.leases.element,
+      this.orders.element,
+      below,
+      this.happened(),
+    );
     this.run(poll(() => this.askHeld(), HELD_MS));
   }
 
   head() {
-    const up = [h("a", { class: "up", href: href("tenants") }, "Tenants"), h("span", { class: "up", "aria-hidden": "true" }, " / ")];
+    const up = [
+      h("a", { class: "up", href: href("tenants") }, "Tenants"),
+      h("span", { class: "up", "aria-hidden": "true" }, " / "),
+    ];
     return h("div", { class: "page-head" }, h("h1", {}, up, this.name), this.created);
   }
 
@@ -62,19 +76,35 @@ export class TenantsOne {
       FACTS.map(([label], i) => h("div", {}, h("dt", {}, label), this.facts[i])),
     );
     this.budget = h("div", {}, budgetCell());
-    const budget = h("div", { class: "budget-line" }, h("span", { class: "small soft" }, "Budget"), this.budget);
-    return card(h("h2", {}, "Spending"), [this.file("csv", "Bill as CSV"), this.file("focus", "Bill as FOCUS")], list, budget);
+    const budget = h(
+      "div",
+      { class: "budget-line" },
+      h("span", { class: "small soft" }, "Budget"),
+      this.budget,
+    );
+    return card(
+      h("h2", {}, "Spending"),
+      [this.file("csv", "Bill as CSV"), this.file("focus", "Bill as FOCUS")],
+      list,
+      budget,
+    );
   }
 
   file(format, label) {
     const path = address("/v1/bills", { tenant: this.name, format });
-    return h("a", { class: "button small", href: path, download: `${this.name}-${format}.csv` }, label);
+    return h(
+      "a",
+      { class: "button small", href: path, download: `${this.name}-${format}.csv` },
+      label,
+    );
   }
 
   caps() {
     this.capValues = CAPS.map(() => h("dd", {}, "–"));
     const act = () => setCaps(this.tenant).then(this.spent.now);
-    const change = this.context.mayOperate ? h("button", { class: "button small", type: "button", onclick: act }, "Set caps") : null;
+    const change = this.context.mayOperate
+      ? h("button", { class: "button small", type: "button", onclick: act }, "Set caps")
+      : null;
     const list = h(
       "dl",
       { class: "facts" },
@@ -97,11 +127,17 @@ export class TenantsOne {
       );
       list.hidden = !rows.length;
       nothing.hidden = rows.length > 0;
-      if (rows.length < EVENTS_SHOWN && this.log.events.length) this.lookBack(matches, nothing, draw);
+      if (rows.length < EVENTS_SHOWN && this.log.events.length)
+        this.lookBack(matches, nothing, draw);
     };
     this.log = this.run(new EventLog(this.context.feed, draw));
     draw();
-    return card(h("h2", {}, "Last events"), h("a", { href: eventsHref({ tenant: this.name }) }, "All its events"), list, nothing);
+    return card(
+      h("h2", {}, "Last events"),
+      h("a", { href: eventsHref({ tenant: this.name }) }, "All its events"),
+      list,
+      nothing,
+    );
   }
 
   /** Once: whoever did nothing for long has its last events far back. */
@@ -115,7 +151,10 @@ export class TenantsOne {
 
   async askHeld() {
     const wanted = { tenant: this.name };
-    const [leases, orders] = await Promise.all([all("/v1/leases", wanted, HELD_MOST), all("/v1/orders", wanted, HELD_MOST)]);
+    const [leases, orders] = await Promise.all([
+      all("/v1/leases", wanted, HELD_MOST),
+      all("/v1/orders", wanted, HELD_MOST),
+    ]);
     this.leases.show(leases);
     this.orders.show(orders);
   }
@@ -153,12 +192,21 @@ const FACTS = [
 
 /** A card with a table of what a tenant has; only the first so many are listed. */
 function held(title, one, columns, empty) {
-  const table = new Table({ columns, key: ({ id }) => id, caption: title, empty, sort: columns[0].name });
+  const table = new Table({
+    columns,
+    key: ({ id }) => id,
+    caption: title,
+    empty,
+    sort: columns[0].name,
+  });
   const number = h("span", { class: "small soft" });
   const element = card(h("h2", {}, title), number, h("div", { class: "tall" }, table.element));
   function show(items) {
     table.show(items);
-    say(number, items.length < HELD_MOST ? plural(items.length, one) : `the first ${count(HELD_MOST)}`);
+    say(
+      number,
+      items.length < HELD_MOST ? plural(items.length, one) : `the first ${count(HELD_MOST)}`,
+    );
   }
   return { element, show };
 }

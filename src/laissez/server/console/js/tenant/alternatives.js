@@ -12,7 +12,11 @@ const MOST = 16;
 export function alternativesEditor(prices, changed, first = []) {
   const rows = [];
   const list = h("ol", { class: "alternatives" });
-  const add = h("button", { type: "button", class: "button small", onclick: () => (insert({}), changed()) }, "Add an alternative");
+  const add = h(
+    "button",
+    { type: "button", class: "button small", onclick: () => (insert({}), changed()) },
+    "Add an alternative",
+  );
   const element = h("div", { class: "stack tight" }, list, h("div", {}, add));
 
   function insert({ scope = "", bid = null, limit = "" }) {
@@ -66,10 +70,25 @@ export function alternativesEditor(prices, changed, first = []) {
 function alternativeRow(prices, { scope, bid, limit }, changed, drop) {
   const place = scopeField(scope, changed, (path) => prices.text(path));
   const most = field("Limit, $/h", { value: limit, inputmode: "decimal" });
-  const press = field("Bid, $/h", { value: bid, inputmode: "decimal", placeholder: "as the limit" });
+  const press = field("Bid, $/h", {
+    value: bid,
+    inputmode: "decimal",
+    placeholder: "as the limit",
+  });
   const would = h("p", { class: "would small", "aria-live": "polite" });
-  const remove = h("button", { type: "button", class: "button plain small", "aria-label": "Remove this alternative", onclick: drop }, "Remove");
-  [most, press].forEach(({ input }) => input.addEventListener("input", () => (input.setAttribute("aria-invalid", "false"), changed())));
+  const remove = h(
+    "button",
+    {
+      type: "button",
+      class: "button plain small",
+      "aria-label": "Remove this alternative",
+      onclick: drop,
+    },
+    "Remove",
+  );
+  [most, press].forEach(({ input }) =>
+    input.addEventListener("input", () => (input.setAttribute("aria-invalid", "false"), changed())),
+  );
 
   function read() {
     const path = place.input.value.trim();
@@ -83,12 +102,23 @@ function alternativeRow(prices, { scope, bid, limit }, changed, drop) {
   function refresh() {
     const scopeNow = place.input.value.trim();
     const top = quiet(most);
-    say(would, verdict(prices.quote(scopeNow), scopeNow, top, press.input.value.trim() ? quiet(press) : top));
+    say(
+      would,
+      verdict(prices.quote(scopeNow), scopeNow, top, press.input.value.trim() ? quiet(press) : top),
+    );
   }
 
   refresh();
   return {
-    element: h("li", { class: "alternative" }, place.element, most.element, press.element, remove, would),
+    element: h(
+      "li",
+      { class: "alternative" },
+      place.element,
+      most.element,
+      press.element,
+      remove,
+      would,
+    ),
     scope: place.input,
     remove,
     read,
@@ -125,11 +155,16 @@ function verdict(quote, scope, limit, bid) {
   const price = `Quote ${rate(quote)}`;
   if (limit === null || bid === null) return `${price}: that much wins a leaf now.`;
   if (bid >= quote) return `${price}: would win now.`;
-  if (limit >= quote) return `${price}: would win now if a leaf is idle; to take one from others, bid ${rate(quote)}.`;
+  if (limit >= quote)
+    return `${price}: would win now if a leaf is idle; to take one from others, bid ${rate(quote)}.`;
   return `${price}: would wait.`;
 }
 
 /** The fields of an open order as the editor takes them. */
 export function asGiven(alternatives) {
-  return alternatives.map(({ scope, bid, limit }) => ({ scope, bid: decimal(micros(bid)), limit: decimal(micros(limit)) }));
+  return alternatives.map(({ scope, bid, limit }) => ({
+    scope,
+    bid: decimal(micros(bid)),
+    limit: decimal(micros(limit)),
+  }));
 }

@@ -17,7 +17,13 @@ export function attention(mayTrade) {
   const more = h("p", { class: "soft small" });
   const all = smallButton("Raise all", () => raiseAll(near));
   const head = h("header", { class: "row" }, heading, all);
-  const element = h("section", { class: "attention", hidden: true, "aria-labelledby": "attention" }, head, lines, more);
+  const element = h(
+    "section",
+    { class: "attention", hidden: true, "aria-labelledby": "attention" },
+    head,
+    lines,
+    more,
+  );
   let near = [];
 
   return {
@@ -25,7 +31,12 @@ export function attention(mayTrade) {
     show(leases) {
       near = leases.filter(isNear).sort((a, b) => headroom(a) - headroom(b));
       element.hidden = !near.length;
-      say(heading, near.length === 1 ? "One lease is near its limit" : `${plural(near.length, "lease")} are near their limits`);
+      say(
+        heading,
+        near.length === 1
+          ? "One lease is near its limit"
+          : `${plural(near.length, "lease")} are near their limits`,
+      );
       all.hidden = !mayTrade || near.length < 2;
       keyed(
         lines,
@@ -43,14 +54,22 @@ export function attention(mayTrade) {
 /** Rows are kept and only their texts change: a button must not vanish under the pointer. */
 function line(lease, mayTrade) {
   const says = h("span", {}, pathName(lease.leaf, lease.id), h("span"));
-  const row = h("li", { class: "row" }, says, mayTrade ? smallButton("", () => raise(row.lease)) : null);
+  const row = h(
+    "li",
+    { class: "row" },
+    says,
+    mayTrade ? smallButton("", () => raise(row.lease)) : null,
+  );
   return row;
 }
 
 function sayLine(row, lease) {
   row.lease = lease;
   const [says, act] = row.children;
-  say(says.lastChild, ` is at ${rate(lease.rate)}, ${percent(Math.max(0, headroom(lease)), 1)} below its limit of ${rate(lease.limit)}`);
+  say(
+    says.lastChild,
+    ` is at ${rate(lease.rate)}, ${percent(Math.max(0, headroom(lease)), 1)} below its limit of ${rate(lease.limit)}`,
+  );
   if (act) say(act, `Raise limit to ${rate(raised(lease))}`);
 }
 

@@ -13,8 +13,16 @@ export async function sendAll(items) {
   const outcomes = [];
   for (let first = 0; first < items.length; first += AT_ONCE) {
     const part = items.slice(first, first + AT_ONCE);
-    const { results } = await change("POST", "/v1/batch", { commands: part.map(({ command }) => command) });
-    outcomes.push(...results.map((result, i) => ({ name: part[i].name, events: result.events ?? [], ...outcome(result) })));
+    const { results } = await change("POST", "/v1/batch", {
+      commands: part.map(({ command }) => command),
+    });
+    outcomes.push(
+      ...results.map((result, i) => ({
+        name: part[i].name,
+        events: result.events ?? [],
+        ...outcome(result),
+      })),
+    );
   }
   return outcomes;
 }
@@ -25,7 +33,8 @@ function outcome({ status, events = [], detail }) {
   const ended = happened.find(({ type }) => type === "lease.ended");
   const set = happened.find(({ type }) => type === "lease.limit_set");
   if (ended) return { ok: true, text: `ended, ${reason(ended.reason)}` };
-  if (set) return { ok: true, text: set.limit === null ? "no limit" : `limit ${rate(micros(set.limit))}` };
+  if (set)
+    return { ok: true, text: set.limit === null ? "no limit" : `limit ${rate(micros(set.limit))}` };
   return { ok: true, text: "done" };
 }
 
@@ -33,8 +42,20 @@ function outcome({ status, events = [], detail }) {
 export function tellOutcomes(outcomes) {
   const failed = outcomes.filter(({ ok }) => !ok).length;
   const lines = outcomes.map(({ name, ok, text }) =>
-    h("li", {}, h("span", { class: "path" }, name), h("span", { class: `tag ${ok ? "good" : "bad"}` }, text)),
+    h(
+      "li",
+      {},
+      h("span", { class: "path" }, name),
+      h("span", { class: `tag ${ok ? "good" : "bad"}` }, text),
+    ),
   );
-  const title = failed ? `${plural(failed, "command")} of ${outcomes.length} refused` : `${plural(outcomes.length, "command")} carried out`;
-  return ask({ title, body: h("ul", { class: "outcomes", tabindex: "0", "aria-label": "Each outcome" }, lines), confirm: "Close", cancel: null });
+  const title = failed
+    ? `${plural(failed, "command")} of ${outcomes.length} refused`
+    : `${plural(outcomes.length, "command")} carried out`;
+  return ask({
+    title,
+    body: h("ul", { class: "outcomes", tabindex: "0", "aria-label": "Each outcome" }, lines),
+    confirm: "Close",
+    cancel: null,
+  });
 }

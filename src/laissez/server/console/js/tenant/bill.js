@@ -24,8 +24,14 @@ function mount(main, context) {
   const chooser = periodChooser();
   const chart = billChart();
   const lines = lineTable();
-  const overTime = card({ id: "over-time", title: "Charged over time: the area is the cost" }, chart.element);
-  const downloads = { csv: h("a", { class: "button small" }, "Download CSV"), focus: h("a", { class: "button small" }, "Download FOCUS") };
+  const overTime = card(
+    { id: "over-time", title: "Charged over time: the area is the cost" },
+    chart.element,
+  );
+  const downloads = {
+    csv: h("a", { class: "button small" }, "Download CSV"),
+    focus: h("a", { class: "button small" }, "Download FOCUS"),
+  };
   const owed = new Meter();
   let period = readPeriod([]);
   let found = null;
@@ -56,7 +62,10 @@ function mount(main, context) {
   }, EVERY_MS);
   const holdings = new Holdings(context.feed, () => tick());
   const soon = paced(asking.now, SOONEST_MS);
-  const stops = [context.feed.onChange(["lease.", "fee."], soon), everySecond(() => (tick(), budget.tick()))];
+  const stops = [
+    context.feed.onChange(["lease.", "fee."], soon),
+    everySecond(() => (tick(), budget.tick())),
+  ];
 
   /** The total runs on, unless the period has ended. */
   function tick() {
@@ -91,7 +100,12 @@ function mount(main, context) {
 
   fill(
     main,
-    h("div", { class: "page-head" }, h("h1", {}, "Bill"), h("div", { class: "row" }, Object.values(downloads))),
+    h(
+      "div",
+      { class: "page-head" },
+      h("h1", {}, "Bill"),
+      h("div", { class: "row" }, Object.values(downloads)),
+    ),
     chooser.element,
     h(
       "div",
@@ -118,7 +132,11 @@ function mount(main, context) {
 function kinds({ lines }) {
   const counts = { lease: 0, fee: 0, carried: 0 };
   for (const { kind } of lines) counts[kind] += 1;
-  const said = [counts.lease && plural(counts.lease, "lease"), counts.fee && plural(counts.fee, "fee"), counts.carried && "carried"];
+  const said = [
+    counts.lease && plural(counts.lease, "lease"),
+    counts.fee && plural(counts.fee, "fee"),
+    counts.carried && "carried",
+  ];
   return said.filter(Boolean).join(", ");
 }
 
@@ -133,10 +151,24 @@ function lineTable() {
     columns: [
       { name: "Place", sort: ({ scope }) => scope, make: lineName },
       { name: "Kind", sort: ({ kind }) => kind, value: ({ kind }) => kind },
-      { name: "Start", sort: ({ start }) => start, update: (cell, { start }) => sayTime(cell, start) },
+      {
+        name: "Start",
+        sort: ({ start }) => start,
+        update: (cell, { start }) => sayTime(cell, start),
+      },
       { name: "End", sort: ({ end }) => end, update: (cell, { end }) => sayTime(cell, end) },
-      { name: "Duration", num: true, sort: ({ start, end }) => ms(end) - ms(start), value: ({ start, end }) => lasted(ms(end) - ms(start)) },
-      { name: "Cost", num: true, sort: ({ cost }) => micros(cost), value: ({ cost }) => exact(micros(cost)) },
+      {
+        name: "Duration",
+        num: true,
+        sort: ({ start, end }) => ms(end) - ms(start),
+        value: ({ start, end }) => lasted(ms(end) - ms(start)),
+      },
+      {
+        name: "Cost",
+        num: true,
+        sort: ({ cost }) => micros(cost),
+        value: ({ cost }) => exact(micros(cost)),
+      },
     ],
     sort: "Start",
     descending: true,
@@ -154,7 +186,14 @@ function lineTable() {
     say(sums, checked(found));
   }
 
-  return { element: card({ id: "lines", title: "Lines", kind: "thirds", aside: [about, more] }, sums, table.element), show };
+  return {
+    element: card(
+      { id: "lines", title: "Lines", kind: "thirds", aside: [about, more] },
+      sums,
+      table.element,
+    ),
+    show,
+  };
 }
 
 /** The lines are rounded down one by one, the total once: the difference is less than a millionth of a dollar for each line. */
@@ -169,7 +208,13 @@ function checked({ lines, total }) {
 
 function lineName({ kind, id, scope }) {
   if (kind === "lease") return pathName(scope, id);
-  if (kind === "carried") return h("span", {}, h("b", {}, "Carried"), h("span", { class: "soft" }, ", leases that ended in closed books"));
+  if (kind === "carried")
+    return h(
+      "span",
+      {},
+      h("b", {}, "Carried"),
+      h("span", { class: "soft" }, ", leases that ended in closed books"),
+    );
   return h("span", {}, pathName(scope), h("span", { class: "soft small" }, ` for ${id}`));
 }
 

@@ -14,7 +14,11 @@ const FRESH_MS = 60_000;
 
 /** Gives {element, show(bill), close()}. */
 export function billChart() {
-  const chart = new Chart({ label: "Charges of all leases together over time", height: 240, value: onAxis });
+  const chart = new Chart({
+    label: "Charges of all leases together over time",
+    height: 240,
+    value: onAxis,
+  });
   const note = h("p", { class: "soft small" });
   const key = h("div");
   const known = new Map(); // lease -> {pieces, at}
@@ -35,14 +39,30 @@ export function billChart() {
     const [from, until] = [spanStart(bill), ms(bill.until)];
     const pieces = lines.flatMap((line) => piecesOfLine(line, known.get(line.id)?.pieces));
     const points = thinned(sumOf(pieces), until).filter(([time]) => time < until);
-    const blocks = carried.map(({ start, end, cost }) => closedBlock("Carried", ms(start), ms(end), micros(cost)));
-    const series = points.length ? [{ name: "charged per hour", class: "s1", points, step: true, area: true }] : [];
+    const blocks = carried.map(({ start, end, cost }) =>
+      closedBlock("Carried", ms(start), ms(end), micros(cost)),
+    );
+    const series = points.length
+      ? [{ name: "charged per hour", class: "s1", points, step: true, area: true }]
+      : [];
     chart.draw({ series, blocks, from, until });
-    fill(key, legend([...series, ...(blocks.length ? [{ name: "in closed books: only the cost is known", class: "hatched" }] : [])]));
+    fill(
+      key,
+      legend([
+        ...series,
+        ...(blocks.length
+          ? [{ name: "in closed books: only the cost is known", class: "hatched" }]
+          : []),
+      ]),
+    );
     say(note, about(bill, known));
   }
 
-  return { element: h("div", { class: "stack tight" }, key, chart.element, note), show, close: () => aborter?.abort() };
+  return {
+    element: h("div", { class: "stack tight" }, key, chart.element, note),
+    show,
+    close: () => aborter?.abort(),
+  };
 }
 
 /** The axis begins where something was first charged. */
@@ -81,7 +101,10 @@ async function fetchPieces(lines, known, signal, drawn) {
     while (queue.length && !signal.aborted && piecesKept(known) < PIECES) {
       const { id } = queue.shift();
       try {
-        known.set(id, { pieces: piecesOf(await get(`${at("/v1/leases", id)}/prices`, {}, signal)), at: Date.now() });
+        known.set(id, {
+          pieces: piecesOf(await get(`${at("/v1/leases", id)}/prices`, {}, signal)),
+          at: Date.now(),
+        });
       } catch (problem) {
         if (signal.aborted) return;
         if (!(problem instanceof Problem)) throw problem;

@@ -12,8 +12,20 @@ const AMOUNT_MAX = 1_000_000_000 * 1_000_000;
 
 /** What happens at 100 %: the API's word, what it is called, what it does, and what the tile says before and after. */
 const ACTIONS = [
-  ["warn", "Warn only", "Events tell at 50, 80 and 100 %. Nothing is stopped.", "then only a warning", "nothing is stopped"],
-  ["no_new_orders", "No new orders", "Orders that wait are cancelled and none are taken. Leases stay.", "then no new orders", "no new orders"],
+  [
+    "warn",
+    "Warn only",
+    "Events tell at 50, 80 and 100 %. Nothing is stopped.",
+    "then only a warning",
+    "nothing is stopped",
+  ],
+  [
+    "no_new_orders",
+    "No new orders",
+    "Orders that wait are cancelled and none are taken. Leases stay.",
+    "then no new orders",
+    "no new orders",
+  ],
   [
     "limits_to_floor",
     "Limits fall to the floor",
@@ -21,16 +33,33 @@ const ACTIONS = [
     "then limits fall",
     "limits are at the floor",
   ],
-  ["relinquish", "Give everything up", "As before, and every lease ends at that instant. Spending stops.", "then all is given up", "all was given up"],
+  [
+    "relinquish",
+    "Give everything up",
+    "As before, and every lease ends at that instant. Spending stops.",
+    "then all is given up",
+    "all was given up",
+  ],
 ];
 
 /** A tile that shows the budget. Gives {element, tick(), close()}. */
 export function budgetTile({ feed, mayTrade }) {
   const value = h("div", { class: "value" }, "–");
-  const bar = h("div", { class: "bar", role: "progressbar", "aria-label": "Budget used", hidden: true }, h("span"));
+  const bar = h(
+    "div",
+    { class: "bar", role: "progressbar", "aria-label": "Budget used", hidden: true },
+    h("span"),
+  );
   const note = h("div", { class: "note" });
   const act = h("button", { type: "button", class: "button small plain" });
-  const element = h("div", { class: "tile mine" }, h("div", { class: "label row" }, "Budget", mayTrade ? act : null), value, bar, note);
+  const element = h(
+    "div",
+    { class: "tile mine" },
+    h("div", { class: "label row" }, "Budget", mayTrade ? act : null),
+    value,
+    bar,
+    note,
+  );
   let budget; // undefined: not known yet; null: none is set
   let asOf = 0;
 
@@ -68,7 +97,10 @@ export function budgetTile({ feed, mayTrade }) {
     bar.className = `bar ${share >= 1 ? "bad" : share > 0.8 ? "warn" : ""}`;
     bar.firstElementChild.style.width = `${Math.min(100, share * 100).toFixed(1)}%`;
     bar.setAttribute("aria-valuenow", String(Math.round(Math.min(1, share) * 100)));
-    say(note, `${percent(share)} of ${dollars(amount, 2)}, ${projected(budget, share, now)}${consequence(budget)}`);
+    say(
+      note,
+      `${percent(share)} of ${dollars(amount, 2)}, ${projected(budget, share, now)}${consequence(budget)}`,
+    );
   }
 
   return {
@@ -82,7 +114,8 @@ export function budgetTile({ feed, mayTrade }) {
 }
 
 function projected({ ends_at: end, state }, share, now) {
-  if (share >= 1 || state === "spent") return end === null ? "nothing is left" : `used up ${moment(end)}`;
+  if (share >= 1 || state === "spent")
+    return end === null ? "nothing is left" : `used up ${moment(end)}`;
   if (end === null || ms(end) - now > 3650 * 86_400_000) return "years at this rate";
   return `until ${moment(end)} at this rate`;
 }
@@ -100,8 +133,16 @@ async function found() {
 /** What a changed budget counts: the word for it here, what it is called, and what it means. */
 function countings(spent, since) {
   return [
-    ["keep", `Count on: ${cost(spent)} spent so far`, `As until now, since ${moment(since)}. An amount below that is spent at once.`],
-    ["anew", "Start again from zero", "What was spent so far no longer counts: the whole amount may be spent from now on."],
+    [
+      "keep",
+      `Count on: ${cost(spent)} spent so far`,
+      `As until now, since ${moment(since)}. An amount below that is spent at once.`,
+    ],
+    [
+      "anew",
+      "Start again from zero",
+      "What was spent so far no longer counts: the whole amount may be spent from now on.",
+    ],
   ];
 }
 
@@ -109,7 +150,12 @@ function countings(spent, since) {
 function choice(legend, name, choices, first) {
   const labels = choices.map(([value, label, about]) => {
     const radio = h("input", { type: "radio", name, value, checked: value === first });
-    return h("label", {}, radio, h("span", {}, h("b", {}, label), h("br"), h("span", { class: "small soft" }, about)));
+    return h(
+      "label",
+      {},
+      radio,
+      h("span", {}, h("b", {}, label), h("br"), h("span", { class: "small soft" }, about)),
+    );
   });
   const element = h("fieldset", { class: "checks" }, h("legend", {}, legend), labels);
   return { element, value: () => element.querySelector(":checked").value };
@@ -117,8 +163,14 @@ function choice(legend, name, choices, first) {
 
 function askBudget(budget, spent) {
   const before = budget ? decimal(micros(budget.amount)) : "";
-  const typed = field("Dollars", { value: before, inputmode: "decimal", required: true }, budget ? "" : "Counted from now on.");
-  const counted = budget ? choice("What counts", "budget-counted", countings(spent, budget.since), "keep") : null;
+  const typed = field(
+    "Dollars",
+    { value: before, inputmode: "decimal", required: true },
+    budget ? "" : "Counted from now on.",
+  );
+  const counted = budget
+    ? choice("What counts", "budget-counted", countings(spent, budget.since), "keep")
+    : null;
   const chosen = choice("When it is spent", "budget-action", ACTIONS, budget?.action ?? "warn");
   const remove = h("button", { type: "button", class: "button danger" }, "Remove the budget");
   let dialog;
@@ -135,8 +187,14 @@ function askBudget(budget, spent) {
     const amount = readMoney(typed.input.value, AMOUNT_MAX);
     if (amount === 0) throw new Error("Expected more than $0.");
     const keep = counted?.value() === "keep";
-    const now = await change("PUT", "/v1/budget", { amount: decimal(amount), action: chosen.value(), keep });
-    toast(`The budget is ${dollars(amount, 2)}${keep ? `; ${cost(now.spent)} spent so far.` : " from now on."}`);
+    const now = await change("PUT", "/v1/budget", {
+      amount: decimal(amount),
+      action: chosen.value(),
+      keep,
+    });
+    toast(
+      `The budget is ${dollars(amount, 2)}${keep ? `; ${cost(now.spent)} spent so far.` : " from now on."}`,
+    );
   }
   return ask({
     title: budget ? "Change the budget" : "Set a budget",

@@ -16,8 +16,18 @@ const CAP_MAX = 1_000_000_000 * 1_000_000;
 export function capsTile({ feed, mayTrade }) {
   const value = h("div", { class: "value" }, "–");
   const note = h("div", { class: "note" });
-  const act = h("button", { type: "button", class: "button small plain", onclick: () => caps && askCaps(caps) }, "Set caps");
-  const element = h("div", { class: "tile mine" }, h("div", { class: "label row" }, "Most per hour", mayTrade ? act : null), value, note);
+  const act = h(
+    "button",
+    { type: "button", class: "button small plain", onclick: () => caps && askCaps(caps) },
+    "Set caps",
+  );
+  const element = h(
+    "div",
+    { class: "tile mine" },
+    h("div", { class: "label row" }, "Most per hour", mayTrade ? act : null),
+    value,
+    note,
+  );
   let caps = null;
   const asking = poll(async () => {
     caps = await get("/v1/caps");
@@ -50,16 +60,36 @@ function texts({ in_force: most, rate_now: rate, worst_rate_now: worst }) {
 function askCaps({ own, operator }) {
   const most = (cap) => (cap === null ? "" : ` The operator allows ${perHour(cap)} at most.`);
   const fields = {
-    rate: field("Charged now, $/h", shown(own.rate), `What your leases are charged, and the limits of your orders.${most(operator.rate)}`),
-    worst_rate: field("At worst, $/h", shown(own.worst_rate), `The limits of your leases and orders, whatever anyone bids.${most(operator.worst_rate)}`),
+    rate: field(
+      "Charged now, $/h",
+      shown(own.rate),
+      `What your leases are charged, and the limits of your orders.${most(operator.rate)}`,
+    ),
+    worst_rate: field(
+      "At worst, $/h",
+      shown(own.worst_rate),
+      `The limits of your leases and orders, whatever anyone bids.${most(operator.worst_rate)}`,
+    ),
   };
   const read = (text) => (text.trim() ? decimal(readMoney(text, CAP_MAX)) : null);
   const act = async () => {
-    await change("PUT", "/v1/caps", { rate: read(fields.rate.input.value), worst_rate: read(fields.worst_rate.input.value) });
+    await change("PUT", "/v1/caps", {
+      rate: read(fields.rate.input.value),
+      worst_rate: read(fields.worst_rate.input.value),
+    });
     toast("Your caps are set.");
   };
-  const about = h("p", { class: "small soft" }, "A cap ends nothing: it refuses what would come to more. Leave a field empty for no cap of your own.");
-  return ask({ title: "Most per hour", body: [about, fields.rate.element, fields.worst_rate.element], confirm: "Set caps", act });
+  const about = h(
+    "p",
+    { class: "small soft" },
+    "A cap ends nothing: it refuses what would come to more. Leave a field empty for no cap of your own.",
+  );
+  return ask({
+    title: "Most per hour",
+    body: [about, fields.rate.element, fields.worst_rate.element],
+    confirm: "Set caps",
+    act,
+  });
 }
 
 function shown(cap) {

@@ -24,14 +24,37 @@ export function chargeChart(label) {
       const drawn = pieces.filter(({ rate }) => rate !== null);
       const points = pointsOf(drawn);
       if (drawn.at(-1)?.end >= until - 1500) points.pop(); // it goes on
-      const series = [{ name: "charged per hour", class: "s1", points: thinned(points, until), step: true, area: true }];
-      const some = limits.filter(([time]) => time <= until).map(([time, value]) => [Math.max(time, from), value]);
+      const series = [
+        {
+          name: "charged per hour",
+          class: "s1",
+          points: thinned(points, until),
+          step: true,
+          area: true,
+        },
+      ];
+      const some = limits
+        .filter(([time]) => time <= until)
+        .map(([time, value]) => [Math.max(time, from), value]);
       series.push(...limitSeries(some, drawn));
-      const blocks = summed.map(({ start, end, cost }) => closedBlock("Summed up", start, end, cost));
+      const blocks = summed.map(({ start, end, cost }) =>
+        closedBlock("Summed up", start, end, cost),
+      );
       const changes = some.filter(([at]) => at > from).slice(-MARKS);
-      const marks = changes.map(([at, value]) => ({ at, text: `limit ${value === null ? "none" : perHour(value)}` }));
+      const marks = changes.map(([at, value]) => ({
+        at,
+        text: `limit ${value === null ? "none" : perHour(value)}`,
+      }));
       chart.draw({ series, blocks, marks, from, until });
-      fill(key, legend([...series, ...(blocks.length ? [{ name: "summed up: only the cost is known", class: "hatched" }] : [])]));
+      fill(
+        key,
+        legend([
+          ...series,
+          ...(blocks.length
+            ? [{ name: "summed up: only the cost is known", class: "hatched" }]
+            : []),
+        ]),
+      );
     },
   };
 }
@@ -41,8 +64,12 @@ function limitSeries(limits, pieces) {
   const cap = ABOVE * pieces.reduce((most, { rate }) => Math.max(most, rate), 0);
   const last = limits.at(-1)?.[1];
   if (last === undefined) return [];
-  const points = limits.map(([time, value]) => [time, value !== null && value <= cap ? value : null]);
-  const beyond = last === null ? "no limit" : last > cap ? `limit ${perHour(last)}, above the chart` : "limit";
+  const points = limits.map(([time, value]) => [
+    time,
+    value !== null && value <= cap ? value : null,
+  ]);
+  const beyond =
+    last === null ? "no limit" : last > cap ? `limit ${perHour(last)}, above the chart` : "limit";
   return [{ name: beyond, class: "limit", points, step: true }];
 }
 
@@ -55,9 +82,16 @@ export function pieceTable() {
     empty: "Nothing has been charged yet.",
     columns: [
       { name: "Start", update: (cell, { start }) => sayTime(cell, start) },
-      { name: "End", update: (cell, { end, last }) => (last ? say(cell, "goes on") : sayTime(cell, end)) },
+      {
+        name: "End",
+        update: (cell, { end, last }) => (last ? say(cell, "goes on") : sayTime(cell, end)),
+      },
       { name: "Lasted", num: true, value: ({ start, end }) => lasted(end - start) },
-      { name: "Rate", num: true, value: ({ rate }) => (rate === null ? "summed up" : `${exact(rate)}/h`) },
+      {
+        name: "Rate",
+        num: true,
+        value: ({ rate }) => (rate === null ? "summed up" : `${exact(rate)}/h`),
+      },
       { name: "Cost", num: true, value: ({ cost }) => exact(cost) },
     ],
   });
@@ -69,7 +103,12 @@ export function pieceTable() {
       const rows = pieces.map((piece, i) => ({ ...piece, last: lasts && i === pieces.length - 1 }));
       const most = rowsShown(ROWS);
       table.show(rows.reverse().slice(0, most));
-      say(note, pieces.length > most ? `the newest ${most} of ${plural(pieces.length, "piece")}` : plural(pieces.length, "piece"));
+      say(
+        note,
+        pieces.length > most
+          ? `the newest ${most} of ${plural(pieces.length, "piece")}`
+          : plural(pieces.length, "piece"),
+      );
     },
   };
 }

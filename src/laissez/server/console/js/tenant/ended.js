@@ -17,7 +17,8 @@ function endedLeases(feed) {
   const ended = [];
   for (const { event } of pastEvents(feed)) {
     if (event.type === "lease.started") started.set(event.lease, ms(event.at));
-    if (event.type === "lease.ended") ended.push({ ...event, id: event.lease, started: started.get(event.lease) ?? null });
+    if (event.type === "lease.ended")
+      ended.push({ ...event, id: event.lease, started: started.get(event.lease) ?? null });
   }
   return ended.reverse();
 }
@@ -26,10 +27,18 @@ function endedLeases(feed) {
 export function endedList() {
   let most = SHOWN;
   let again = () => {};
-  const table = new Table({ caption: "Leases that ended recently", columns: columns(), key: ({ id }) => id, empty: "No lease has ended lately." });
+  const table = new Table({
+    caption: "Leases that ended recently",
+    columns: columns(),
+    key: ({ id }) => id,
+    empty: "No lease has ended lately.",
+  });
   const count = h("span", { class: "soft small" });
   const more = smallButton("Show more", () => ((most += MORE), again()));
-  const element = card({ id: "ended", title: "Ended recently", kind: "thirds", aside: [count, more] }, table.element);
+  const element = card(
+    { id: "ended", title: "Ended recently", kind: "thirds", aside: [count, more] },
+    table.element,
+  );
   return {
     element,
     show(feed, lines) {
@@ -73,5 +82,10 @@ function held({ at, started, line }) {
 function sayWhy(cell, one) {
   if (cell.firstChild) return;
   const lost = one.reason !== "relinquished";
-  fill(cell, h("span", { class: `tag ${lost ? "bad" : ""}` }, reason(one.reason)), " ", h("span", { class: "small" }, why(one)));
+  fill(
+    cell,
+    h("span", { class: `tag ${lost ? "bad" : ""}` }, reason(one.reason)),
+    " ",
+    h("span", { class: "small" }, why(one)),
+  );
 }

@@ -70,10 +70,16 @@ export class Meter {
 /** Micro-dollars of what somebody typed; throws what was wrong with it. */
 export function readMoney(text, most = PRICE_MAX) {
   const plain = text.trim().replace(/^\$/, "").replace(/\/h$/, "").trim();
-  if (!DECIMAL.test(plain)) throw new Error(`Expected dollars such as 2.75, with at most six decimals, found “${text.trim()}”.`);
+  if (!DECIMAL.test(plain))
+    throw new Error(
+      `Expected dollars such as 2.75, with at most six decimals, found “${text.trim()}”.`,
+    );
   const [whole, fraction = ""] = plain.split(".");
   const value = Number(whole) * MICROS + Number(fraction.padEnd(6, "0"));
-  if (value > most) throw new Error(`Expected at most $${(most / MICROS).toLocaleString("en-US")}, found “${text.trim()}”.`);
+  if (value > most)
+    throw new Error(
+      `Expected at most $${(most / MICROS).toLocaleString("en-US")}, found “${text.trim()}”.`,
+    );
   return value;
 }
 

@@ -45,7 +45,12 @@ export class Holdings {
     this.since = [];
     const found = await all("/v1/leases");
     const now = serverNow();
-    this.byId = new Map(found.map((lease) => [lease.id, Object.assign(this.byId.get(lease.id) ?? {}, read(lease, now))])); // a dialog may hold one
+    this.byId = new Map(
+      found.map((lease) => [
+        lease.id,
+        Object.assign(this.byId.get(lease.id) ?? {}, read(lease, now)),
+      ]),
+    ); // a dialog may hold one
     this.known = true;
     this.since.forEach((event) => this.take(event));
     this.listChanged = true;
@@ -70,7 +75,23 @@ const TAKEN = {
   "lease.started": (holdings, event, lease) => {
     if (lease) return false;
     const { lease: id, leaf, order, rate, limit, hold_until: hold, at } = event;
-    holdings.byId.set(id, read({ id, leaf, order, started_at: at, rate, charged: rate, limit, hold_until: hold, cost: "0" }, Date.parse(at)));
+    holdings.byId.set(
+      id,
+      read(
+        {
+          id,
+          leaf,
+          order,
+          started_at: at,
+          rate,
+          charged: rate,
+          limit,
+          hold_until: hold,
+          cost: "0",
+        },
+        Date.parse(at),
+      ),
+    );
     return true;
   },
   "lease.ended": (holdings, event) => holdings.byId.delete(event.lease),
@@ -90,8 +111,21 @@ const TAKEN = {
 
 function read(lease, now) {
   const { id, leaf, order } = lease;
-  const [rate, charged, limit, cost] = [lease.rate, lease.charged, lease.limit, lease.cost].map(micros);
-  return { id, leaf, order, rate, charged, limit, cost, started: ms(lease.started_at), hold: ms(lease.hold_until), asOf: now };
+  const [rate, charged, limit, cost] = [lease.rate, lease.charged, lease.limit, lease.cost].map(
+    micros,
+  );
+  return {
+    id,
+    leaf,
+    order,
+    rate,
+    charged,
+    limit,
+    cost,
+    started: ms(lease.started_at),
+    hold: ms(lease.hold_until),
+    asOf: now,
+  };
 }
 
 /** Another charge from a moment on. What presses is the same unless a hold keeps the two apart. */

@@ -32,7 +32,15 @@ export function leaseDetail(element, id, context, lease, billed) {
   const table = pieceTable();
   const around = h("div", { class: "around" });
   const problem = h("p", { class: "problem", role: "alert", hidden: true });
-  const charges = card({ id: "charges", title: "Charged over time: the area is the cost", kind: "charges", aside: total }, chart.element);
+  const charges = card(
+    {
+      id: "charges",
+      title: "Charged over time: the area is the cost",
+      kind: "charges",
+      aside: total,
+    },
+    chart.element,
+  );
   const quotes = card({ id: "around", title: "What a leaf around it takes now" }, around);
   let pieces = [];
   let leaf = null;
@@ -68,7 +76,9 @@ export function leaseDetail(element, id, context, lease, billed) {
     const told = (price) => (price === null ? "nothing to be had" : rate(micros(price)));
     fill(
       around,
-      own.map(({ scope, price }) => h("div", {}, pathName(scope), h("b", { class: "num" }, told(price)))),
+      own.map(({ scope, price }) =>
+        h("div", {}, pathName(scope), h("b", { class: "num" }, told(price))),
+      ),
     );
   }
 
@@ -81,7 +91,11 @@ export function leaseDetail(element, id, context, lease, billed) {
 
   function draw() {
     const ends = pieces.at(-1)?.end ?? serverNow();
-    chart.draw({ pieces, limits: limitsOf(feed, id, lease(), pieces[0]?.start ?? ends), until: lease() ? Math.max(ends, serverNow()) : ends });
+    chart.draw({
+      pieces,
+      limits: limitsOf(feed, id, lease(), pieces[0]?.start ?? ends),
+      until: lease() ? Math.max(ends, serverNow()) : ends,
+    });
   }
 
   function tick() {
@@ -103,14 +117,32 @@ export function leaseDetail(element, id, context, lease, billed) {
     if (!now || !mayTrade) return fill(actions);
     return fill(
       actions,
-      h("button", { type: "button", class: "button", onclick: () => askLimit([lease()]) }, "Set limit"),
-      h("button", { type: "button", class: "button danger", onclick: () => relinquish([lease()]) }, "Relinquish"),
+      h(
+        "button",
+        { type: "button", class: "button", onclick: () => askLimit([lease()]) },
+        "Set limit",
+      ),
+      h(
+        "button",
+        { type: "button", class: "button danger", onclick: () => relinquish([lease()]) },
+        "Relinquish",
+      ),
     );
   }
 
   const back = h("a", { href: "#/leases" }, "← All leases");
   const head = h("div", { class: "page-head" }, title, actions);
-  fill(element, back, head, problem, about, h("section", { class: "card", "aria-label": "The lease" }, facts), charges, quotes, table.element);
+  fill(
+    element,
+    back,
+    head,
+    problem,
+    about,
+    h("section", { class: "card", "aria-label": "The lease" }, facts),
+    charges,
+    quotes,
+    table.element,
+  );
   tick();
   return {
     close() {
@@ -130,11 +162,23 @@ function factsNow(lease) {
   const now = serverNow();
   const left = headroom(lease);
   return [
-    ["Rate now", rate(lease.rate), lease.charged === lease.rate ? "" : `charged ${rate(lease.charged)} while held`],
-    ["Limit", limitText(lease.limit), left === null ? "kept whatever the price" : `${percent(Math.max(0, left))} headroom`],
+    [
+      "Rate now",
+      rate(lease.rate),
+      lease.charged === lease.rate ? "" : `charged ${rate(lease.charged)} while held`,
+    ],
+    [
+      "Limit",
+      limitText(lease.limit),
+      left === null ? "kept whatever the price" : `${percent(Math.max(0, left))} headroom`,
+    ],
     ["Cost so far", running(costAt(lease, now)), ""],
     ["Held for", duration(now - lease.started), `since ${when(lease.started)}`],
-    ["Hold", isHeld(lease, now) ? `until ${clock(lease.hold)}` : "none", isHeld(lease, now) ? "cannot be lost for price" : ""],
+    [
+      "Hold",
+      isHeld(lease, now) ? `until ${clock(lease.hold)}` : "none",
+      isHeld(lease, now) ? "cannot be lost for price" : "",
+    ],
     ["Lease", "", lease.id],
   ];
 }
@@ -172,13 +216,18 @@ function sayFacts(list, facts) {
 }
 
 function endOf(feed, id) {
-  return pastEvents(feed).find(({ event }) => event.type === "lease.ended" && event.lease === id)?.event ?? null;
+  return (
+    pastEvents(feed).find(({ event }) => event.type === "lease.ended" && event.lease === id)
+      ?.event ?? null
+  );
 }
 
 /** Its limit over time, as far back as events are known: [[ms, limit or null]]. */
 function limitsOf(feed, id, lease, start) {
   const told = pastEvents(feed);
-  const setting = told.filter(({ event }) => event.lease === id && event.limit !== undefined && event.type !== "lease.ended");
+  const setting = told.filter(
+    ({ event }) => event.lease === id && event.limit !== undefined && event.type !== "lease.ended",
+  );
   const own = setting.map(({ event }) => [ms(event.at), micros(event.limit)]);
   const ended = endOf(feed, id);
   const now = lease ? lease.limit : ended ? micros(ended.limit) : undefined;

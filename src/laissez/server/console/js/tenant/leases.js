@@ -24,7 +24,11 @@ export const leases = { path: "leases", name: "Leases", mount };
 function mount(main, context) {
   const { feed, mayTrade } = context;
   const bill = { spent: new Meter(), lines: new Map(), again: 0 };
-  const tiles = { held: tile("Leases held"), charged: tile("Charge per hour now"), spent: tile("Cost so far") };
+  const tiles = {
+    held: tile("Leases held"),
+    charged: tile("Charge per hour now"),
+    spent: tile("Cost so far"),
+  };
   const budget = budgetTile(context);
   const caps = capsTile(context);
   const near = attention(mayTrade);
@@ -75,7 +79,14 @@ function mount(main, context) {
     budget.element,
     caps.element,
   );
-  fill(list, h("div", { class: "page-head" }, h("h1", {}, "Leases")), row, near.element, table.element, ended.element);
+  fill(
+    list,
+    h("div", { class: "page-head" }, h("h1", {}, "Leases")),
+    row,
+    near.element,
+    table.element,
+    ended.element,
+  );
   fill(main, list, detail);
 
   function show([id]) {

@@ -21,37 +21,89 @@ export class LeaseTable {
       key: ({ id }) => id,
       sort: "Leaf",
       row: (row, lease) => row.classList.toggle("near", isNear(lease)),
-      empty: mayTrade ? ["You hold nothing now. ", h("a", { href: "#/orders" }, "Place an order"), " to win a leaf."] : "Nothing is held now.",
+      empty: mayTrade
+        ? [
+            "You hold nothing now. ",
+            h("a", { href: "#/orders" }, "Place an order"),
+            " to win a leaf.",
+          ]
+        : "Nothing is held now.",
     });
-    this.every = h("input", { type: "checkbox", "aria-label": "Select all leases", onchange: () => this.chooseAll(this.every.checked) });
+    this.every = h("input", {
+      type: "checkbox",
+      "aria-label": "Select all leases",
+      onchange: () => this.chooseAll(this.every.checked),
+    });
     this.bar = h("div", { class: "row choice" });
     const all = mayTrade ? h("label", { class: "row tick" }, this.every, "Select all") : null;
     this.all = all;
-    this.element = card({ id: "held", title: "Held now", kind: "leases thirds", aside: all }, this.bar, this.table.element);
+    this.element = card(
+      { id: "held", title: "Held now", kind: "leases thirds", aside: all },
+      this.bar,
+      this.table.element,
+    );
   }
 
   columns(mayTrade) {
     const actions = {
       name: "",
       wide: true,
-      make: (lease) => [button("Set limit", lease, (now) => askLimit([now])), button("Relinquish", lease, (now) => relinquish([now]))],
+      make: (lease) => [
+        button("Set limit", lease, (now) => askLimit([now])),
+        button("Relinquish", lease, (now) => relinquish([now])),
+      ],
       update: (cell, lease) => [...cell.children].forEach((one) => (one.lease = lease)),
     };
     return [
-      { name: "Leaf", sort: (lease) => lease.leaf, make: (lease) => this.name(lease, mayTrade), update: (cell, lease) => this.tick(cell, lease) },
-      { name: "Rate now", num: true, sort: (lease) => lease.rate, make: () => [h("span"), h("small", { class: "soft" })], update: sayRate },
+      {
+        name: "Leaf",
+        sort: (lease) => lease.leaf,
+        make: (lease) => this.name(lease, mayTrade),
+        update: (cell, lease) => this.tick(cell, lease),
+      },
+      {
+        name: "Rate now",
+        num: true,
+        sort: (lease) => lease.rate,
+        make: () => [h("span"), h("small", { class: "soft" })],
+        update: sayRate,
+      },
       limitColumn(mayTrade, (open) => this.edit(open)),
-      { name: "Headroom", sort: (lease) => headroom(lease) ?? Infinity, make: makeHeadroom, update: sayHeadroom },
-      { name: "Cost so far", num: true, sort: (lease) => costAt(lease, serverNow()), update: sayCost },
-      { name: "Age", num: true, sort: (lease) => -lease.started, value: (lease) => duration(serverNow() - lease.started) },
-      { name: "Hold until", num: true, sort: (lease) => lease.hold ?? 0, value: (lease) => (isHeld(lease, serverNow()) ? clock(lease.hold) : "–") },
+      {
+        name: "Headroom",
+        sort: (lease) => headroom(lease) ?? Infinity,
+        make: makeHeadroom,
+        update: sayHeadroom,
+      },
+      {
+        name: "Cost so far",
+        num: true,
+        sort: (lease) => costAt(lease, serverNow()),
+        update: sayCost,
+      },
+      {
+        name: "Age",
+        num: true,
+        sort: (lease) => -lease.started,
+        value: (lease) => duration(serverNow() - lease.started),
+      },
+      {
+        name: "Hold until",
+        num: true,
+        sort: (lease) => lease.hold ?? 0,
+        value: (lease) => (isHeld(lease, serverNow()) ? clock(lease.hold) : "–"),
+      },
       ...(mayTrade ? [actions] : []),
     ];
   }
 
   name(lease, mayTrade) {
     const choose = (event) => this.choose(lease.id, event.target.checked);
-    const tick = h("input", { type: "checkbox", "aria-label": `Select ${lease.leaf}`, onchange: choose });
+    const tick = h("input", {
+      type: "checkbox",
+      "aria-label": `Select ${lease.leaf}`,
+      onchange: choose,
+    });
     return h("span", { class: "row name" }, mayTrade ? tick : null, pathName(lease.leaf, lease.id));
   }
 
@@ -63,7 +115,8 @@ export class LeaseTable {
   show(leases, list) {
     this.leases = leases;
     if (list && !this.editing) {
-      for (const id of this.chosen) if (!leases.some((lease) => lease.id === id)) this.chosen.delete(id);
+      for (const id of this.chosen)
+        if (!leases.some((lease) => lease.id === id)) this.chosen.delete(id);
       this.table.show(leases);
       if (this.all) this.all.hidden = leases.length < 2;
       this.sayChoice();
@@ -99,8 +152,14 @@ export class LeaseTable {
     fill(
       this.bar,
       h("b", {}, `${plural(leases.length, "lease")} selected`),
-      smallButton(leases.length > 1 ? "Set limit for all" : "Set limit", () => askLimit(this.picked(), none)),
-      smallButton(leases.length > 1 ? "Relinquish all" : "Relinquish", () => relinquish(this.picked(), none), "danger"),
+      smallButton(leases.length > 1 ? "Set limit for all" : "Set limit", () =>
+        askLimit(this.picked(), none),
+      ),
+      smallButton(
+        leases.length > 1 ? "Relinquish all" : "Relinquish",
+        () => relinquish(this.picked(), none),
+        "danger",
+      ),
       smallButton("Clear", none, "plain"),
     );
   }
@@ -111,7 +170,9 @@ export class LeaseTable {
 }
 
 function button(text, lease, act) {
-  const made = smallButton(text, () => act(made.lease), "plain", { "aria-label": `${text}: ${lease.leaf}` });
+  const made = smallButton(text, () => act(made.lease), "plain", {
+    "aria-label": `${text}: ${lease.leaf}`,
+  });
   return made;
 }
 
@@ -129,7 +190,12 @@ function sayCost(cell, lease) {
 }
 
 function makeHeadroom() {
-  return h("span", { class: "headroom" }, h("span", { class: "bar" }, h("span")), h("span", { class: "num" }));
+  return h(
+    "span",
+    { class: "headroom" },
+    h("span", { class: "bar" }, h("span")),
+    h("span", { class: "num" }),
+  );
 }
 
 function sayHeadroom(cell, lease) {

@@ -64,7 +64,9 @@ function open(cell, button, editing) {
     if (event.key === "Enter") save();
     else leave();
   });
-  input.addEventListener("blur", () => setTimeout(() => !busy && input.isConnected && document.activeElement !== input && leave(), 0));
+  input.addEventListener("blur", () =>
+    setTimeout(() => !busy && input.isConnected && document.activeElement !== input && leave(), 0),
+  );
   button.hidden = true;
   cell.append(input);
   input.select();

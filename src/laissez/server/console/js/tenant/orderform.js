@@ -13,16 +13,24 @@ const COUNT_MAX = 100;
 
 /** Gives {element, refresh(), use(scope)}. */
 export function orderForm(prices) {
-  const number = field("How many", { value: "1", type: "number", min: "1", max: String(COUNT_MAX), inputmode: "numeric" }, "one order each");
+  const number = field(
+    "How many",
+    { value: "1", type: "number", min: "1", max: String(COUNT_MAX), inputmode: "numeric" },
+    "one order each",
+  );
   const worst = h("p", { class: "worst" });
   const problem = h("p", { class: "problem", role: "alert", hidden: true });
   const results = h("ul", { class: "outcomes placed", "aria-live": "polite", hidden: true });
   const send = h("button", { type: "submit", class: "button primary" }, "Place order");
   const editor = alternativesEditor(prices, changed);
-  const about = "The first alternative that can be had wins and cancels the others. You pay the highest losing bid, never more than your limit.";
+  const about =
+    "The first alternative that can be had wins and cancels the others. You pay the highest losing bid, never more than your limit.";
   const finish = h("div", { class: "finish" }, number.element, worst, send);
   const parts = [h("p", { class: "soft small" }, about), editor.element, finish, problem, results];
-  const element = card({ id: "place", title: "Place an order" }, h("form", { class: "stack tight", novalidate: true, onsubmit: submit }, parts));
+  const element = card(
+    { id: "place", title: "Place an order" },
+    h("form", { class: "stack tight", novalidate: true, onsubmit: submit }, parts),
+  );
 
   /** How many are wanted, or null. */
   function many() {
@@ -32,7 +40,8 @@ export function orderForm(prices) {
 
   function wanted() {
     number.input.setAttribute("aria-invalid", String(many() === null));
-    if (many() === null) throw new Error(`How many: expected 1 to ${COUNT_MAX}, found “${number.input.value}”.`);
+    if (many() === null)
+      throw new Error(`How many: expected 1 to ${COUNT_MAX}, found “${number.input.value}”.`);
     return many();
   }
 
@@ -40,7 +49,12 @@ export function orderForm(prices) {
     problem.hidden = true;
     const [limit, number] = [editor.worst(), many()];
     say(send, number > 1 ? `Place ${number} orders` : "Place order");
-    say(worst, limit === null || number === null ? "" : `At worst ${dollars(limit * number)}/h, ${dollars(limit * number * 24, 2)} a day.`);
+    say(
+      worst,
+      limit === null || number === null
+        ? ""
+        : `At worst ${dollars(limit * number)}/h, ${dollars(limit * number * 24, 2)} a day.`,
+    );
   }
 
   async function submit(event) {
@@ -50,7 +64,10 @@ export function orderForm(prices) {
     try {
       const alternatives = editor.read();
       const count = wanted();
-      const lines = count === 1 ? [placed(await change("POST", "/v1/orders", { alternatives }))] : await placeMany(alternatives, count);
+      const lines =
+        count === 1
+          ? [placed(await change("POST", "/v1/orders", { alternatives }))]
+          : await placeMany(alternatives, count);
       fill(results, lines);
       results.hidden = false;
       prices.poll.now();
@@ -66,21 +83,38 @@ export function orderForm(prices) {
 }
 
 async function placeMany(alternatives, many) {
-  const items = Array.from({ length: many }, (_, i) => ({ name: `order ${i + 1} of ${many}`, command: { type: "place_order", alternatives } }));
+  const items = Array.from({ length: many }, (_, i) => ({
+    name: `order ${i + 1} of ${many}`,
+    command: { type: "place_order", alternatives },
+  }));
   const outcomes = await sendAll(items);
-  return outcomes.map(({ name, ok, text, events }) => (ok ? fromEvents(events) : line("bad", "refused", `${name}: ${text}`)));
+  return outcomes.map(({ name, ok, text, events }) =>
+    ok ? fromEvents(events) : line("bad", "refused", `${name}: ${text}`),
+  );
 }
 
 function fromEvents(numbered) {
   const events = numbered.map(({ event }) => event);
   const order = events.find(({ type }) => type === "order.placed");
   const won = events.find(({ type, order: id }) => type === "lease.started" && id === order.order);
-  return placed({ id: order.order, state: won ? "filled" : "open", leaf: won?.leaf, lease: won?.lease, rate: won?.rate, clipped: order.clipped });
+  return placed({
+    id: order.order,
+    state: won ? "filled" : "open",
+    leaf: won?.leaf,
+    lease: won?.lease,
+    rate: won?.rate,
+    clipped: order.clipped,
+  });
 }
 
 function placed({ id, state, leaf, lease, rate: price, clipped }) {
-  if (state === "filled") return line("good", "won", pathName(leaf, lease), ` at ${rate(micros(price))}`);
-  return line("accent", "open", `${id} waits for a leaf${clipped ? "; the rise band let less than your bid through" : ""}`);
+  if (state === "filled")
+    return line("good", "won", pathName(leaf, lease), ` at ${rate(micros(price))}`);
+  return line(
+    "accent",
+    "open",
+    `${id} waits for a leaf${clipped ? "; the rise band let less than your bid through" : ""}`,
+  );
 }
 
 function line(kind, word, ...text) {

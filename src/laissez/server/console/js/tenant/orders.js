@@ -25,11 +25,22 @@ function mount(main, { feed, mayTrade }) {
   const form = mayTrade ? orderForm(prices) : null;
   const waiting = orderTable(mayTrade, prices);
   const quotes = quoteTable(mayTrade, (scope) => form.use(scope));
-  const holdings = new Holdings(feed, (changed) => changed && prices.known && quotes.show(prices, holdings.list));
-  const asking = poll(async () => waiting.show(await all("/v1/orders"), clippedOrders(feed)), EVERY_MS);
+  const holdings = new Holdings(
+    feed,
+    (changed) => changed && prices.known && quotes.show(prices, holdings.list),
+  );
+  const asking = poll(
+    async () => waiting.show(await all("/v1/orders"), clippedOrders(feed)),
+    EVERY_MS,
+  );
   const soon = paced(asking.now, SOONEST_MS);
   const stops = [feed.onChange(["order.", "lease.started"], soon), everySecond(waiting.refresh)];
-  const desk = h("div", { class: "desk" }, h("div", { class: "stack" }, form?.element, waiting.element), quotes.element);
+  const desk = h(
+    "div",
+    { class: "desk" },
+    h("div", { class: "stack" }, form?.element, waiting.element),
+    quotes.element,
+  );
   fill(main, h("div", { class: "page-head" }, h("h1", {}, "Orders")), desk);
   return {
     close() {

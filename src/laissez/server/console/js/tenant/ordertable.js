@@ -10,19 +10,32 @@ import { ms, rate } from "./figures.js";
 import { card, pathName, smallButton } from "./parts.js";
 
 const SHOWN = 3;
-const BACK = "An amended order goes to the back of the queue: at the same price, those that wait already come first.";
+const BACK =
+  "An amended order goes to the back of the queue: at the same price, those that wait already come first.";
 
 /** Gives {element, show(orders, clipped), refresh()}; `clipped` holds the ids of orders whose bid a band clipped. */
 export function orderTable(mayTrade, prices) {
   const columns = [
-    { name: "Alternatives", wide: true, update: (cell, order) => sayAlternatives(cell, order, prices) },
-    { name: "Age", num: true, sort: ({ placed_at: placed }) => -ms(placed), value: ({ placed_at: placed }) => duration(serverNow() - ms(placed)) },
+    {
+      name: "Alternatives",
+      wide: true,
+      update: (cell, order) => sayAlternatives(cell, order, prices),
+    },
+    {
+      name: "Age",
+      num: true,
+      sort: ({ placed_at: placed }) => -ms(placed),
+      value: ({ placed_at: placed }) => duration(serverNow() - ms(placed)),
+    },
     { name: "Order", update: sayOrder },
   ];
   if (mayTrade) {
     columns.push({
       name: "",
-      make: ({ id }) => [action("Amend", id, (order) => amend(order, prices)), action("Cancel", id, cancel)],
+      make: ({ id }) => [
+        action("Amend", id, (order) => amend(order, prices)),
+        action("Cancel", id, cancel),
+      ],
       update: (cell, order) => [...cell.children].forEach((one) => (one.order = order)),
     });
   }
@@ -49,7 +62,11 @@ function action(text, id, act) {
 function sayOrder(cell, { id, clipped }) {
   if (cell.shown === `${id}${clipped}`) return;
   cell.shown = `${id}${clipped}`;
-  const tag = h("span", { class: "tag warn", title: "A rise band of the operator let less than your bid through" }, "clipped");
+  const tag = h(
+    "span",
+    { class: "tag warn", title: "A rise band of the operator let less than your bid through" },
+    "clipped",
+  );
   fill(cell, h("code", {}, id), clipped ? [" ", tag] : null);
 }
 
@@ -59,25 +76,38 @@ function sayAlternatives(cell, { alternatives }, prices) {
   if (cell.shown !== shown) {
     cell.shown = shown;
     const rest = alternatives.slice(SHOWN);
-    const more = rest.length ? h("details", {}, h("summary", {}, `${rest.length} more`), rest.map(alternative)) : null;
+    const more = rest.length
+      ? h("details", {}, h("summary", {}, `${rest.length} more`), rest.map(alternative))
+      : null;
     fill(cell, h("div", { class: "asked" }, alternatives.slice(0, SHOWN).map(alternative), more));
   }
   for (const quote of cell.querySelectorAll(".quote")) {
     const price = prices.quote(quote.dataset.scope);
-    const text = price === undefined ? "" : price === null ? "nothing to be had" : `quote ${rate(price)}`;
+    const text =
+      price === undefined ? "" : price === null ? "nothing to be had" : `quote ${rate(price)}`;
     if (quote.textContent !== text) quote.textContent = text;
   }
 }
 
 function alternative({ scope, bid, limit }) {
-  const follows = bid === limit ? `up to ${rate(micros(limit))}` : `bid ${rate(micros(bid))}, up to ${rate(micros(limit))}`;
+  const follows =
+    bid === limit
+      ? `up to ${rate(micros(limit))}`
+      : `bid ${rate(micros(bid))}, up to ${rate(micros(limit))}`;
   const quote = h("span", { class: "quote soft small", "data-scope": scope });
-  return h("div", { class: "ask-one" }, pathName(scope), h("span", { class: "num" }, follows), quote);
+  return h(
+    "div",
+    { class: "ask-one" },
+    pathName(scope),
+    h("span", { class: "num" }, follows),
+    quote,
+  );
 }
 
 async function cancel({ id, alternatives }) {
   const wants = `It wants ${alternatives.map(({ scope }) => scope).join(" or ")}.`;
-  const fee = "Where the operator has set a flash fee, one may be charged for an order that is withdrawn early.";
+  const fee =
+    "Where the operator has set a flash fee, one may be charged for an order that is withdrawn early.";
   await ask({
     title: `Cancel ${id}?`,
     body: h("p", {}, `${wants} ${fee}`),
@@ -100,7 +130,11 @@ function amend({ id, alternatives }, prices) {
     ready: (_, dialog) => dialog.classList.add("broad"),
     act: async () => {
       const done = await change("PUT", at("/v1/orders", id), { alternatives: editor.read() });
-      toast(done.state === "filled" ? `${id} won ${done.leaf} at ${rate(micros(done.rate))}.` : `${id} amended; it waits.`);
+      toast(
+        done.state === "filled"
+          ? `${id} won ${done.leaf} at ${rate(micros(done.rate))}.`
+          : `${id} amended; it waits.`,
+      );
     },
   });
 }

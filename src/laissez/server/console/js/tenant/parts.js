@@ -10,7 +10,9 @@ export const LINE_MS = 10; // a bill is asked for again this much later for each
 export function pathName(path, link = null) {
   const [before, last] = splitPath(path);
   const parts = [h("span", { class: "soft" }, before), h("b", {}, last)];
-  return link ? h("a", { class: "path", href: href("leases", link) }, parts) : h("span", { class: "path" }, parts);
+  return link
+    ? h("a", { class: "path", href: href("leases", link) }, parts)
+    : h("span", { class: "path" }, parts);
 }
 
 /** How many rows of a long list to show at first: a phone gets fewer. */
@@ -20,19 +22,35 @@ export function rows(most) {
 
 /** A card with a heading; `aside` goes beside the heading. */
 export function card({ id, title, kind = "", aside = null }, ...body) {
-  return h("section", { class: `card ${kind}`.trim(), "aria-labelledby": id }, h("header", {}, h("h2", { id }, title), aside), body);
+  return h(
+    "section",
+    { class: `card ${kind}`.trim(), "aria-labelledby": id },
+    h("header", {}, h("h2", { id }, title), aside),
+    body,
+  );
 }
 
 /** A small button; `more` are further attributes. */
 export function smallButton(text, act, kind = "", more = {}) {
-  return h("button", { type: "button", class: `button small ${kind}`.trim(), onclick: act, ...more }, text);
+  return h(
+    "button",
+    { type: "button", class: `button small ${kind}`.trim(), onclick: act, ...more },
+    text,
+  );
 }
 
 /** A tile; `say({value, note})` sets its texts. */
 export function tile(label, more = null) {
   const value = h("div", { class: "value" }, "–");
   const note = h("div", { class: "note" });
-  const element = h("div", { class: "tile" }, h("div", { class: "label" }, label), value, note, more);
+  const element = h(
+    "div",
+    { class: "tile" },
+    h("div", { class: "label" }, label),
+    value,
+    note,
+    more,
+  );
   return {
     element,
     say(texts) {

@@ -45,7 +45,9 @@ export async function findEnd(feed, id, ended) {
       else high = middle + 1;
     }
     const { data } = await get("/v1/events", { after: low, limit: PAGE });
-    return data.find(({ event }) => event.type === "lease.ended" && event.lease === id)?.event ?? null;
+    return (
+      data.find(({ event }) => event.type === "lease.ended" && event.lease === id)?.event ?? null
+    );
   } catch (problem) {
     if (problem instanceof Problem && problem.status === 410) return null;
     throw problem;

@@ -15,7 +15,10 @@ const CHOICES = [
   ["own", "Other"],
 ];
 const OFFERED = [
-  [/billed as one/, "The books are closed there: what is billed as one cannot be cut in two. Whole hours always work; so do these:"],
+  [
+    /billed as one/,
+    "The books are closed there: what is billed as one cannot be cut in two. Whole hours always work; so do these:",
+  ],
   [/which is now/, "This period is not over yet. The latest that can be billed:"],
 ];
 const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g;
@@ -39,7 +42,9 @@ export function readPeriod([name, since = "", until = ""]) {
 }
 
 function periodHref({ name, since = "", until = "" }) {
-  return name === "own" ? `#/bill/own/${encodeURIComponent(since)}/${encodeURIComponent(until)}` : href("bill", name);
+  return name === "own"
+    ? `#/bill/own/${encodeURIComponent(since)}/${encodeURIComponent(until)}`
+    : href("bill", name);
 }
 
 /** Gives {element, show(period, problem)}. */
@@ -48,7 +53,13 @@ export function periodChooser() {
   const since = field("From", { type: "datetime-local", step: "1" });
   const until = field("Until", { type: "datetime-local", step: "1" });
   const go = h("button", { type: "submit", class: "button" }, "Show");
-  const form = h("form", { class: "own", hidden: true, onsubmit: submit }, since.element, until.element, go);
+  const form = h(
+    "form",
+    { class: "own", hidden: true, onsubmit: submit },
+    since.element,
+    until.element,
+    go,
+  );
   const trouble = h("div", { class: "problem", role: "alert", hidden: true });
   let shown = null;
 
@@ -66,7 +77,12 @@ export function periodChooser() {
       shown = period;
       fill(
         row,
-        segments("Period", CHOICES, period.name, (name) => (location.hash = periodHref({ ...period, name }))),
+        segments(
+          "Period",
+          CHOICES,
+          period.name,
+          (name) => (location.hash = periodHref({ ...period, name })),
+        ),
       );
       form.hidden = period.name !== "own";
       since.input.value = local(period.since);
@@ -83,7 +99,13 @@ function explained(problem, period) {
   const wrong = times.pop(); // the last one is what was asked for
   const which = wrong && Date.parse(wrong) === Date.parse(period.until || 0) ? "until" : "since";
   const word = which === "until" ? "Until" : "From";
-  const offers = times.map((time) => h("a", { class: "button small", href: periodHref({ ...period, [which]: time }) }, `${word} ${moment(time)}`));
+  const offers = times.map((time) =>
+    h(
+      "a",
+      { class: "button small", href: periodHref({ ...period, [which]: time }) },
+      `${word} ${moment(time)}`,
+    ),
+  );
   return [h("p", {}, reason[1]), h("div", { class: "row" }, offers)];
 }
 

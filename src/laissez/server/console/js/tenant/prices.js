@@ -24,7 +24,8 @@ export class PriceBook {
   }
 
   remember() {
-    for (const scope of this.histories.keys()) if (!this.quotes.has(scope)) this.histories.delete(scope);
+    for (const scope of this.histories.keys())
+      if (!this.quotes.has(scope)) this.histories.delete(scope);
     for (const [scope, price] of this.quotes) {
       const history = this.histories.get(scope) ?? [];
       if (price !== null) history.push(price);

@@ -15,19 +15,37 @@ export function quoteTable(mayTrade, order) {
     { name: "While you look", update: sayHistory },
     { name: "Yours", num: true, value: ({ mine }) => (mine ? String(mine) : "–") },
   ];
-  const begin = ({ scope }) => smallButton("Order", () => order(scope), "plain", { "aria-label": `Order in ${scope}` });
+  const begin = ({ scope }) =>
+    smallButton("Order", () => order(scope), "plain", { "aria-label": `Order in ${scope}` });
   if (mayTrade) columns.push({ name: "", make: begin });
-  const table = new Table({ caption: "Quotes", columns, key: ({ scope }) => scope, empty: "No quotes yet." });
+  const table = new Table({
+    caption: "Quotes",
+    columns,
+    key: ({ scope }) => scope,
+    empty: "No quotes yet.",
+  });
   table.element.classList.remove("cards"); // narrow enough for a phone as it is
-  const about = h("p", { class: "soft small" }, "The least price that wins a leaf now: at the top of each tree, and around what you hold.");
-  const element = card({ id: "quotes", title: "Quotes", kind: "quotes", aside: about }, table.element);
+  const about = h(
+    "p",
+    { class: "soft small" },
+    "The least price that wins a leaf now: at the top of each tree, and around what you hold.",
+  );
+  const element = card(
+    { id: "quotes", title: "Quotes", kind: "quotes", aside: about },
+    table.element,
+  );
   return {
     element,
     show(prices, leases) {
       const own = new Set(leases.map(({ leaf }) => leaf));
       const below = countBelow(leases);
       const scopes = [...prices.quotes.keys()].filter((scope) => !own.has(scope)).sort(inPathOrder);
-      const row = (scope) => ({ scope, price: prices.quotes.get(scope), history: prices.histories.get(scope), mine: below.get(scope) ?? 0 });
+      const row = (scope) => ({
+        scope,
+        price: prices.quotes.get(scope),
+        history: prices.histories.get(scope),
+        mine: below.get(scope) ?? 0,
+      });
       table.show(scopes.map(row));
     },
   };
@@ -52,14 +70,19 @@ function inPathOrder(a, b) {
 
 function placeName({ scope }) {
   const depth = scope.split("/").length - 1;
-  const name = h("span", { class: depth ? "place" : "place root", title: scope }, splitPath(scope)[1]);
+  const name = h(
+    "span",
+    { class: depth ? "place" : "place root", title: scope },
+    splitPath(scope)[1],
+  );
   name.style.marginInlineStart = `${depth * 1.25}rem`;
   return name;
 }
 
 function sayQuote(cell, { price }) {
   say(cell, price === null ? "none to be had" : rate(price));
-  cell.title = price === null ? "Nothing is to be had there now at any price" : `$${decimal(price)} per hour`;
+  cell.title =
+    price === null ? "Nothing is to be had there now at any price" : `$${decimal(price)} per hour`;
   cell.classList.toggle("faint", price === null);
 }
 

@@ -10,17 +10,37 @@ const PLAIN = { autocomplete: "off", spellcheck: "false", autocapitalize: "off" 
 /** Gives {element, input}. `changed()` is called for each change; `quote(path)` gives a short text to show beside a place. */
 export function scopeField(value, changed, quote) {
   const id = `scope-${(scopeField.made = (scopeField.made ?? 0) + 1)}`;
-  const list = h("ul", { id: `${id}-list`, class: "offers", role: "listbox", "aria-label": "Places", hidden: true });
+  const list = h("ul", {
+    id: `${id}-list`,
+    class: "offers",
+    role: "listbox",
+    "aria-label": "Places",
+    hidden: true,
+  });
   const input = h("input", {
     id,
     value,
     class: "input",
     placeholder: "h100/zone-a",
     ...PLAIN,
-    ...{ role: "combobox", "aria-expanded": "false", "aria-controls": `${id}-list`, "aria-autocomplete": "list" },
+    ...{
+      role: "combobox",
+      "aria-expanded": "false",
+      "aria-controls": `${id}-list`,
+      "aria-autocomplete": "list",
+    },
   });
-  const browse = h("button", { type: "button", class: "button", "aria-label": "Browse the places", tabindex: "-1" }, "▾");
-  const element = h("div", { class: "field scope" }, h("label", { for: id }, "Place"), h("div", { class: "combo" }, input, browse, list));
+  const browse = h(
+    "button",
+    { type: "button", class: "button", "aria-label": "Browse the places", tabindex: "-1" },
+    "▾",
+  );
+  const element = h(
+    "div",
+    { class: "field scope" },
+    h("label", { for: id }, "Place"),
+    h("div", { class: "combo" }, input, browse, list),
+  );
   let nodes = [];
   let active = -1;
 
@@ -53,15 +73,32 @@ export function scopeField(value, changed, quote) {
     const cut = input.value.lastIndexOf("/");
     if (cut < 0) return null;
     const [above] = splitPath(input.value.slice(0, cut));
-    return h("li", { role: "presentation", class: "up", onmousedown: (event) => go(event, above) }, `↑ ${above.slice(0, -1) || "all types"}`);
+    return h(
+      "li",
+      { role: "presentation", class: "up", onmousedown: (event) => go(event, above) },
+      `↑ ${above.slice(0, -1) || "all types"}`,
+    );
   }
 
   function option(node, i) {
-    const deeper = h("span", { class: "deeper", title: "What is below", onmousedown: (event) => go(event, `${node.path}/`) }, "›");
+    const deeper = h(
+      "span",
+      {
+        class: "deeper",
+        title: "What is below",
+        onmousedown: (event) => go(event, `${node.path}/`),
+      },
+      "›",
+    );
     const size = node.children.length ? plural(node.leaves, "leaf", "leaves") : "one leaf";
     return h(
       "li",
-      { id: `${id}-${i}`, role: "option", "aria-selected": String(i === active), onmousedown: (event) => take(event, node.path) },
+      {
+        id: `${id}-${i}`,
+        role: "option",
+        "aria-selected": String(i === active),
+        onmousedown: (event) => take(event, node.path),
+      },
       h("span", { class: "what" }, splitPath(node.path)[1]),
       h("span", { class: "soft small" }, [node.level, size].filter(Boolean).join(", ")),
       h("span", { class: "num small" }, quote(node.path)),
@@ -97,8 +134,10 @@ export function scopeField(value, changed, quote) {
     else if (move) {
       active = (active + move + nodes.length) % (nodes.length || 1);
       draw();
-    } else if (event.key === "Enter" && active >= 0 && !list.hidden) return take(event, nodes[active].path);
-    else if (event.key === "ArrowRight" && active >= 0 && nodes[active].children.length) return go(event, `${nodes[active].path}/`);
+    } else if (event.key === "Enter" && active >= 0 && !list.hidden)
+      return take(event, nodes[active].path);
+    else if (event.key === "ArrowRight" && active >= 0 && nodes[active].children.length)
+      return go(event, `${nodes[active].path}/`);
     else if (event.key === "Escape" && !list.hidden) close();
     else return;
     event.preventDefault();

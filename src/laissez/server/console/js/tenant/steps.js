@@ -8,7 +8,12 @@ const DRAWN = 1500; // more points than that cannot be told apart
 
 /** The pieces of a price history, in milliseconds and micro-dollars; `rate` null: only the cost is known. */
 export function piecesOf(history) {
-  return history.segments.map(({ start, end, rate, cost }) => ({ start: ms(start), end: ms(end), rate: micros(rate), cost: micros(cost) }));
+  return history.segments.map(({ start, end, rate, cost }) => ({
+    start: ms(start),
+    end: ms(end),
+    rate: micros(rate),
+    cost: micros(cost),
+  }));
 }
 
 /** A rate that costs `cost` from start to end. */
@@ -18,7 +23,12 @@ function averageRate(cost, start, end) {
 
 /** A block of a chart for what is known only by its cost. */
 export function closedBlock(name, from, until, cost) {
-  return { from, until, value: averageRate(cost, from, until), text: `${name}: ${dollars(cost, 6)} in all` };
+  return {
+    from,
+    until,
+    value: averageRate(cost, from, until),
+    text: `${name}: ${dollars(cost, 6)} in all`,
+  };
 }
 
 /** Points of a line in steps: pieces without a rate are gaps, and so is time between pieces. */
@@ -37,7 +47,9 @@ export function pointsOf(pieces) {
  */
 export function piecesOfLine(line, pieces = []) {
   const [start, end] = [ms(line.start), ms(line.end)];
-  const known = pieces.filter((piece) => piece.rate !== null && piece.end > start && piece.start < end).map((piece) => within(piece, start, end));
+  const known = pieces
+    .filter((piece) => piece.rate !== null && piece.end > start && piece.start < end)
+    .map((piece) => within(piece, start, end));
   const covered = known.reduce((sum, piece) => sum + piece.end - piece.start, 0);
   const cost = known.reduce((sum, piece) => sum + piece.cost, 0);
   const rest = end - start - covered;
@@ -49,7 +61,12 @@ export function piecesOfLine(line, pieces = []) {
 function within(piece, start, end) {
   const from = Math.max(piece.start, start);
   const until = Math.min(piece.end, end);
-  return { start: from, end: until, rate: piece.rate, cost: (piece.rate * (until - from)) / HOUR_MS };
+  return {
+    start: from,
+    end: until,
+    rate: piece.rate,
+    cost: (piece.rate * (until - from)) / HOUR_MS,
+  };
 }
 
 function gaps(pieces, start, end) {
@@ -71,13 +88,16 @@ export function sumOf(pieces) {
     turns.set(end, (turns.get(end) ?? 0) - rate);
   }
   let height = 0;
-  return [...turns].sort(([a], [b]) => a - b).map(([time, by]) => [time, Math.max(0, (height += by))]);
+  return [...turns]
+    .sort(([a], [b]) => a - b)
+    .map(([time, by]) => [time, Math.max(0, (height += by))]);
 }
 
 /** Few enough points to draw: means over even stretches of time, so that the area stays the same. */
 export function thinned(points, until) {
   const from = points[0]?.[0];
-  if (points.length <= DRAWN || until <= from || points.some(([, value]) => value === null)) return points;
+  if (points.length <= DRAWN || until <= from || points.some(([, value]) => value === null))
+    return points;
   const slots = DRAWN / 2;
   const width = (until - from) / slots;
   const sums = new Float64Array(slots);

@@ -20,7 +20,8 @@ async function rootNodes() {
 async function below(path) {
   const node = known.get(path);
   if (!node?.children.length) return [];
-  if (!known.has(node.children[0])) (await all("/v1/topology", { node: path })).forEach((one) => known.set(one.path, one));
+  if (!known.has(node.children[0]))
+    (await all("/v1/topology", { node: path })).forEach((one) => known.set(one.path, one));
   return node.children.map((child) => known.get(child)).filter(Boolean);
 }
 
@@ -35,7 +36,9 @@ export async function suggestions(text) {
 
 function matching(nodes, text, last) {
   const begun = nodes.filter(({ path }) => path.startsWith(text));
-  return begun.length ? begun : nodes.filter(({ path }) => path.slice(path.lastIndexOf("/") + 1).includes(last));
+  return begun.length
+    ? begun
+    : nodes.filter(({ path }) => path.slice(path.lastIndexOf("/") + 1).includes(last));
 }
 
 /** Whether there is such a node, found by going down from its root: no question is ever asked about a node that may not be there. */
