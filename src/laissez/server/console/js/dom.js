@@ -52,7 +52,7 @@ export function fill(parent, ...children) {
 }
 
 /** Set text only where it differs, so that selections and screen readers are left alone. */
-export function say(element, text) {
+export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 

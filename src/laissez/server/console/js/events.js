@@ -1,12 +1,12 @@
-// What happens, as it happens: the newest first, filtered, paused and searched. At most a few hundred rows are ever in the page.
+// The events page.
 
 import { all } from "./api.js";
-import { h, keyed, say } from "./dom.js";
-import { NOTHING, REASONS, eventsHref, kindsFor, matcher, readFilter } from "./eventfilter.js";
-import { EventLog } from "./eventlog.js";
-import { eventRow } from "./eventrows.js";
+import { toast } from "./dialogs.js";
+import { h, keyed, setText } from "./dom.js";
+import { NO_FILTER, REASONS, eventsHref, kindsFor, matcher, readFilter } from "./event-filter.js";
+import { EventLog } from "./event-log.js";
+import { eventRow } from "./event-text.js";
 import { count, plural, reason } from "./format.js";
-import { toast } from "./messages.js";
 
 const STEP = 100; // rows at first, and rows more for each "Show older"
 const ROWS_MOST = 300;
@@ -26,7 +26,7 @@ export const events = {
 class EventsPage {
   constructor({ me, feed }) {
     this.isOperator = me.holder === "operator";
-    this.filter = { ...NOTHING };
+    this.filter = { ...NO_FILTER };
     this.upper = Infinity; // the newest number to be shown; less than infinite while paused
     this.size = STEP;
     this.list = h("ol", { class: "events", "aria-label": "Events, newest first" });
@@ -94,7 +94,7 @@ class EventsPage {
     });
     this.clear = h(
       "button",
-      { class: "button plain", type: "button", onclick: () => this.choose(NOTHING) },
+      { class: "button plain", type: "button", onclick: () => this.choose(NO_FILTER) },
       "Clear",
     );
     return h(
@@ -155,16 +155,16 @@ class EventsPage {
   sayState() {
     const { log } = this;
     const fresh = this.isLive ? 0 : log.countAfter(this.upper, this.matches);
-    say(this.pause, this.isLive ? "Pause" : fresh ? `Resume · ${count(fresh)} new` : "Resume");
+    setText(this.pause, this.isLive ? "Pause" : fresh ? `Resume · ${count(fresh)} new` : "Resume");
     this.pause.classList.toggle("primary", !this.isLive);
     this.pause.disabled = !log.events.length;
-    say(this.about, this.range());
+    setText(this.about, this.range());
     this.nothing.hidden = this.rows.length > 0;
-    say(this.nothing, this.clear.disabled ? NOTHING_YET : NO_MATCH);
+    setText(this.nothing, this.clear.disabled ? NOTHING_YET : NO_MATCH);
     const mayBeMore = this.hasMore || (log.isEndless && log.first > 1);
     this.more.hidden = !log.events.length || !mayBeMore;
     this.back.hidden = this.isLive;
-    say(this.end, this.ending(mayBeMore));
+    setText(this.end, this.ending(mayBeMore));
   }
 
   ending(mayBeMore) {

@@ -57,7 +57,7 @@ export class Feed {
     };
   }
 
-  hear({ type, id, data }) {
+  hear({ id, data }) {
     if (data === null) {
       if (this.last === null) this.begin(id);
       return;

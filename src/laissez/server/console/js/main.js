@@ -1,8 +1,8 @@
 // Where the console begins: who are we, and which pages are for us?
 
 import { Problem, change, get, onSignedOut } from "./api.js";
+import { closeDialogs, toast } from "./dialogs.js";
 import { fill, h } from "./dom.js";
-import { closeDialogs, toast } from "./messages.js";
 import { showShell } from "./shell.js";
 import { showSignIn } from "./signin.js";
 import { apply } from "./theme.js";

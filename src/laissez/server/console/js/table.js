@@ -1,6 +1,6 @@
 // A table whose rows are kept in step with a list: sorted by any column, updated in place, a list of cards on a phone.
 
-import { h, keyed, say } from "./dom.js";
+import { h, keyed, setText } from "./dom.js";
 
 /**
  * `columns`: [{name, value(item) -> text or node, sort(item) -> number or text (optional), num: bool, wide: bool, live: bool}]. A column gives a text
@@ -105,7 +105,7 @@ export class Table {
     this.columns.forEach((column, i) => {
       const cell = row.cells[i];
       if (column.update) column.update(cell, item);
-      else if (!column.make) say(cell, column.value(item));
+      else if (!column.make) setText(cell, column.value(item));
     });
     this.decorate?.(row, item);
   }

@@ -1,8 +1,9 @@
-// The market in figures: what it earns, how full it is, how much it moves, and where it is dear.
+// market
 
-import { get } from "../api.js";
+import { Problem, all, at, get } from "../api.js";
 import { Chart, legend, valueAt } from "../chart.js";
-import { h, say } from "../dom.js";
+import { sayShare, segments, shareCell } from "../components.js";
+import { h, setText } from "../dom.js";
 import {
   MICROS,
   clock,
@@ -11,15 +12,15 @@ import {
   dollars,
   micros,
   moment,
-  percent,
   perHour,
+  percent,
   plural,
 } from "../format.js";
-import { segments } from "../messages.js";
-import { poll } from "../poll.js";
-import { MarketNodes } from "./market-nodes.js";
+import { href } from "../router.js";
+import { Table } from "../table.js";
+import { poll } from "../timers.js";
+import { card } from "./inframaps.js";
 import { History } from "./market-history.js";
-import { card } from "./parts.js";
 
 const NOW_MS = 3000;
 const HISTORY_MS = 20_000;
@@ -32,6 +33,8 @@ const RANGES = [
   [60, "1 h"],
   [120, "2 h"],
 ];
+const NODES_EVERY_MS = 10_000;
+const NODES_MOST = 60; // each is a question of its own
 
 export const market = {
   path: "market",
@@ -111,7 +114,7 @@ class MarketPage {
     const begun = this.history.begins.at(-1);
     const begin =
       begun > from ? `The service was started at ${moment(begun)}, where the line is. ` : "";
-    say(this.since, begin + NOT_KEPT);
+    setText(this.since, begin + NOT_KEPT);
   }
 
   close() {
@@ -125,8 +128,8 @@ function tile(label, update) {
   const note = h("div", { class: "note" });
   const element = h("div", { class: "tile" }, h("div", { class: "label" }, label), value, note);
   function show([text, more, exact = ""]) {
-    say(value, text);
-    say(note, more);
+    setText(value, text);
+    setText(note, more);
     value.title = exact;
   }
   return { element, update: (history, now) => now && show(update(history, now)) };
@@ -229,4 +232,88 @@ function graphs(history) {
     ]),
     graph(history, "Open orders", NUMBER, () => [level("Open orders", "open_orders", area)]),
   ];
+}
+
+class MarketNodes {
+  constructor() {
+    const caption = "Roots and what is right below them";
+    this.table = new Table({
+      columns: COLUMNS,
+      key: ({ node }) => node,
+      caption,
+      empty: "There are no nodes yet.",
+    });
+    this.more = h("p", { class: "small soft" });
+    this.element = card(h("h2", {}, "By place"), this.more, this.table.element);
+    this.poll = poll(() => this.ask(), NODES_EVERY_MS);
+  }
+
+  async ask() {
+    this.wanted ??= await rootsAndChildren();
+    const books = [];
+    for (const node of this.wanted.slice(0, NODES_MOST)) books.push(await fetchBook(node));
+    this.table.show(books.filter(Boolean));
+    const left = this.wanted.length - NODES_MOST;
+    setText(this.more, left > 0 ? `${plural(left, "more node")}: see the map` : "");
+  }
+
+  close() {
+    this.poll.stop();
+  }
+}
+
+/** Every root, each followed by those right below it. */
+async function rootsAndChildren() {
+  return (await all("/v1/topology")).flatMap(({ path, children }) => [path, ...children]);
+}
+
+/** A node that went away is left out. */
+async function fetchBook(node) {
+  try {
+    return await get(at("/v1/books", node));
+  } catch (problem) {
+    if (problem instanceof Problem && problem.status === 404) return null;
+    throw problem;
+  }
+}
+
+const link = ({ node }) =>
+  h("a", { class: node.includes("/") ? "below" : "root", href: href("map", node) }, node);
+const leasedShare = ({ leased, online }) => (online ? leased / online : 0);
+const sayLeased = (cell, book) =>
+  sayShare(cell, leasedShare(book), `${percent(leasedShare(book))} of ${count(book.online)}`);
+const price = (name, field) => ({
+  name,
+  num: true,
+  sort: (book) => micros(book[field]),
+  value: (book) => perHour(book[field]),
+});
+
+const COLUMNS = [
+  { name: "Node", sort: ({ node }) => node, make: link },
+  { name: "Leased", num: true, sort: leasedShare, make: () => shareCell("of"), update: sayLeased },
+  {
+    name: "Offline",
+    num: true,
+    sort: ({ leaves, online }) => leaves - online,
+    value: ({ leaves, online }) => count(leaves - online),
+  },
+  price("Floor in force", "floor_in_force"),
+  price("Standing rate", "standing_rate"),
+  {
+    ...price("Wins a leaf now", "quote"),
+    value: ({ quote }) => (quote === null ? "nothing does" : perHour(quote)),
+  },
+  { name: "Open orders", num: true, sort: ordersAt, value: (book) => count(ordersAt(book)) },
+  {
+    name: "Charges now",
+    num: true,
+    sort: ({ rate_now }) => micros(rate_now),
+    value: ({ rate_now }) => `${cost(rate_now)}/h`,
+  },
+];
+
+/** Those that rest here or further below. */
+function ordersAt({ orders_here, orders_below }) {
+  return orders_here + orders_below;
 }

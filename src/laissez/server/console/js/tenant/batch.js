@@ -1,10 +1,9 @@
 // Many commands at once, and what became of each.
 
 import { change } from "../api.js";
+import { ask } from "../dialogs.js";
 import { h } from "../dom.js";
-import { micros, plural, reason } from "../format.js";
-import { ask } from "../messages.js";
-import { rate } from "./figures.js";
+import { micros, plural, rate, reason } from "../format.js";
 
 const AT_ONCE = 200; // well below what a server takes in one go
 
@@ -39,7 +38,7 @@ function outcome({ status, events = [], detail }) {
 }
 
 /** Show what became of each. */
-export function tellOutcomes(outcomes) {
+export function showOutcomes(outcomes) {
   const failed = outcomes.filter(({ ok }) => !ok).length;
   const lines = outcomes.map(({ name, ok, text }) =>
     h(

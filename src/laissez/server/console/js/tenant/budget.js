@@ -1,14 +1,28 @@
-// The budget: what somebody means to spend, how far that got, and what happens when it is spent.
+// budget
 
 import { change, get, serverNow } from "../api.js";
-import { fill, h, say } from "../dom.js";
-import { cost, decimal, dollars, micros, moment, percent } from "../format.js";
-import { ask, field, toast } from "../messages.js";
-import { poll } from "../poll.js";
-import { charge, ms, readMoney } from "./figures.js";
+import { field } from "../components.js";
+import { ask, toast } from "../dialogs.js";
+import { fill, h, setText } from "../dom.js";
+import {
+  cost,
+  decimal,
+  dollars,
+  micros,
+  moment,
+  ms,
+  perHour,
+  percent,
+  readMoney,
+} from "../format.js";
+import { poll, throttled } from "../timers.js";
+import { costOf } from "./holdings.js";
 
 const EVERY_MS = 30_000;
 const AMOUNT_MAX = 1_000_000_000 * 1_000_000;
+const CAPS_EVERY_MS = 15_000;
+const CAPS_SOONEST_MS = 2000;
+const CAP_MAX = 1_000_000_000 * 1_000_000;
 
 /** What happens at 100 %: the API's word, what it is called, what it does, and what the tile says before and after. */
 const ACTIONS = [
@@ -76,7 +90,7 @@ export function budgetTile({ feed, mayTrade }) {
   tick();
 
   function spentBy(now) {
-    return Math.floor(micros(budget.spent) + charge(micros(budget.rate_now), now - asOf));
+    return Math.floor(micros(budget.spent) + costOf(micros(budget.rate_now), now - asOf));
   }
 
   function tick() {
@@ -84,20 +98,20 @@ export function budgetTile({ feed, mayTrade }) {
     bar.hidden = budget === null;
     fill(act, budget ? "Change" : "Set a budget");
     if (budget === null) {
-      say(value, "None set");
-      say(note, "What you mean to spend, and how long it lasts");
+      setText(value, "None set");
+      setText(note, "What you mean to spend, and how long it lasts");
       return;
     }
     const now = serverNow();
     const amount = micros(budget.amount);
     const spent = spentBy(now);
     const share = spent / amount;
-    say(value, dollars(spent, 2));
+    setText(value, dollars(spent, 2));
     value.title = `counted since ${budget.since}`;
     bar.className = `bar ${share >= 1 ? "bad" : share > 0.8 ? "warn" : ""}`;
     bar.firstElementChild.style.width = `${Math.min(100, share * 100).toFixed(1)}%`;
     bar.setAttribute("aria-valuenow", String(Math.round(Math.min(1, share) * 100)));
-    say(
+    setText(
       note,
       `${percent(share)} of ${dollars(amount, 2)}, ${projected(budget, share, now)}${consequence(budget)}`,
     );
@@ -203,4 +217,88 @@ function askBudget(budget, spent) {
     act,
     ready: (_, opened) => (dialog = opened),
   });
+}
+
+/** A tile that shows them. Gives {element, close()}. */
+export function capsTile({ feed, mayTrade }) {
+  const value = h("div", { class: "value" }, "–");
+  const note = h("div", { class: "note" });
+  const act = h(
+    "button",
+    { type: "button", class: "button small plain", onclick: () => caps && askCaps(caps) },
+    "Set caps",
+  );
+  const element = h(
+    "div",
+    { class: "tile mine" },
+    h("div", { class: "label row" }, "Most per hour", mayTrade ? act : null),
+    value,
+    note,
+  );
+  let caps = null;
+  const asking = poll(async () => {
+    caps = await get("/v1/caps");
+    const { rate, worst_rate: worst } = caps.in_force;
+    setText(value, worst !== null ? hourly(worst) : rate !== null ? hourly(rate) : "No cap");
+    setText(note, texts(caps).join("; ") || `your limits come to ${hourly(caps.worst_rate_now)}`);
+  }, CAPS_EVERY_MS);
+  const soon = throttled(asking.now, CAPS_SOONEST_MS);
+  const stops = [feed.onChange(["caps."], asking.now), feed.onChange(["lease.", "order."], soon)];
+  return {
+    element,
+    close() {
+      asking.stop();
+      soon.stop();
+      stops.forEach((stop) => stop());
+    },
+  };
+}
+
+const hourly = (text) => `${dollars(micros(text), 2)}/h`;
+
+/** How much of each is taken. An order counts with its limit in both. */
+function texts({ in_force: most, rate_now: rate, worst_rate_now: worst }) {
+  return [
+    most.worst_rate === null ? null : `${hourly(worst)} by your limits`,
+    most.rate === null ? null : `${hourly(rate)} of ${hourly(most.rate)} charged and ordered`,
+  ].filter(Boolean);
+}
+
+function askCaps({ own, operator }) {
+  const most = (cap) => (cap === null ? "" : ` The operator allows ${perHour(cap)} at most.`);
+  const fields = {
+    rate: field(
+      "Charged now, $/h",
+      shown(own.rate),
+      `What your leases are charged, and the limits of your orders.${most(operator.rate)}`,
+    ),
+    worst_rate: field(
+      "At worst, $/h",
+      shown(own.worst_rate),
+      `The limits of your leases and orders, whatever anyone bids.${most(operator.worst_rate)}`,
+    ),
+  };
+  const read = (text) => (text.trim() ? decimal(readMoney(text, CAP_MAX)) : null);
+  const act = async () => {
+    await change("PUT", "/v1/caps", {
+      rate: read(fields.rate.input.value),
+      worst_rate: read(fields.worst_rate.input.value),
+    });
+    toast("Your caps are set.");
+  };
+  const about = h(
+    "p",
+    { class: "small soft" },
+    "A cap ends nothing: it refuses what would come to more. Leave a field empty for no cap of your own.",
+  );
+  return ask({
+    title: "Most per hour",
+    body: [about, fields.rate.element, fields.worst_rate.element],
+    confirm: "Set caps",
+    act,
+  });
+}
+
+function shown(cap) {
+  return { value: cap ?? "", inputmode: "decimal", placeholder: "none" };
 }

@@ -1,10 +1,8 @@
-// The leases of this tenant as they are now: listed now and then, and kept in step with every event and notice in between.
+// holdings
 
 import { all, serverNow } from "../api.js";
-import { micros } from "../format.js";
-import { poll } from "../poll.js";
-import { charge, ms } from "./figures.js";
-import { paced } from "./parts.js";
+import { HOUR_MS, micros, ms } from "../format.js";
+import { poll, throttled } from "../timers.js";
 
 const EVERY_MS = 15_000;
 const CALM_MS = 250; // a market that moves tells of many leases at once
@@ -17,7 +15,7 @@ export class Holdings {
     this.known = false;
     this.since = []; // events heard while the list is being fetched: it may be from before them
     this.listChanged = false;
-    this.tell = paced(() => {
+    this.tell = throttled(() => {
       const list = this.listChanged;
       this.listChanged = false;
       changed(list);
@@ -137,7 +135,7 @@ function chargedFrom(lease, charged, at) {
 }
 
 export function costAt(lease, now) {
-  return Math.floor(lease.cost + charge(lease.charged, now - lease.asOf));
+  return Math.floor(lease.cost + costOf(lease.charged, now - lease.asOf));
 }
 
 export function isHeld(lease, now) {
@@ -153,4 +151,30 @@ export function headroom({ rate, limit }) {
 export function isNear(lease) {
   const left = headroom(lease);
   return left !== null && left < NEAR;
+}
+
+/** What a rate costs in a time, in micro-dollars. */
+export function costOf(ratePerHour, ms) {
+  return (ratePerHour * Math.max(0, ms)) / HOUR_MS;
+}
+
+/** A total that runs on between two answers, at whatever is charged meanwhile. */
+export class RunningTotal {
+  constructor() {
+    this.total = null;
+    this.asOf = 0;
+  }
+
+  set(total, at) {
+    this.total = total;
+    this.asOf = at;
+  }
+
+  /** What it has come to, in whole micro-dollars; null: not known yet. Call it often: `rate` counts since the last call. */
+  read(rate, now) {
+    if (this.total === null) return null;
+    this.total += costOf(rate, now - this.asOf);
+    this.asOf = Math.max(this.asOf, now);
+    return Math.floor(this.total);
+  }
 }
