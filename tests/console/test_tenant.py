@@ -178,7 +178,7 @@ def test_a_thinned_line_has_only_finite_points_and_keeps_its_area(
     window = open_window(market).open()
     wrong = window.page.evaluate(
         """async () => {
-            const { thinned } = await import("/console/js/tenant/steps.js");
+            const { thinned } = await import("/console/js/tenant/charges.js");
             const area = (line, until) =>
                 line.reduce((sum, [at, v], i) => sum + v * ((line[i + 1]?.[0] ?? until) - at), 0);
             const wrong = [];

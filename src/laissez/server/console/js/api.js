@@ -22,7 +22,8 @@ class NoAnswer extends Problem {
   }
 }
 
-const UNKNOWN = "The server does not answer, so it is not known whether this was done. Try again: it is done once, however often it is sent.";
+const UNKNOWN =
+  "The server does not answer, so it is not known whether this was done. Try again: it is done once, however often it is sent.";
 
 let whenSignedOut = () => {};
 let ahead = 0; // the server's clock less ours, in milliseconds
@@ -44,7 +45,10 @@ function learnTime(response) {
 }
 
 export async function get(path, parameters = {}, signal = undefined) {
-  const response = await sent(address(path, parameters), { headers: { Accept: "application/json" }, signal: inTime(signal) });
+  const response = await sent(address(path, parameters), {
+    headers: { Accept: "application/json" },
+    signal: inTime(signal),
+  });
   return read(response);
 }
 
@@ -130,21 +134,30 @@ export async function sent(path, request) {
   if (response.ok) return response;
   const said = await response.json().catch(() => ({}));
   if (response.status === 401) whenSignedOut();
-  throw new Problem(response.status, said.code ?? "unknown", said.detail ?? `The server answered with ${response.status}.`);
+  throw new Problem(
+    response.status,
+    said.code ?? "unknown",
+    said.detail ?? `The server answered with ${response.status}.`,
+  );
 }
 
 export function address(path, parameters = {}) {
-  const query = new URLSearchParams(Object.entries(parameters).filter(([, value]) => value !== null && value !== undefined));
+  const query = new URLSearchParams(
+    Object.entries(parameters).filter(([, value]) => value !== null && value !== undefined),
+  );
   return query.size ? `${path}?${query}` : path;
 }
 
 /** A path with a node in it: every part is encoded, the slashes stay. */
 export function at(path, node) {
   const parts = node.split("/");
-  if (parts.includes(".") || parts.includes("..")) throw new Problem(404, "not_found", `There is no ${node}.`); // no address can say it
+  if (parts.includes(".") || parts.includes(".."))
+    throw new Problem(404, "not_found", `There is no ${node}.`); // no address can say it
   return `${path}/${parts.map(encodeURIComponent).join("/")}`;
 }
 
 function newId() {
-  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
+    byte.toString(16).padStart(2, "0"),
+  ).join("");
 }

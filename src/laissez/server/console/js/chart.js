@@ -5,7 +5,9 @@ import { clock } from "./format.js";
 
 const MARGIN = { top: 8, right: 10, bottom: 20, left: 54 };
 const STEPS = [1, 2, 2.5, 5, 10];
-const TIME_STEPS_S = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 21_600, 43_200, 86_400];
+const TIME_STEPS_S = [
+  1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 21_600, 43_200, 86_400,
+];
 
 /**
  * A chart in an element of its own. `draw({series, from, until, marks})`:
@@ -28,7 +30,10 @@ export class Chart {
     this.hatch = `hatch-${(Chart.made = (Chart.made ?? 0) + 1)}`;
     this.svg.addEventListener("pointermove", (event) => this.point(this.timeAt(event.offsetX)));
     this.svg.addEventListener("pointerleave", () => this.point(null));
-    this.svg.addEventListener("blur", () => (this.reading.removeAttribute("aria-live"), this.point(null)));
+    this.svg.addEventListener(
+      "blur",
+      () => (this.reading.removeAttribute("aria-live"), this.point(null)),
+    );
     this.svg.addEventListener("keydown", (event) => this.key(event));
     new ResizeObserver(() => this.paint()).observe(this.element);
   }
@@ -42,7 +47,11 @@ export class Chart {
     this.width = this.element.clientWidth;
     if (!this.width) return;
     const { series, from, until, marks, blocks } = this.data;
-    const high = Math.max(this.top ?? 0, ...blocks.map(({ value }) => value), ...series.flatMap(({ points }) => points.map(([, v]) => v ?? 0)));
+    const high = Math.max(
+      this.top ?? 0,
+      ...blocks.map(({ value }) => value),
+      ...series.flatMap(({ points }) => points.map(([, v]) => v ?? 0)),
+    );
     const ticks = niceTicks(high || 1, Math.max(2, Math.floor(this.height / 45)));
     this.high = ticks.at(-1);
     this.span = until - from || 1;
@@ -50,16 +59,40 @@ export class Chart {
     const right = this.width - MARGIN.right;
     const grid = ticks.map((tick) => [
       s("line", { class: "grid", x1: MARGIN.left, x2: right, y1: this.y(tick), y2: this.y(tick) }),
-      s("text", { class: "axis-text", x: MARGIN.left - 6, y: this.y(tick) + 4, "text-anchor": "end" }, this.tick(tick)),
+      s(
+        "text",
+        { class: "axis-text", x: MARGIN.left - 6, y: this.y(tick) + 4, "text-anchor": "end" },
+        this.tick(tick),
+      ),
     ]);
-    const times = timeTicks(from, until, Math.max(2, Math.floor((right - MARGIN.left) / 90))).map((time) =>
-      s("text", { class: "axis-text", x: this.x(time), y: this.height - 4, "text-anchor": "middle" }, timeText(time, this.span)),
+    const times = timeTicks(from, until, Math.max(2, Math.floor((right - MARGIN.left) / 90))).map(
+      (time) =>
+        s(
+          "text",
+          { class: "axis-text", x: this.x(time), y: this.height - 4, "text-anchor": "middle" },
+          timeText(time, this.span),
+        ),
     );
     const drawn = series.map((one) => this.series(one));
     const lines = marks.map(({ at, text }) =>
-      s("line", { class: "mark", x1: this.x(at), x2: this.x(at), y1: MARGIN.top, y2: this.height - MARGIN.bottom }, s("title", {}, text)),
+      s(
+        "line",
+        {
+          class: "mark",
+          x1: this.x(at),
+          x2: this.x(at),
+          y1: MARGIN.top,
+          y2: this.height - MARGIN.bottom,
+        },
+        s("title", {}, text),
+      ),
     );
-    this.cursor = s("line", { class: "cursor", y1: MARGIN.top, y2: this.height - MARGIN.bottom, visibility: "hidden" });
+    this.cursor = s("line", {
+      class: "cursor",
+      y1: MARGIN.top,
+      y2: this.height - MARGIN.bottom,
+      visibility: "hidden",
+    });
     fill(this.svg, grid, times, this.hatched(blocks), drawn, lines, this.cursor);
     this.svg.setAttribute("aria-label", this.summary());
     if (this.at !== undefined && this.at !== null) this.point(this.at);
@@ -74,7 +107,10 @@ export class Chart {
       (v) => this.y(v),
     );
     if (!line) return null;
-    return [area ? s("path", { class: `area ${kind}`, d: this.below(points, step) }) : null, s("path", { class: `line ${kind}`, d: line })];
+    return [
+      area ? s("path", { class: `area ${kind}`, d: this.below(points, step) }) : null,
+      s("path", { class: `line ${kind}`, d: line }),
+    ];
   }
 
   /** What lies below a line: a piece for each part without a gap. */
@@ -97,14 +133,27 @@ export class Chart {
     if (!blocks.length) return null;
     const pattern = s(
       "pattern",
-      { id: this.hatch, width: 7, height: 7, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" },
+      {
+        id: this.hatch,
+        width: 7,
+        height: 7,
+        patternUnits: "userSpaceOnUse",
+        patternTransform: "rotate(45)",
+      },
       s("line", { class: "hatch", y2: 7 }),
     );
     const drawn = blocks.map(({ from, until, value, text }) => {
       const [left, right, top] = [this.x(from), this.x(until), this.y(value)];
       return s(
         "rect",
-        { class: "block", x: left, y: top, width: Math.max(1, right - left), height: Math.max(1, this.y(0) - top), fill: `url(#${this.hatch})` },
+        {
+          class: "block",
+          x: left,
+          y: top,
+          width: Math.max(1, right - left),
+          height: Math.max(1, this.y(0) - top),
+          fill: `url(#${this.hatch})`,
+        },
         s("title", {}, text),
       );
     });
@@ -113,11 +162,23 @@ export class Chart {
 
   x(time) {
     const right = this.width - MARGIN.right;
-    return round(Math.min(right, Math.max(MARGIN.left, MARGIN.left + ((time - this.data.from) / this.span) * (right - MARGIN.left))));
+    return round(
+      Math.min(
+        right,
+        Math.max(
+          MARGIN.left,
+          MARGIN.left + ((time - this.data.from) / this.span) * (right - MARGIN.left),
+        ),
+      ),
+    );
   }
 
   y(value) {
-    return round(this.height - MARGIN.bottom - (value / this.high) * (this.height - MARGIN.top - MARGIN.bottom));
+    return round(
+      this.height -
+        MARGIN.bottom -
+        (value / this.high) * (this.height - MARGIN.top - MARGIN.bottom),
+    );
   }
 
   timeAt(x) {
@@ -144,18 +205,25 @@ export class Chart {
     const x = this.x(time);
     this.cursor.setAttribute("x1", x);
     this.cursor.setAttribute("x2", x);
-    const values = this.data.series.map(({ name, points }) => [name, valueAt(points, time)]).filter(([, v]) => v !== null);
+    const values = this.data.series
+      .map(({ name, points }) => [name, valueAt(points, time)])
+      .filter(([, v]) => v !== null);
     fill(
       this.reading,
       h("b", {}, clock(time)),
       values.map(([name, v]) => h("div", {}, `${name} ${this.value(v)}`)),
     );
     const half = this.width / 2;
-    Object.assign(this.reading.style, x < half ? { left: `${x + 8}px`, right: "" } : { left: "", right: `${this.width - x + 8}px` });
+    Object.assign(
+      this.reading.style,
+      x < half ? { left: `${x + 8}px`, right: "" } : { left: "", right: `${this.width - x + 8}px` },
+    );
   }
 
   summary() {
-    const now = this.data.series.map(({ name, points }) => [name, valueAt(points, this.data.until)]).filter(([, v]) => v !== null);
+    const now = this.data.series
+      .map(({ name, points }) => [name, valueAt(points, this.data.until)])
+      .filter(([, v]) => v !== null);
     return `${this.label}. ${now.map(([name, v]) => `${name} now ${this.value(v)}`).join(", ")}`;
   }
 }
@@ -210,22 +278,27 @@ function niceTicks(high, most) {
   const power = 10 ** Math.floor(Math.log10(high / most));
   const step = power * STEPS.find((size) => size * power * most >= high);
   const ticks = [];
-  for (let tick = 0; tick < high + step * 0.999; tick += step) ticks.push(Number(tick.toPrecision(12)));
+  for (let tick = 0; tick < high + step * 0.999; tick += step)
+    ticks.push(Number(tick.toPrecision(12)));
   return ticks.length > 1 ? ticks : [0, step];
 }
 
 function timeTicks(from, until, most) {
   const step =
-    1000 * (TIME_STEPS_S.find((size) => (until - from) / (size * 1000) <= most) ?? 86_400 * Math.ceil((until - from) / (most * 86_400_000)));
+    1000 *
+    (TIME_STEPS_S.find((size) => (until - from) / (size * 1000) <= most) ??
+      86_400 * Math.ceil((until - from) / (most * 86_400_000)));
   const shift = new Date(from).getTimezoneOffset() * 60_000;
   const ticks = [];
-  for (let tick = Math.ceil((from - shift) / step) * step + shift; tick <= until; tick += step) ticks.push(tick);
+  for (let tick = Math.ceil((from - shift) / step) * step + shift; tick <= until; tick += step)
+    ticks.push(tick);
   return ticks;
 }
 
 function timeText(time, span) {
   const date = new Date(time);
-  if (span > 2 * 86_400_000) return date.toLocaleDateString("en-GB", { day: "numeric", month: "short" });
+  if (span > 2 * 86_400_000)
+    return date.toLocaleDateString("en-GB", { day: "numeric", month: "short" });
   const seconds = span < 600_000 ? { second: "2-digit" } : {};
   return date.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit", ...seconds });
 }
@@ -238,11 +311,18 @@ function round(number) {
 export function spark(values) {
   const high = Math.max(...values, 0) || 1;
   const step = values.length > 1 ? 100 / (values.length - 1) : 0;
-  const points = values.map((v, i) => `${round(i * step)},${round(28 - (v / high) * 26)}`).join("L");
+  const points = values
+    .map((v, i) => `${round(i * step)},${round(28 - (v / high) * 26)}`)
+    .join("L");
   return s(
     "svg",
     { viewBox: "0 0 100 30", preserveAspectRatio: "none", "aria-hidden": "true" },
-    values.length > 1 ? [s("path", { class: "spark-area", d: `M${points}L100,30L0,30Z` }), s("path", { class: "spark", d: `M${points}` })] : null,
+    values.length > 1
+      ? [
+          s("path", { class: "spark-area", d: `M${points}L100,30L0,30Z` }),
+          s("path", { class: "spark", d: `M${points}` }),
+        ]
+      : null,
   );
 }
 

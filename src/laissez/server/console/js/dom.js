@@ -1,7 +1,16 @@
 // Making elements. Text is always set as text: nothing here, or anywhere in the console, turns a string into markup.
 
 const SVG = "http://www.w3.org/2000/svg";
-const PROPERTIES = new Set(["value", "checked", "disabled", "hidden", "selected", "indeterminate", "htmlFor", "className"]);
+const PROPERTIES = new Set([
+  "value",
+  "checked",
+  "disabled",
+  "hidden",
+  "selected",
+  "indeterminate",
+  "htmlFor",
+  "className",
+]);
 
 /** An element: h("button", {class: "button", onclick: act, "aria-label": "Close"}, "Close"). Children may be nested lists; null and false are left out. */
 export function h(tag, attributes = {}, ...children) {
@@ -15,7 +24,11 @@ export function s(tag, attributes = {}, ...children) {
 
 function filled(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) set(element, name, value);
-  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  element.append(
+    ...children
+      .flat(Infinity)
+      .filter((child) => child !== null && child !== undefined && child !== false),
+  );
   return element;
 }
 
@@ -30,12 +43,16 @@ function set(element, name, value) {
 
 /** Replace all children. */
 export function fill(parent, ...children) {
-  parent.replaceChildren(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  parent.replaceChildren(
+    ...children
+      .flat(Infinity)
+      .filter((child) => child !== null && child !== undefined && child !== false),
+  );
   return parent;
 }
 
 /** Set text only where it differs, so that selections and screen readers are left alone. */
-export function say(element, text) {
+export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
@@ -65,5 +82,6 @@ export function keyed(parent, items, key, make, update) {
     else parent.insertBefore(element, place);
     update?.(element, item);
   }
-  if (focused !== document.activeElement && parent.contains(focused)) focused.focus({ preventScroll: true }); // its row was moved
+  if (focused !== document.activeElement && parent.contains(focused))
+    focused.focus({ preventScroll: true }); // its row was moved
 }

@@ -1,12 +1,12 @@
-// What happens, as it happens: the newest first, filtered, paused and searched. At most a few hundred rows are ever in the page.
+// The events page.
 
 import { all } from "./api.js";
-import { h, keyed, say } from "./dom.js";
-import { NOTHING, REASONS, eventsHref, kindsFor, matcher, readFilter } from "./eventfilter.js";
-import { EventLog } from "./eventlog.js";
-import { eventRow } from "./eventrows.js";
+import { toast } from "./dialogs.js";
+import { h, keyed, setText } from "./dom.js";
+import { NO_FILTER, REASONS, eventsHref, kindsFor, matcher, readFilter } from "./event-filter.js";
+import { EventLog } from "./event-log.js";
+import { eventRow } from "./event-text.js";
 import { count, plural, reason } from "./format.js";
-import { toast } from "./messages.js";
 
 const STEP = 100; // rows at first, and rows more for each "Show older"
 const ROWS_MOST = 300;
@@ -26,20 +26,40 @@ export const events = {
 class EventsPage {
   constructor({ me, feed }) {
     this.isOperator = me.holder === "operator";
-    this.filter = { ...NOTHING };
+    this.filter = { ...NO_FILTER };
     this.upper = Infinity; // the newest number to be shown; less than infinite while paused
     this.size = STEP;
     this.list = h("ol", { class: "events", "aria-label": "Events, newest first" });
     this.about = h("p", { class: "small soft" });
     this.nothing = h("p", { class: "empty", hidden: true });
     this.end = h("p", { class: "small soft" });
-    this.pause = h("button", { class: "button pause", type: "button", onclick: () => (this.isLive ? this.stopAt(this.log.last) : this.resume()) });
-    this.more = h("button", { class: "button", type: "button", onclick: () => this.showOlder() }, "Show older");
-    this.back = h("button", { class: "button plain", type: "button", hidden: true, onclick: () => this.resume() }, "Back to the newest");
+    this.pause = h("button", {
+      class: "button pause",
+      type: "button",
+      onclick: () => (this.isLive ? this.stopAt(this.log.last) : this.resume()),
+    });
+    this.more = h(
+      "button",
+      { class: "button", type: "button", onclick: () => this.showOlder() },
+      "Show older",
+    );
+    this.back = h(
+      "button",
+      { class: "button plain", type: "button", hidden: true, onclick: () => this.resume() },
+      "Back to the newest",
+    );
     const older = h("div", { class: "row older" }, this.more, this.back, this.end);
     this.elements = [
       h("div", { class: "page-head" }, h("h1", {}, "Events"), this.pause),
-      h("section", { class: "card", "aria-label": "Events" }, this.bar(), this.about, this.list, this.nothing, older),
+      h(
+        "section",
+        { class: "card", "aria-label": "Events" },
+        this.bar(),
+        this.about,
+        this.list,
+        this.nothing,
+        older,
+      ),
     ];
     this.log = new EventLog(feed, () => this.draw());
   }
@@ -56,12 +76,36 @@ class EventsPage {
       "kind",
       kindsFor(this.isOperator).map(({ value, name }) => [value, name]),
     );
-    this.reason = choice("Why a lease ended", "reason", [["", "Any reason"], ...REASONS.map((code) => [code, `Ended: ${reason(code)}`])]);
+    this.reason = choice("Why a lease ended", "reason", [
+      ["", "Any reason"],
+      ...REASONS.map((code) => [code, `Ended: ${reason(code)}`]),
+    ]);
     this.tenant = this.isOperator ? choice("Tenant", "tenant", [["", "All tenants"]]) : null;
-    const hints = { placeholder: "Path or id: h100/zone-a, lse_…", "aria-label": "Path or id of a leaf, an order or a lease" };
-    this.text = h("input", { class: "input", type: "search", spellcheck: "false", oninput: () => this.choose({ text: this.text.value }), ...hints });
-    this.clear = h("button", { class: "button plain", type: "button", onclick: () => this.choose(NOTHING) }, "Clear");
-    return h("div", { class: "filters", role: "search" }, this.text, this.kind, this.reason, this.tenant, this.clear);
+    const hints = {
+      placeholder: "Path or id: h100/zone-a, lse_…",
+      "aria-label": "Path or id of a leaf, an order or a lease",
+    };
+    this.text = h("input", {
+      class: "input",
+      type: "search",
+      spellcheck: "false",
+      oninput: () => this.choose({ text: this.text.value }),
+      ...hints,
+    });
+    this.clear = h(
+      "button",
+      { class: "button plain", type: "button", onclick: () => this.choose(NO_FILTER) },
+      "Clear",
+    );
+    return h(
+      "div",
+      { class: "filters", role: "search" },
+      this.text,
+      this.kind,
+      this.reason,
+      this.tenant,
+      this.clear,
+    );
   }
 
   /** The filter that the address names is the one in force. */
@@ -72,7 +116,8 @@ class EventsPage {
     this.matches = matcher(this.filter);
     this.named ??= this.isOperator ? this.nameTenants() : null;
     this.addTenant(this.filter.tenant);
-    for (const [name, value] of Object.entries(this.filter)) if (this[name] && this[name].value !== value) this[name].value = value;
+    for (const [name, value] of Object.entries(this.filter))
+      if (this[name] && this[name].value !== value) this[name].value = value;
     this.clear.disabled = Object.values(this.filter).every((value) => !value);
     this.draw();
   }
@@ -89,7 +134,8 @@ class EventsPage {
   }
 
   addTenant(name) {
-    if (name && this.tenant && ![...this.tenant.options].some(({ value }) => value === name)) this.tenant.append(h("option", { value: name }, name));
+    if (name && this.tenant && ![...this.tenant.options].some(({ value }) => value === name))
+      this.tenant.append(h("option", { value: name }, name));
   }
 
   draw() {
@@ -109,22 +155,27 @@ class EventsPage {
   sayState() {
     const { log } = this;
     const fresh = this.isLive ? 0 : log.countAfter(this.upper, this.matches);
-    say(this.pause, this.isLive ? "Pause" : fresh ? `Resume · ${count(fresh)} new` : "Resume");
+    setText(this.pause, this.isLive ? "Pause" : fresh ? `Resume · ${count(fresh)} new` : "Resume");
     this.pause.classList.toggle("primary", !this.isLive);
     this.pause.disabled = !log.events.length;
-    say(this.about, this.range());
+    setText(this.about, this.range());
     this.nothing.hidden = this.rows.length > 0;
-    say(this.nothing, this.clear.disabled ? NOTHING_YET : NO_MATCH);
+    setText(this.nothing, this.clear.disabled ? NOTHING_YET : NO_MATCH);
     const mayBeMore = this.hasMore || (log.isEndless && log.first > 1);
     this.more.hidden = !log.events.length || !mayBeMore;
     this.back.hidden = this.isLive;
-    say(this.end, this.ending(mayBeMore));
+    setText(this.end, this.ending(mayBeMore));
   }
 
   ending(mayBeMore) {
     if (!this.log.events.length) return "";
-    if (mayBeMore) return this.searched ? `Searched back to event ${count(this.log.first)}: nothing more that matches.` : "";
-    return this.log.first === 1 ? "This is where the events begin." : "Older events are no longer kept.";
+    if (mayBeMore)
+      return this.searched
+        ? `Searched back to event ${count(this.log.first)}: nothing more that matches.`
+        : "";
+    return this.log.first === 1
+      ? "This is where the events begin."
+      : "Older events are no longer kept.";
   }
 
   /** What is at hand, and that nothing of it is missing. */
@@ -132,8 +183,12 @@ class EventsPage {
     const { log } = this;
     const cut = log.wasCut ? "You were away for longer than events are kept: it begins anew. " : "";
     if (!log.events.length) return cut || "\u00a0";
-    const whole = log.missing ? `${plural(log.missing, "number")} between them missing: load the page again` : "none missing";
-    const matching = this.clear.disabled ? "" : `, ${count(log.countAfter(-1, this.matches))} of them match`;
+    const whole = log.missing
+      ? `${plural(log.missing, "number")} between them missing: load the page again`
+      : "none missing";
+    const matching = this.clear.disabled
+      ? ""
+      : `, ${count(log.countAfter(-1, this.matches))} of them match`;
     const state = this.isLive ? "Live." : `Paused at ${count(this.upper)}.`;
     return `${cut}Events ${count(log.first)} to ${count(log.last)}, ${whole}${matching}. ${state}`;
   }

@@ -20,7 +20,11 @@ export class Feed {
   open() {
     this.stream = new Stream(
       "/v1/events",
-      { event: (told) => this.hear(told), state: this.onState, refused: (problem) => this.refused(problem) },
+      {
+        event: (told) => this.hear(told),
+        state: this.onState,
+        refused: (problem) => this.refused(problem),
+      },
       () => this.last,
     );
   }
@@ -53,7 +57,7 @@ export class Feed {
     };
   }
 
-  hear({ type, id, data }) {
+  hear({ id, data }) {
     if (data === null) {
       if (this.last === null) this.begin(id);
       return;

@@ -1,4 +1,4 @@
-// Money, times and names as people read them. Money stays a whole number of micro-dollars: sums are exact.
+// Formats and parses money, times and names. Money stays a whole number of micro-dollars, so that sums are exact.
 
 export const MICROS = 1_000_000;
 
@@ -17,13 +17,21 @@ export function decimal(value) {
   return `${value < 0 ? "-" : ""}${Math.trunc(Math.abs(value) / MICROS)}${text ? "." + text : ""}`;
 }
 
-const CLOCK = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const CLOCK = new Intl.DateTimeFormat("en-GB", {
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+});
 const numbers = new Map();
 
 /** A number with this many decimals. The formats are kept: making one takes longer than using it. */
-export function fixed(number, least, most = least) {
+function fixed(number, least, most = least) {
   const name = `${least} ${most}`;
-  if (!numbers.has(name)) numbers.set(name, new Intl.NumberFormat("en-US", { minimumFractionDigits: least, maximumFractionDigits: most }));
+  if (!numbers.has(name))
+    numbers.set(
+      name,
+      new Intl.NumberFormat("en-US", { minimumFractionDigits: least, maximumFractionDigits: most }),
+    );
   return numbers.get(name).format(number);
 }
 
@@ -42,7 +50,9 @@ export function perHour(price) {
 /** A cost, rounded for reading; the exact one belongs into a title. */
 export function cost(value) {
   const amount = typeof value === "string" ? micros(value) : value;
-  return amount === null || amount === undefined ? "–" : dollars(amount, Math.abs(amount) < 10_000 ? 6 : 2);
+  return amount === null || amount === undefined
+    ? "–"
+    : dollars(amount, Math.abs(amount) < 10_000 ? 6 : 2);
 }
 
 export function percent(share, digits = 0) {
@@ -104,3 +114,63 @@ const REASONS = {
 export function reason(code) {
   return REASONS[code] ?? code.replaceAll("_", " ");
 }
+
+/** A price per hour with four decimals, so that columns line up. */
+export function rate(value) {
+  if (value === null) return "–";
+  return `$${fixed(value / MICROS, 4)}/h`;
+}
+
+/** A cost with four decimals: it ticks, and columns line up. */
+export function running(value) {
+  return `$${fixed(value / MICROS, 4)}`;
+}
+
+/** Dollars with all six decimals, as the bill has them. */
+export function exact(value) {
+  return `$${fixed(value / MICROS, 6)}`;
+}
+
+/** Dollars for the axis of a chart: as many decimals as their size needs. */
+export function onAxis(value) {
+  const size = value / MICROS;
+  const digits = size >= 100 || size === 0 ? 0 : size >= 0.1 ? 2 : 4;
+  return `$${fixed(size, digits)}`;
+}
+
+/** A moment to the second: the time of today, with the day before that. */
+export function when(time) {
+  const at = new Date(time);
+  if (at.toDateString() === new Date().toDateString()) return clock(at);
+  return `${moment(at).split(",")[0]}, ${clock(at)}`;
+}
+
+/** How long something lasted; what is short, to the tenth of a second. */
+export function lasted(ms) {
+  return ms < 10_000 ? `${(Math.max(0, ms) / 1000).toFixed(1)} s` : duration(ms);
+}
+
+/** Micro-dollars of what somebody typed; throws what was wrong with it. */
+export function readMoney(text, most = PRICE_MAX) {
+  const plain = text.trim().replace(/^\$/, "").replace(/\/h$/, "").trim();
+  if (!DECIMAL.test(plain))
+    throw new Error(
+      `Expected dollars such as 2.75, with at most six decimals, found “${text.trim()}”.`,
+    );
+  const [whole, fraction = ""] = plain.split(".");
+  const value = Number(whole) * MICROS + Number(fraction.padEnd(6, "0"));
+  if (value > most)
+    throw new Error(
+      `Expected at most $${(most / MICROS).toLocaleString("en-US")}, found “${text.trim()}”.`,
+    );
+  return value;
+}
+
+/** The moment of a text of the API, in milliseconds; null stays null. */
+export function ms(time) {
+  return time === null || time === undefined ? null : Date.parse(time);
+}
+
+export const HOUR_MS = 3_600_000;
+const PRICE_MAX = 10_000 * MICROS;
+const DECIMAL = /^\d{1,9}(\.\d{1,6})?$/;

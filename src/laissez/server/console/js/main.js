@@ -1,8 +1,8 @@
 // Where the console begins: who are we, and which pages are for us?
 
 import { Problem, change, get, onSignedOut } from "./api.js";
+import { closeDialogs, toast } from "./dialogs.js";
 import { fill, h } from "./dom.js";
-import { closeDialogs, toast } from "./messages.js";
 import { showShell } from "./shell.js";
 import { showSignIn } from "./signin.js";
 import { apply } from "./theme.js";
@@ -22,7 +22,15 @@ async function begin() {
     const isOurs = problem instanceof Problem;
     fill(
       app,
-      h("main", {}, h("p", { class: "problem", role: "alert" }, `${isOurs ? problem.message : "The page could not be loaded."} Trying again.`)),
+      h(
+        "main",
+        {},
+        h(
+          "p",
+          { class: "problem", role: "alert" },
+          `${isOurs ? problem.message : "The page could not be loaded."} Trying again.`,
+        ),
+      ),
     );
     setTimeout(isOurs ? begin : () => location.reload(), AGAIN_MS); // a module that failed to load is not asked for again without a reload
   }
@@ -31,7 +39,9 @@ async function begin() {
 /** The pages of the operator are fetched by the operator alone. */
 async function enter(me) {
   mine = identity(me);
-  const { pages } = await (me.holder === "operator" ? import("./operator/pages.js") : import("./tenant/pages.js"));
+  const { pages } = await (me.holder === "operator"
+    ? import("./operator/pages.js")
+    : import("./tenant/pages.js"));
   shell = showShell(app, me, pages, { signOut, refused: (problem) => leave(problem.message) });
 }
 

@@ -26,7 +26,11 @@ export function showSignIn(app, done, why = "") {
       { class: "field" },
       h("label", { for: "key" }, "Your key"),
       key,
-      h("span", { class: "hint" }, "It begins with lz_. The operator issues keys; each shows what its holder may see."),
+      h(
+        "span",
+        { class: "hint" },
+        "It begins with lz_. The operator issues keys; each shows what its holder may see.",
+      ),
     ),
     problem,
     button,
@@ -42,7 +46,10 @@ export function showSignIn(app, done, why = "") {
       key.value = "";
       await done(me);
     } catch (error) {
-      fill(problem, error.status === 401 ? "This key is not known here, or it was revoked." : error.message);
+      fill(
+        problem,
+        error.status === 401 ? "This key is not known here, or it was revoked." : error.message,
+      );
       problem.hidden = false;
       button.disabled = false;
       key.select();

@@ -1,8 +1,7 @@
-// A stream of server-sent events that heals by itself. Read with fetch, not EventSource: the status of a refusal matters (sign in again, history
-// gone), and so does silence.
+// A stream of server-sent events that reconnects by itself. It uses fetch instead of EventSource, which
+// hides the status of a refusal and does not notice a silent connection.
 
 import { Problem, address, sent } from "./api.js";
-import { takePlace } from "./slots.js";
 
 const SILENCE_MS = 40_000; // the server says something every 15 seconds
 const AGAIN_MS = [250, 500, 1000, 2000, 4000, 5000];
@@ -10,6 +9,7 @@ const QUIET_MS = 300; // without a place for a lasting connection: read until no
 const GLANCE_MS = 1000; // or for so long at most,
 const BRIEF_MS = 2000; // and again after a while
 const HIDDEN_MS = 30_000; // a tab that nobody looks at gives its connection back after a while, and catches up when it is seen again
+const PLACES = 4;
 
 /**
  * Follow `path`. `on.event({type, id, data})` is called for each event in order, `on.state("connecting" | "live" | "lost", why)` when that changes,
@@ -42,7 +42,7 @@ export class Stream {
     while (!this.closed) {
       if (document.hidden && this.paused) await this.untilSeen();
       if (this.closed) return;
-      const leave = await takePlace();
+      const leave = await takeSlot();
       if (this.closed) return leave?.();
       if (this.state !== "lost" && leave) this.tell("connecting");
       let why = "";
@@ -53,7 +53,13 @@ export class Stream {
         }
       } catch (error) {
         if (error instanceof Problem) why = error.message;
-        if (error instanceof Problem && error.status >= 400 && error.status < 500 && error.status !== 429 && error.status !== 408) {
+        if (
+          error instanceof Problem &&
+          error.status >= 400 &&
+          error.status < 500 &&
+          error.status !== 429 &&
+          error.status !== 408
+        ) {
           if (!this.closed) this.on.refused?.(error);
           return;
         }
@@ -72,7 +78,10 @@ export class Stream {
     this.aborter = new AbortController();
     const request = { headers: { Accept: "text/event-stream" }, signal: this.aborter.signal };
     try {
-      const response = await this.within(SILENCE_MS, sent(address(this.path, { after: this.after() }), request));
+      const response = await this.within(
+        SILENCE_MS,
+        sent(address(this.path, { after: this.after() }), request),
+      );
       const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
       return lasts ? await this.follow(reader) : await this.glance(reader);
     } finally {
@@ -94,7 +103,11 @@ export class Stream {
     let rest = "";
     let reading = reader.read();
     while (rest || performance.now() - begun < GLANCE_MS) {
-      const found = await this.within(rest ? SILENCE_MS : QUIET_MS, reading, rest ? null : { quiet: true });
+      const found = await this.within(
+        rest ? SILENCE_MS : QUIET_MS,
+        reading,
+        rest ? null : { quiet: true },
+      );
       if (found.done) return false;
       if (found.quiet) break;
       rest = this.take(rest + found.value);
@@ -124,14 +137,18 @@ export class Stream {
       else if (line.startsWith("event: ")) found.type = line.slice(7);
       else if (line.startsWith("data: ")) found.data += line.slice(6);
     }
-    if (found.id !== null || found.data) this.on.event({ ...found, data: found.data ? JSON.parse(found.data) : null });
+    if (found.id !== null || found.data)
+      this.on.event({ ...found, data: found.data ? JSON.parse(found.data) : null });
   }
 
   /** What comes of `reading`; after a silence `otherwise`, or an error if that is null. */
   async within(ms, reading, otherwise = null) {
     let timer;
     const silence = new Promise((done, fail) => {
-      timer = setTimeout(() => (otherwise ? done(otherwise) : fail(new Error("nothing was heard"))), ms);
+      timer = setTimeout(
+        () => (otherwise ? done(otherwise) : fail(new Error("nothing was heard"))),
+        ms,
+      );
     });
     try {
       return await Promise.race([reading, silence]);
@@ -170,4 +187,30 @@ export class Stream {
       setTimeout(done, ms);
     });
   }
+}
+
+/** Where connections carry many requests at once (HTTP/2 and later), or there are no locks, everybody has a place. */
+function isNeeded() {
+  const isShared = performance
+    .getEntries()
+    .some(({ nextHopProtocol: protocol }) => protocol === "h2" || protocol === "h3");
+  return Boolean(navigator.locks) && !isShared;
+}
+
+/** Take a place. Gives what to call to give it back, or null if all are taken. */
+async function takeSlot() {
+  if (!isNeeded()) return () => {};
+  for (let place = 0; place < PLACES; place++) {
+    const release = await tried(`laissez.stream.${place}`);
+    if (release) return release;
+  }
+  return null;
+}
+
+function tried(name) {
+  return new Promise((told) => {
+    navigator.locks.request(name, { ifAvailable: true }, (lock) =>
+      lock ? new Promise((release) => told(release)) : told(null),
+    );
+  });
 }

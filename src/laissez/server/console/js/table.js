@@ -1,6 +1,6 @@
 // A table whose rows are kept in step with a list: sorted by any column, updated in place, a list of cards on a phone.
 
-import { h, keyed, say } from "./dom.js";
+import { h, keyed, setText } from "./dom.js";
 
 /**
  * `columns`: [{name, value(item) -> text or node, sort(item) -> number or text (optional), num: bool, wide: bool, live: bool}]. A column gives a text
@@ -17,8 +17,19 @@ export class Table {
     this.body = h("tbody");
     this.heads = columns.map((column) => this.head(column));
     this.nothing = h("p", { class: "empty", hidden: true }, empty);
-    this.table = h("table", {}, h("caption", { class: "visually-hidden" }, caption), h("thead", {}, h("tr", {}, this.heads)), this.body);
-    this.element = h("div", { class: "table cards", tabindex: "0", role: "group", "aria-label": caption }, this.table, this.nothing);
+    this.table = h(
+      "table",
+      {},
+      h("caption", { class: "visually-hidden" }, caption),
+      h("thead", {}, h("tr", {}, this.heads)),
+      this.body,
+    );
+    this.element = h(
+      "div",
+      { class: "table cards", tabindex: "0", role: "group", "aria-label": caption },
+      this.table,
+      this.nothing,
+    );
     this.sayOrder();
   }
 
@@ -38,14 +49,22 @@ export class Table {
 
   sayOrder() {
     this.columns.forEach((column, i) => {
-      if (column.sort) this.heads[i].setAttribute("aria-sort", column.name !== this.sorted ? "none" : this.descending ? "descending" : "ascending");
+      if (column.sort)
+        this.heads[i].setAttribute(
+          "aria-sort",
+          column.name !== this.sorted ? "none" : this.descending ? "descending" : "ascending",
+        );
     });
   }
 
   show(items) {
     this.items = items;
     const column = this.columns.find(({ name }) => name === this.sorted);
-    const order = column?.sort ? [...items].sort((a, b) => compare(column.sort(a), column.sort(b)) * (this.descending ? -1 : 1)) : items;
+    const order = column?.sort
+      ? [...items].sort(
+          (a, b) => compare(column.sort(a), column.sort(b)) * (this.descending ? -1 : 1),
+        )
+      : items;
     keyed(
       this.body,
       order,
@@ -72,7 +91,10 @@ export class Table {
       this.columns.map((column) =>
         h(
           "td",
-          { class: [column.num ? "num" : "", column.wide ? "wide" : ""].join(" ").trim() || null, "data-label": column.name || null },
+          {
+            class: [column.num ? "num" : "", column.wide ? "wide" : ""].join(" ").trim() || null,
+            "data-label": column.name || null,
+          },
           column.make?.(item),
         ),
       ),
@@ -83,7 +105,7 @@ export class Table {
     this.columns.forEach((column, i) => {
       const cell = row.cells[i];
       if (column.update) column.update(cell, item);
-      else if (!column.make) say(cell, column.value(item));
+      else if (!column.make) setText(cell, column.value(item));
     });
     this.decorate?.(row, item);
   }

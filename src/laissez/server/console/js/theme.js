@@ -21,7 +21,8 @@ export function toggle() {
 }
 
 export function apply() {
-  document.documentElement.dataset.theme = localStorage.getItem(KEPT_AS) ?? (dark.matches ? "dark" : "light");
+  document.documentElement.dataset.theme =
+    localStorage.getItem(KEPT_AS) ?? (dark.matches ? "dark" : "light");
   for (const listener of listeners) listener();
 }
 

@@ -1,23 +1,38 @@
-// What the operator can do at a node. Everything is shown before it is done.
+// actions
 
+import { at, change } from "../api.js";
+import { field } from "../components.js";
+import { toast } from "../dialogs.js";
 import { fill, h } from "../dom.js";
-import { plural } from "../format.js";
-import { clearControls, setControls } from "./actions-controls.js";
-import { clearFloor, setFloor } from "./actions-floor.js";
-import { PREVIEWED_MAX, switchLeaves } from "./actions-leaves.js";
-import { IDLE, OFFLINE } from "./map-levels.js";
+import { decimal, dollars, micros, perHour, plural } from "../format.js";
+import { IDLE, OFFLINE } from "./levels.js";
+import { askWithPreview, resultOfEvent, resultText } from "./preview.js";
+
+const MOST = 10_000;
+const EMPTY = "What is left empty is left to the nearest node above that sets it.";
+const NUMBER = /^\d+(\.\d{1,4})?$/;
 
 /** Buttons for a node. `bookNow()` gives its book, `done()` is called after something was done. Gives {element, show(book), told()}. */
 export function actionsFor(node, levels, bookNow, done) {
   const run = async (dialog) => (await dialog(node, bookNow(), levels)) && done();
-  const button = (text, dialog) => h("button", { class: "button small", type: "button", onclick: () => run(dialog) }, text);
+  const button = (text, dialog) =>
+    h("button", { class: "button small", type: "button", onclick: () => run(dialog) }, text);
   const floor = button("Set floor", setFloor);
   const noFloor = button("Remove floor", clearFloor);
   const controls = button("Set controls", setControls);
   const noControls = button("Remove controls", clearControls);
   const offline = button("", switchLeaves("take_offline"));
   const online = button("", switchLeaves("bring_online"));
-  const element = h("div", { class: "row node-actions", hidden: true }, floor, noFloor, controls, noControls, offline, online);
+  const element = h(
+    "div",
+    { class: "row node-actions", hidden: true },
+    floor,
+    noFloor,
+    controls,
+    noControls,
+    offline,
+    online,
+  );
 
   function show(book) {
     element.hidden = false;
@@ -48,15 +63,246 @@ export function actionsFor(node, levels, bookNow, done) {
 }
 
 function label(button, verb, state, number, node) {
-  const text = node.height === 0 ? `${verb} ${state}` : `${verb} ${plural(number, "leaf", "leaves")} ${state}`;
+  const text =
+    node.height === 0 ? `${verb} ${state}` : `${verb} ${plural(number, "leaf", "leaves")} ${state}`;
   if (button.textContent !== text) fill(button, text);
   button.hidden = number === 0;
   button.disabled = number > PREVIEWED_MAX;
-  button.title = button.disabled ? `At most ${PREVIEWED_MAX.toLocaleString("en-US")} at once: choose a smaller part.` : "";
+  button.title = button.disabled
+    ? `At most ${PREVIEWED_MAX.toLocaleString("en-US")} at once: choose a smaller part.`
+    : "";
 }
 
 function count(levels, { first, last }, fits) {
   let number = 0;
   for (let i = first; i < last; i++) if (fits(levels.owner[i])) number++;
   return number;
+}
+
+/** [micro-dollars, ""] of what was typed, or [null, what is wrong with it]. */
+function readPrice(typed) {
+  const text = typed.trim().replace(/^\$/, "");
+  if (!text) return [null, "Expected a price, such as 2.75."];
+  if (!/^\d+(\.\d*)?$/.test(text))
+    return [null, `Expected dollars per hour, such as 2.75; found “${text}”.`];
+  if ((text.split(".")[1] ?? "").length > 6) return [null, "Expected at most six decimals."];
+  if (Number(text) > MOST)
+    return [null, `Expected at most ${MOST.toLocaleString("en-US")} dollars per hour.`];
+  return [micros(text), ""];
+}
+
+function setFloor(node, book) {
+  const price = field(
+    "Floor, dollars per hour",
+    { value: book?.floor_own ?? "", inputmode: "decimal", placeholder: "2.75" },
+    about(book),
+  );
+  let touched = false;
+  price.input.addEventListener("input", () => (touched = true));
+  function commands() {
+    const [value, wrong] = readPrice(price.input.value);
+    price.error(touched ? wrong : "");
+    return value === null ? null : [{ type: "set_floor", node: node.path, price: decimal(value) }];
+  }
+  function label() {
+    const [value] = readPrice(price.input.value);
+    return value === null ? "Set floor" : `Set floor of ${node.path} to ${dollars(value)}/h`;
+  }
+  return askWithPreview({
+    title: `Set the floor of ${node.path}`,
+    body: price.element,
+    inputs: [price.input],
+    commands,
+    label,
+    leases: book?.leased ?? 0,
+    async act([{ price: wanted }]) {
+      const { events } = await change("PUT", at("/v1/floors", node.path), { price: wanted });
+      toast(resultOfEvent("floor.set", `${node.path}: the floor stays ${perHour(wanted)}`, events));
+    },
+  });
+}
+
+function about(book) {
+  if (!book) return "";
+  const fall = book.controls_in_force.fall ? " A fall band may hold a lower one back." : "";
+  return `In force now: ${perHour(book.floor_in_force)}. The highest floor on the path counts.${fall}`;
+}
+
+function clearFloor(node, book) {
+  return askWithPreview({
+    title: `Remove the floor of ${node.path}`,
+    commands: () => [{ type: "set_floor", node: node.path, price: null }],
+    label: () => `Remove the floor of ${node.path}`,
+    leases: book.leased,
+    async act() {
+      const { events } = await change("DELETE", at("/v1/floors", node.path));
+      toast(resultOfEvent("floor.set", `${node.path}: floor removed`, events));
+    },
+  });
+}
+
+/** A fraction of the API as percent, and back; both are exact. */
+const percentOf = (fraction) => decimal(micros(fraction) * 100);
+const fractionOf = (percent) => decimal(micros(percent) / 100);
+
+/** A number that may be left out. Gives {element, input, read()}: the text, null if there is none; undefined if it is wrong, which it says itself. */
+function number(label, value, hint, unit) {
+  const made = field(label, { value: value ?? "", inputmode: "decimal" }, hint);
+  function read() {
+    const text = made.input.value.trim();
+    const wrong =
+      text && !NUMBER.test(text)
+        ? `Expected ${unit}, with at most four decimals; found “${text}”.`
+        : "";
+    made.error(wrong);
+    return wrong ? undefined : text || null;
+  }
+  return { ...made, read };
+}
+
+/** Two numbers that go together. Gives {element, inputs, read()}. */
+function band(name, own, hint) {
+  const part = number(`${name}, at most %`, own ? percentOf(own.fraction) : "", hint, "percent");
+  const time = number("within seconds", own?.seconds, "", "seconds");
+  function read() {
+    const [percent, seconds] = [part.read(), time.read()];
+    if (percent === undefined || seconds === undefined) return undefined;
+    if (percent === null && seconds === null) return null;
+    if (percent === null) part.error("Expected a number: a band has both.");
+    if (seconds === null) time.error("Expected a number: a band has both.");
+    return percent === null || seconds === null
+      ? undefined
+      : { fraction: fractionOf(percent), seconds: Number(seconds) };
+  }
+  return {
+    element: h("div", { class: "fields" }, part.element, time.element),
+    inputs: [part.input, time.input],
+    read,
+  };
+}
+
+function setControls(node, book) {
+  const own = book?.controls ?? { rise: null, fall: null, hold_s: null, flash_s: null };
+  const rise = band("Bids rise", own.rise, "Above the standing rate at the start of the interval.");
+  const fall = band(
+    "The floor falls",
+    own.fall,
+    "Below its own floor at the start of the interval.",
+  );
+  const hold = number(
+    "Hold, seconds",
+    own.hold_s,
+    "How long a new lease cannot be lost for price.",
+    "seconds",
+  );
+  const flash = number(
+    "Flash fee, seconds",
+    own.flash_s,
+    "How long a bid that made the price is charged for if it is withdrawn.",
+    "seconds",
+  );
+  const seconds = (read) => (read === null || read === undefined ? read : Number(read));
+
+  function body() {
+    const read = {
+      rise: rise.read(),
+      fall: fall.read(),
+      hold_s: seconds(hold.read()),
+      flash_s: seconds(flash.read()),
+    };
+    if (Object.values(read).includes(undefined)) return null;
+    return Object.fromEntries(Object.entries(read).filter(([, value]) => value !== null));
+  }
+
+  return askWithPreview({
+    title: `Set controls at ${node.path}`,
+    body: [
+      h("p", { class: "small soft" }, EMPTY),
+      rise.element,
+      fall.element,
+      h("div", { class: "fields" }, hold.element, flash.element),
+    ],
+    inputs: [...rise.inputs, ...fall.inputs, hold.input, flash.input],
+    commands: () => body() && [{ type: "set_controls", node: node.path, ...body() }],
+    label: () => `Set controls of ${node.path}`,
+    leases: book?.leased ?? 0,
+    async act() {
+      const { events } = await change("PUT", at("/v1/controls", node.path), body());
+      toast(resultOfEvent("controls.set", `${node.path}: controls set`, events));
+    },
+  });
+}
+
+function clearControls(node, book) {
+  return askWithPreview({
+    title: `Remove the controls of ${node.path}`,
+    body: h("p", { class: "small soft" }, "Those of the nodes above count then."),
+    commands: () => [{ type: "set_controls", node: node.path }],
+    label: () => `Remove the controls of ${node.path}`,
+    leases: book.leased,
+    async act() {
+      const { events } = await change("DELETE", at("/v1/controls", node.path));
+      toast(resultOfEvent("controls.set", `${node.path}: controls removed`, events));
+    },
+  });
+}
+
+const PREVIEWED_MAX = 1000; // as many as a preview takes
+const BATCH = 500;
+
+const ACTS = {
+  take_offline: { fits: (owner) => owner >= IDLE, verb: "Take", state: "offline", online: false },
+  bring_online: {
+    fits: (owner) => owner === OFFLINE,
+    verb: "Bring",
+    state: "online",
+    online: true,
+  },
+};
+
+/** The dialog for one of the two. */
+function switchLeaves(type) {
+  const { fits, verb, state, online } = ACTS[type];
+  return (node, book, levels) => {
+    const leaves = levels.leaves
+      .slice(node.first, node.last)
+      .filter((_, i) => fits(levels.owner[node.first + i]));
+    const what =
+      node.height === 0 ? node.path : `${plural(leaves.length, "leaf", "leaves")} of ${node.path}`;
+    return askWithPreview({
+      title: `${verb} ${what} ${state}`,
+      commands: () => leaves.map((leaf) => ({ type, leaf })),
+      label: () =>
+        `${verb} ${node.height === 0 ? node.name : plural(leaves.length, "leaf", "leaves")} ${state}`,
+      leases: book?.leased ?? 0,
+      async act(commands) {
+        const { events, refused } =
+          node.height === 0 ? await one(node, online) : await many(commands);
+        const failed = refused.length
+          ? `; ${plural(refused.length, "leaf was", "leaves were")} refused: ${refused[0].detail}`
+          : "";
+        const did = `${plural(commands.length - refused.length, "leaf", "leaves")} ${online ? "back online" : "taken offline"}`;
+        toast(resultText(`${did}${failed}`, events), refused.length ? "bad" : "");
+      },
+    });
+  };
+}
+
+async function one(node, online) {
+  const { events } = await change("PATCH", at("/v1/resources", node.path), { online });
+  return { events, refused: [] };
+}
+
+async function many(commands) {
+  const results = [];
+  for (let from = 0; from < commands.length; from += BATCH) {
+    results.push(
+      ...(await change("POST", "/v1/batch", { commands: commands.slice(from, from + BATCH) }))
+        .results,
+    );
+  }
+  return {
+    events: results.flatMap(({ events }) => events ?? []),
+    refused: results.filter(({ status }) => status >= 400),
+  };
 }

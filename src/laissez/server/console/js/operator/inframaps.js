@@ -1,13 +1,19 @@
-// InfraMaps: what the operator's maps read, how hard they press, and which floors come of it.
+// inframaps
 
 import { get, serverNow } from "../api.js";
-import { h, keyed } from "../dom.js";
-import { poll } from "../poll.js";
-import { MapHistories } from "./inframaps-history.js";
-import { Runner } from "./inframaps-runner.js";
+import { finder } from "../components.js";
+import { h, keyed, setText } from "../dom.js";
+import { clock, count, dollars, duration, micros, moment, perHour, plural } from "../format.js";
+import { href } from "../router.js";
+import { Table } from "../table.js";
+import { poll } from "../timers.js";
+import { MapCard, MapHistories } from "./inframap-card.js";
 
 const EVERY_MS = 3000;
 const HOUR_MS = 3_600_000;
+const CARDS = 12; // at first: so many can be looked over
+const CARDS_MORE = 24;
+const OFF = 0.005; // of the price: less is rounding
 
 export const inframaps = {
   path: "inframaps",
@@ -24,8 +30,16 @@ class InfraMapsPage {
     this.histories = new MapHistories();
     this.runners = h("div", { class: "stack" });
     this.empty = emptyState();
-    const about = h("p", { class: "small soft" }, "What is known about power, cooling and carbon, as pressure on prices");
-    this.elements = [h("div", { class: "page-head" }, h("h1", {}, "InfraMaps"), about), this.empty, this.runners];
+    const about = h(
+      "p",
+      { class: "small soft" },
+      "What is known about power, cooling and carbon, as pressure on prices",
+    );
+    this.elements = [
+      h("div", { class: "page-head" }, h("h1", {}, "InfraMaps"), about),
+      this.empty,
+      this.runners,
+    ];
     this.poll = poll(() => this.ask(), EVERY_MS);
   }
 
@@ -62,9 +76,245 @@ function emptyState() {
     "section",
     { class: "card none", hidden: true },
     h("h2", {}, "No maps report here"),
-    h("p", {}, "A map turns something that you know about the cluster, such as the power that a row has left, into pressure on its floor."),
+    h(
+      "p",
+      {},
+      "A map turns something that you know about the cluster, such as the power that a row has left, into pressure on its floor.",
+    ),
     h("p", {}, "Write them into a file and run it beside the service:"),
     h("pre", {}, h("code", {}, "laissez operator run maps.toml")),
-    h("p", { class: "soft" }, "It reports after every decision, and appears here by itself. Floors can also be set by hand, on the map."),
+    h(
+      "p",
+      { class: "soft" },
+      "It reports after every decision, and appears here by itself. Floors can also be set by hand, on the map.",
+    ),
   );
+}
+
+class Runner {
+  constructor(name) {
+    this.name = name;
+    this.state = h("span", { class: "tag" });
+    this.when = h("span", { class: "small soft" });
+    this.alarms = h("ul", { class: "alarms" });
+    this.alert = h("div", { role: "alert" }, this.alarms);
+    this.cards = h("div", { class: "maps" });
+    this.most = CARDS;
+    this.left = h("span", { class: "small soft" });
+    this.more = h(
+      "button",
+      { class: "button", type: "button", onclick: () => this.showMore() },
+      "Show more",
+    );
+    this.rest = h("div", { class: "row", hidden: true }, this.more, this.left);
+    this.search = finder("Find a map or a node", "Find a map by its name or node", () =>
+      this.showMaps(),
+    );
+    this.floors = new FloorsTable(name);
+    const head = h(
+      "div",
+      { class: "runner-head" },
+      h("h2", {}, name),
+      this.state,
+      this.when,
+      this.search,
+    );
+    this.element = h(
+      "section",
+      { class: "stack", "aria-label": `Runner ${name}` },
+      head,
+      this.alert,
+      this.cards,
+      this.rest,
+      this.floors.element,
+    );
+  }
+
+  show(runner, now, histories) {
+    Object.assign(this, { maps: runner.maps, now, histories });
+    setText(this.state, runner.late ? "late" : "reporting");
+    this.state.className = `tag ${runner.late ? "warn" : "good"}`;
+    setText(
+      this.when,
+      `last report ${clock(runner.at)}, one every ${duration(runner.pace_s * 1000)}`,
+    );
+    this.when.title = runner.at;
+    this.showAlarms(inWords(runner));
+    this.showMaps();
+    this.floors.show(runner.floors);
+  }
+
+  showAlarms(alarms) {
+    keyed(
+      this.alarms,
+      alarms,
+      ({ key }) => key,
+      ({ kind }) => h("li", { class: `alarm ${kind}` }),
+      (item, { text, since }) => {
+        setText(item, text);
+        item.title = since;
+      },
+    );
+    this.alert.hidden = !alarms.length;
+  }
+
+  showMaps() {
+    const wanted = this.search.value.trim().toLowerCase();
+    const found = this.maps.filter(({ name, nodes }) =>
+      [name, ...nodes].some((text) => text.toLowerCase().includes(wanted)),
+    );
+    const shown = found.length > this.most ? hardest(found).slice(0, this.most) : found;
+    const update = ({ card }, map) =>
+      card.show(map, this.now, this.histories.of(this.name, map.name));
+    keyed(
+      this.cards,
+      shown,
+      ({ name }) => name,
+      (map) => this.card(map),
+      update,
+    );
+    this.search.hidden = this.maps.length <= CARDS;
+    this.rest.hidden = shown.length === this.maps.length;
+    this.more.hidden = shown.length === found.length;
+    setText(
+      this.left,
+      `${count(shown.length)} of ${plural(this.maps.length, "map")}${this.more.hidden ? "" : ", those that press hardest"}`,
+    );
+  }
+
+  showMore() {
+    this.most += CARDS_MORE;
+    this.showMaps();
+  }
+
+  card(map) {
+    const card = new MapCard(map);
+    card.element.card = card;
+    return card.element;
+  }
+}
+
+function hardest(maps) {
+  const pressing = ({ pressures, weight }) =>
+    weight * Math.max(0, ...pressures.map(({ pressure }) => pressure));
+  return [...maps].sort((a, b) => pressing(b) - pressing(a));
+}
+
+/** What somebody should know, the runner's silence first. */
+function inWords({ late, at, pace_s, alarms }) {
+  const told = alarms.map(({ kind, where, signal, since, reason }) => ({
+    key: `${where} ${signal}`,
+    kind,
+    since,
+    text: `${where}${signal && signal !== where ? `, signal ${signal}` : ""}: ${reason} (${kind.replaceAll("_", " ")}, since ${clock(since)})`,
+  }));
+  const due = `a report is due every ${duration(pace_s * 1000)}`;
+  const quiet = `Nothing was heard since ${moment(at)}; ${due}. Is it still running? What is shown is as old, and floors stay as they are.`;
+  return late ? [{ key: "late", kind: "late", since: at, text: quiet }, ...told] : told;
+}
+
+class FloorsTable {
+  constructor(runner) {
+    const caption = `Floors set by ${runner}`;
+    const rule = h(
+      "p",
+      { class: "small soft" },
+      "floor = base × (1 + sum of weight × pressure), within the base's bounds",
+    );
+    this.table = new Table({
+      columns: COLUMNS,
+      key: ({ node }) => node,
+      caption,
+      empty: "It sets no floors.",
+      sort: "Node",
+    });
+    this.element = card(h("h3", {}, "What they pressed"), rule, this.table.element);
+  }
+
+  show(floors) {
+    this.table.show(floors);
+  }
+}
+
+const pressing = ({ terms }) => terms.filter(({ weight, pressure }) => weight * pressure > 0);
+
+/** The sum that the bounds had no say in, in micro-dollars. */
+function unbounded(floor) {
+  return (
+    micros(floor.base) *
+    (1 + pressing(floor).reduce((sum, { weight, pressure }) => sum + weight * pressure, 0))
+  );
+}
+
+function number(value) {
+  return String(Number(value.toPrecision(3)));
+}
+
+function written({ map, weight, pressure }) {
+  return h(
+    "span",
+    { class: "term" },
+    h("span", { class: "name" }, map),
+    ` ${number(weight)} × ${number(pressure)}`,
+  );
+}
+
+/** Written anew only when it differs: somebody may be selecting it. */
+function sayFormula(cell, floor) {
+  const said = JSON.stringify([floor.base, floor.terms, floor.wanted]);
+  if (cell.said === said) return;
+  cell.said = said;
+  const terms = pressing(floor);
+  const quiet = floor.terms.length - terms.length;
+  const sum = terms.map((term) => [" + ", written(term)]);
+  const formula = terms.length
+    ? h("span", { class: "formula" }, `${dollars(micros(floor.base))} × (1`, sum, ") ")
+    : null;
+  const rest = quiet
+    ? h(
+        "span",
+        { class: "small faint" },
+        `${plural(quiet, "map")}${terms.length ? "" : ", all"} at rest`,
+      )
+    : null;
+  cell.replaceChildren(...[formula, rest, bound(floor)].filter(Boolean));
+}
+
+function bound(floor) {
+  const free = unbounded(floor);
+  const isBound = Math.abs(free - micros(floor.wanted)) > OFF * free;
+  return isBound
+    ? h("span", { class: "small warn" }, ` = ${dollars(Math.round(free))}/h, held by its bounds`)
+    : null;
+}
+
+/** What was asked for in the last turn, or why the two differ. */
+function asked({ asked: price, wanted, in_force }) {
+  if (price !== null) return perHour(price);
+  return Math.abs(micros(wanted) - micros(in_force)) > OFF * micros(wanted) ? "waits" : "as wanted";
+}
+
+const price = (name, field) => ({
+  name,
+  num: true,
+  sort: (floor) => micros(floor[field]),
+  value: (floor) => perHour(floor[field]),
+});
+
+const COLUMNS = [
+  {
+    name: "Node",
+    sort: ({ node }) => node,
+    make: ({ node }) => h("a", { href: href("map", node) }, node),
+  },
+  price("Base", "base"),
+  { name: "How it comes about", wide: true, update: sayFormula },
+  price("Wanted", "wanted"),
+  price("In force", "in_force"),
+  { name: "Asked for", num: true, value: asked },
+];
+
+/** A card with its heading; `beside` are nodes at the other end of the heading's row. */
+export function card(title, beside, ...content) {
+  return h("section", { class: "card" }, h("header", {}, title, beside), content);
 }

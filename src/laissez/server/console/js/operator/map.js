@@ -1,16 +1,18 @@
-// The operator's first page: the whole cluster at a glance, live, and what can be done to any part of it.
+// map
 
-import { fill, h } from "../dom.js";
-import { clock } from "../format.js";
-import { segments } from "../messages.js";
+import { get } from "../api.js";
+import { spark } from "../chart.js";
+import { segments } from "../components.js";
+import { fill, h, setText } from "../dom.js";
+import { clock, cost, count, dollars, micros, perHour, percent, plural } from "../format.js";
 import { href } from "../router.js";
 import { Stream } from "../stream.js";
-import { Hand } from "./heat-hand.js";
-import { Heat } from "./heat.js";
-import { Legend } from "./heat-legend.js";
-import { Levels } from "./map-levels.js";
-import { childrenTable } from "./map-table.js";
-import { tiles } from "./map-tiles.js";
+import { Table } from "../table.js";
+import { poll } from "../timers.js";
+import { HeatmapLegend } from "./heatmap-legend.js";
+import { HeatmapPointer } from "./heatmap-pointer.js";
+import { Heatmap } from "./heatmap.js";
+import { Levels } from "./levels.js";
 import { NodePanel } from "./node.js";
 
 const MODES = [
@@ -18,16 +20,28 @@ const MODES = [
   ["owner", "Owner"],
   ["headroom", "Headroom"],
 ];
+const TABLE_EVERY_MS = 2000;
+const NOW_MS = 2000;
+const HISTORY_MS = 10_000;
+const SPARKS_MAX = 180;
 
-export const map = { path: "map", name: "Map", mount: (main, context) => new MapPage(main, context) };
+export const map = {
+  path: "map",
+  name: "Map",
+  mount: (main, context) => new MapPage(main, context),
+};
 
 class MapPage {
   constructor(main, context) {
-    this.levels = new Levels({ built: () => this.built(), cell: (i, moved) => this.heat.touch(i, moved), told: () => this.panel.told() });
-    this.heat = new Heat(this.levels, () => this.legend.show());
+    this.levels = new Levels({
+      built: () => this.built(),
+      cell: (i, moved) => this.heat.touch(i, moved),
+      told: () => this.panel.told(),
+    });
+    this.heat = new Heatmap(this.levels, () => this.legend.show());
     this.heat.onLayout = () => this.hand.placed(this.selected);
-    this.legend = new Legend(this.heat, this.levels);
-    this.hand = new Hand(this.heat, this.levels, go);
+    this.legend = new HeatmapLegend(this.heat, this.levels);
+    this.hand = new HeatmapPointer(this.heat, this.levels, go);
     this.tiles = tiles();
     this.table = childrenTable(this.levels);
     this.panel = new NodePanel(this.levels, context);
@@ -46,8 +60,17 @@ class MapPage {
 
   build(main) {
     const modes = segments("Colour by", MODES, "rate", (mode) => this.heat.colourBy(mode));
-    const head = h("header", {}, this.crumbs, h("div", { class: "row" }, h("span", { class: "small soft" }, "Colour by"), modes));
-    const help = h("p", { id: "map-help", class: "visually-hidden" }, "Arrow keys move, Enter goes in, Backspace goes up. A table is below.");
+    const head = h(
+      "header",
+      {},
+      this.crumbs,
+      h("div", { class: "row" }, h("span", { class: "small soft" }, "Colour by"), modes),
+    );
+    const help = h(
+      "p",
+      { id: "map-help", class: "visually-hidden" },
+      "Arrow keys move, Enter goes in, Backspace goes up. A table is below.",
+    );
     const card = h(
       "section",
       { class: "card heat-card" },
@@ -59,12 +82,18 @@ class MapPage {
       help,
       this.table.element,
     );
-    fill(main, h("h1", { class: "visually-hidden" }, "Map"), this.tiles.element, h("div", { class: "map-columns" }, card, this.panel.element));
+    fill(
+      main,
+      h("h1", { class: "visually-hidden" }, "Map"),
+      this.tiles.element,
+      h("div", { class: "map-columns" }, card, this.panel.element),
+    );
     this.heat.canvas.setAttribute("aria-describedby", "map-help");
   }
 
   close() {
-    for (const part of [this.stream, this.heat, this.hand, this.tiles, this.table, this.panel]) part.close();
+    for (const part of [this.stream, this.heat, this.hand, this.tiles, this.table, this.panel])
+      part.close();
   }
 
   built() {
@@ -98,7 +127,8 @@ class MapPage {
   /** The map has a connection of its own, which may be lost while the rest lives. */
   stale(state, why) {
     this.old.hidden = state !== "lost";
-    if (state === "lost") fill(this.old, `The map stands still since ${clock(Date.now())}. ${why || ""} Trying again.`);
+    if (state === "lost")
+      fill(this.old, `The map stands still since ${clock(Date.now())}. ${why || ""} Trying again.`);
   }
 
   refuse(text) {
@@ -114,10 +144,194 @@ function go(path) {
 function crumbs(node) {
   const way = [];
   for (let step = node; step; step = step.parent) way.unshift(step);
-  const link = (step) => (step === node ? h("b", { "aria-current": "page" }, step.name) : h("a", { href: href("map", step.path) }, step.name));
+  const link = (step) =>
+    step === node
+      ? h("b", { "aria-current": "page" }, step.name)
+      : h("a", { href: href("map", step.path) }, step.name);
   return h(
     "ol",
     {},
     way.map((step) => h("li", {}, link(step))),
   );
+}
+
+const rate = (name, key) => ({
+  name,
+  num: true,
+  value: (row) => (row[key] === null ? "–" : dollars(row[key])),
+  sort: (row) => row[key],
+});
+const number = (name, key) => ({
+  name,
+  num: true,
+  value: (row) => count(row[key]),
+  sort: (row) => row[key],
+});
+
+const COLUMNS = [
+  {
+    name: "Node",
+    make: ({ node }) => h("a", { href: href("map", node.path) }, node.name),
+    update: () => {},
+    sort: ({ node }) => node.name,
+  },
+  number("Leaves", "leaves"),
+  number("Leased", "leased"),
+  number("Idle", "idle"),
+  number("Offline", "offline"),
+  rate("Lowest", "low"),
+  rate("Median", "middle"),
+  rate("Highest", "high"),
+];
+
+/** Gives {element, show(node), close()}. Figures are made only while somebody looks. */
+function childrenTable(levels) {
+  const caption = "What is below, in figures; rates in dollars per hour";
+  const table = new Table({
+    columns: COLUMNS,
+    key: ({ node }) => node.path,
+    empty: "There is nothing below.",
+    caption,
+  });
+  const element = h(
+    "details",
+    { class: "as-table", ontoggle: () => update() },
+    h("summary", {}, "As a table"),
+    table.element,
+  );
+  let shown = null;
+
+  function update() {
+    if (element.open && shown)
+      table.show(shown.children.map((node) => ({ node, ...levels.figures(node) })));
+  }
+
+  const timer = setInterval(update, TABLE_EVERY_MS);
+  return {
+    element,
+    show(node) {
+      shown = node;
+      update();
+    },
+    close: () => clearInterval(timer),
+  };
+}
+
+// `value` and `note` are of the market now and its samples, `sample` makes the line.
+const TILES = [
+  {
+    name: "Utilisation",
+    value: (market) => percent(market.online ? market.leased / market.online : 0, 1),
+    note: (market) => `${count(market.leased)} of ${count(market.online)} online`,
+    sample: ({ online, leased }) => (online ? leased / online : 0),
+  },
+  {
+    name: "Revenue now",
+    value: (market) => revenue(market.rate_now),
+    title: (market) => `$${market.rate_now}/h`,
+    note: (market) => `${cost(market.revenue)} in all`,
+    sample: ({ rate_now: rate }) => micros(rate),
+  },
+  {
+    name: "Transfers",
+    value: (_, samples) => (samples.length ? `${count(lastMinute(samples).moved)} / min` : "–"),
+    note: (_, samples) =>
+      samples.length
+        ? `${count(lastMinute(samples).started)} started, ${count(lastMinute(samples).ended)} ended`
+        : "",
+    sample: ({ transfers }) => transfers,
+  },
+  {
+    name: "Open orders",
+    value: (market) => count(market.open_orders),
+    note: (market) => `${plural(market.tenants, "tenant")} in all`,
+    sample: ({ open_orders: orders }) => orders,
+  },
+  {
+    name: "Idle",
+    value: (market) => count(market.online - market.leased),
+    note: (market) => `${count(market.leaves - market.online)} offline of ${count(market.leaves)}`,
+    sample: ({ online, leased }) => online - leased,
+  },
+];
+
+/** Whole cents, of large sums whole dollars: more would only flicker. */
+function revenue(text) {
+  const value = micros(text);
+  return value < 1e10
+    ? perHour(Math.round(value / 10_000) * 10_000)
+    : `$${count(Math.round(value / 1e6))}/h`;
+}
+
+function lastMinute(history) {
+  const sum = { moved: 0, started: 0, ended: 0 };
+  const until = Date.parse(history.at(-1).at);
+  for (const { at, transfers, started, ended } of history) {
+    if (until - Date.parse(at) >= 60_000) continue;
+    sum.moved += transfers;
+    sum.started += started;
+    sum.ended += ended;
+  }
+  return sum;
+}
+
+/** Gives {element, close()}. */
+function tiles() {
+  const made = TILES.map(({ name }) => {
+    const [value, note, line] = [
+      h("div", { class: "value" }, "–"),
+      h("div", { class: "note" }),
+      h("div", { class: "spark-place" }),
+    ];
+    return {
+      element: h("div", { class: "tile" }, h("div", { class: "label" }, name), value, note, line),
+      value,
+      note,
+      line,
+    };
+  });
+  let market = null;
+  let history = [];
+
+  function show() {
+    if (!market) return;
+    TILES.forEach((tile, i) => {
+      setText(made[i].value, tile.value(market, history));
+      setText(made[i].note, tile.note(market, history));
+      if (tile.title) made[i].value.title = tile.title(market);
+    });
+  }
+
+  function draw() {
+    TILES.forEach(({ sample }, i) =>
+      made[i].line.replaceChildren(spark(thinned(history).map(sample))),
+    );
+  }
+
+  const now = poll(async () => {
+    market = await get("/v1/market");
+    show();
+  }, NOW_MS);
+  const past = poll(async () => {
+    history = (await get("/v1/market/history")).samples;
+    draw();
+    show();
+  }, HISTORY_MS);
+
+  return {
+    element: h(
+      "section",
+      { class: "tiles market-tiles", "aria-label": "The market now" },
+      made.map(({ element }) => element),
+    ),
+    close() {
+      now.stop();
+      past.stop();
+    },
+  };
+}
+
+function thinned(samples) {
+  const every = Math.ceil(samples.length / SPARKS_MAX) || 1;
+  return samples.filter((_, i) => (samples.length - 1 - i) % every === 0);
 }

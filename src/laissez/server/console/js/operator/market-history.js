@@ -21,8 +21,11 @@ export class History {
     const first = told.length ? told[0].at : Infinity;
     const until = told.length ? told.at(-1).at : -Infinity;
     const isNew = !this.samples.length || first > this.samples.at(-1).at; // nothing of what was told before
-    if (told.length && isNew && until - first < KEPT_MS - this.everyMs * GAP_SAMPLES) this.begins.push(first);
-    this.samples = [...this.samples.filter(({ at }) => at < first), ...told].filter(({ at }) => at > until - KEPT_MS);
+    if (told.length && isNew && until - first < KEPT_MS - this.everyMs * GAP_SAMPLES)
+      this.begins.push(first);
+    this.samples = [...this.samples.filter(({ at }) => at < first), ...told].filter(
+      ({ at }) => at > until - KEPT_MS,
+    );
     this.seen = this.seen.filter(({ at }) => at > until);
   }
 
@@ -48,7 +51,10 @@ export class History {
   perMinute(name) {
     const wanted = Math.max(1, Math.round(MINUTE_MS / this.everyMs));
     const minute = (i) => this.samples.slice(Math.max(0, i + 1 - wanted), i + 1);
-    const sums = this.samples.map(({ at }, i) => ({ at, sum: sumOf(minute(i), name, wanted, this.everyMs) }));
+    const sums = this.samples.map(({ at }, i) => ({
+      at,
+      sum: sumOf(minute(i), name, wanted, this.everyMs),
+    }));
     return withGaps(sums, this.everyMs * GAP_SAMPLES, ({ sum }) => sum);
   }
 
@@ -60,19 +66,26 @@ export class History {
 
 /** A minute that was not measured as a whole has no sum. */
 function sumOf(samples, name, wanted, everyMs) {
-  const isWhole = samples.length === wanted && samples.at(-1).at - samples[0].at < everyMs * (wanted + 1);
+  const isWhole =
+    samples.length === wanted && samples.at(-1).at - samples[0].at < everyMs * (wanted + 1);
   return isWhole ? samples.reduce((sum, sample) => sum + sample[name], 0) : null;
 }
 
 function withGaps(samples, longestMs, value) {
   const points = [];
   samples.forEach((sample, i) => {
-    if (i > 0 && sample.at - samples[i - 1].at > longestMs) points.push([samples[i - 1].at + 1, null]);
+    if (i > 0 && sample.at - samples[i - 1].at > longestMs)
+      points.push([samples[i - 1].at + 1, null]);
     points.push([sample.at, value(sample)]);
   });
   return points;
 }
 
 function inNumbers(sample) {
-  return { ...sample, at: Date.parse(sample.at), revenue: micros(sample.revenue), rate_now: micros(sample.rate_now) };
+  return {
+    ...sample,
+    at: Date.parse(sample.at),
+    revenue: micros(sample.revenue),
+    rate_now: micros(sample.rate_now),
+  };
 }

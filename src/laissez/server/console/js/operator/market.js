@@ -1,14 +1,26 @@
-// The market in figures: what it earns, how full it is, how much it moves, and where it is dear.
+// market
 
-import { get } from "../api.js";
+import { Problem, all, at, get } from "../api.js";
 import { Chart, legend, valueAt } from "../chart.js";
-import { h, say } from "../dom.js";
-import { MICROS, clock, cost, count, dollars, micros, moment, percent, perHour, plural } from "../format.js";
-import { segments } from "../messages.js";
-import { poll } from "../poll.js";
-import { MarketNodes } from "./market-nodes.js";
+import { sayShare, segments, shareCell } from "../components.js";
+import { h, setText } from "../dom.js";
+import {
+  MICROS,
+  clock,
+  cost,
+  count,
+  dollars,
+  micros,
+  moment,
+  perHour,
+  percent,
+  plural,
+} from "../format.js";
+import { href } from "../router.js";
+import { Table } from "../table.js";
+import { poll } from "../timers.js";
+import { card } from "./inframaps.js";
 import { History } from "./market-history.js";
-import { card } from "./parts.js";
 
 const NOW_MS = 3000;
 const HISTORY_MS = 20_000;
@@ -21,6 +33,8 @@ const RANGES = [
   [60, "1 h"],
   [120, "2 h"],
 ];
+const NODES_EVERY_MS = 10_000;
+const NODES_MOST = 60; // each is a question of its own
 
 export const market = {
   path: "market",
@@ -56,7 +70,10 @@ class MarketPage {
       this.since,
       this.nodes.element,
     ];
-    this.polls = [poll(() => (this.minutes === null ? this.askFirst() : this.askHistory()), HISTORY_MS), poll(() => this.askNow(), NOW_MS)];
+    this.polls = [
+      poll(() => (this.minutes === null ? this.askFirst() : this.askHistory()), HISTORY_MS),
+      poll(() => this.askNow(), NOW_MS),
+    ];
   }
 
   range(minutes) {
@@ -88,12 +105,16 @@ class MarketPage {
     if (!this.history.last || this.minutes === null) return;
     const until = this.history.last.at;
     // A market that is young is not drawn in a corner: the axis begins where the measuring did, two minutes ago at the latest.
-    const from = Math.max(until - this.minutes * MINUTE_MS, Math.min(this.history.first.at, until - 2 * MINUTE_MS));
+    const from = Math.max(
+      until - this.minutes * MINUTE_MS,
+      Math.min(this.history.first.at, until - 2 * MINUTE_MS),
+    );
     for (const { draw } of this.graphs) draw(from, until);
     for (const { update } of this.tiles) update(this.history, this.now);
     const begun = this.history.begins.at(-1);
-    const begin = begun > from ? `The service was started at ${moment(begun)}, where the line is. ` : "";
-    say(this.since, begin + NOT_KEPT);
+    const begin =
+      begun > from ? `The service was started at ${moment(begun)}, where the line is. ` : "";
+    setText(this.since, begin + NOT_KEPT);
   }
 
   close() {
@@ -107,8 +128,8 @@ function tile(label, update) {
   const note = h("div", { class: "note" });
   const element = h("div", { class: "tile" }, h("div", { class: "label" }, label), value, note);
   function show([text, more, exact = ""]) {
-    say(value, text);
-    say(note, more);
+    setText(value, text);
+    setText(note, more);
     value.title = exact;
   }
   return { element, update: (history, now) => now && show(update(history, now)) };
@@ -116,10 +137,24 @@ function tile(label, update) {
 
 function tiles() {
   return [
-    tile("Revenue now", (_, now) => [`${cost(now.rate_now)}/h`, `${perLease(now)} a lease`, perHour(now.rate_now)]),
-    tile("Revenue so far", (history, now) => [cost(now.revenue), earned(history), `$${now.revenue}`]),
-    tile("Utilisation", (_, now) => [percent(now.leased / now.online, 1), `${count(now.leased)} of ${plural(now.online, "leaf", "leaves")} online`]),
-    tile("Offline", (_, now) => [count(now.leaves - now.online), `of ${plural(now.leaves, "leaf", "leaves")}`]),
+    tile("Revenue now", (_, now) => [
+      `${cost(now.rate_now)}/h`,
+      `${perLease(now)} a lease`,
+      perHour(now.rate_now),
+    ]),
+    tile("Revenue so far", (history, now) => [
+      cost(now.revenue),
+      earned(history),
+      `$${now.revenue}`,
+    ]),
+    tile("Utilisation", (_, now) => [
+      percent(now.leased / now.online, 1),
+      `${count(now.leased)} of ${plural(now.online, "leaf", "leaves")} online`,
+    ]),
+    tile("Offline", (_, now) => [
+      count(now.leaves - now.online),
+      `of ${plural(now.leaves, "leaf", "leaves")}`,
+    ]),
     tile("Open orders", (_, now) => [count(now.open_orders), "waiting for a leaf"]),
     tile("Transfers per minute", (history) => [perMinuteNow(history), "from tenant to tenant"]),
     tile("Tenants", (_, now) => [count(now.tenants), ""]),
@@ -147,21 +182,39 @@ function perMinuteNow(history) {
 function graph(history, title, { value, tick = value }, lines) {
   const chart = new Chart({ label: title, height: 190, value, tick });
   const series = lines();
-  const element = card(h("h2", {}, title), series.length > 1 ? legend(series) : null, chart.element);
-  const shown = (from) => lines().map((line) => ({ ...line, points: line.points.filter(([at]) => at >= from) }));
+  const element = card(
+    h("h2", {}, title),
+    series.length > 1 ? legend(series) : null,
+    chart.element,
+  );
+  const shown = (from) =>
+    lines().map((line) => ({ ...line, points: line.points.filter(([at]) => at >= from) }));
   return {
     element,
-    draw: (from, until) => chart.draw({ series: shown(from), from, until, marks: history.marks().filter(({ at }) => at > from && at < until) }),
+    draw: (from, until) =>
+      chart.draw({
+        series: shown(from),
+        from,
+        until,
+        marks: history.marks().filter(({ at }) => at > from && at < until),
+      }),
   };
 }
 
 const money = (value) => dollars(value, 2);
 const whole = (value) => `$${count(Math.round(value / MICROS))}`;
-const MONEY = { value: money, tick: (value) => (value >= 10 * MICROS || value === 0 ? whole(value) : money(value)) };
+const MONEY = {
+  value: money,
+  tick: (value) => (value >= 10 * MICROS || value === 0 ? whole(value) : money(value)),
+};
 const NUMBER = { value: count };
 
 function graphs(history) {
-  const level = (name, field, more) => ({ name, points: history.points((sample) => sample[field]), ...more });
+  const level = (name, field, more) => ({
+    name,
+    points: history.points((sample) => sample[field]),
+    ...more,
+  });
   const counted = (name, field, more) => ({ name, points: history.perMinute(field), ...more });
   const area = { class: "s1", area: true };
   return [
@@ -173,7 +226,94 @@ function graphs(history) {
       level("All", "leaves", { class: "floor" }),
     ]),
     graph(history, "Transfers per minute", NUMBER, () => [counted("Transfers", "transfers", area)]),
-    graph(history, "Leases per minute", NUMBER, () => [counted("Started", "started", { class: "s1" }), counted("Ended", "ended", { class: "s2" })]),
+    graph(history, "Leases per minute", NUMBER, () => [
+      counted("Started", "started", { class: "s1" }),
+      counted("Ended", "ended", { class: "s2" }),
+    ]),
     graph(history, "Open orders", NUMBER, () => [level("Open orders", "open_orders", area)]),
   ];
+}
+
+class MarketNodes {
+  constructor() {
+    const caption = "Roots and what is right below them";
+    this.table = new Table({
+      columns: COLUMNS,
+      key: ({ node }) => node,
+      caption,
+      empty: "There are no nodes yet.",
+    });
+    this.more = h("p", { class: "small soft" });
+    this.element = card(h("h2", {}, "By place"), this.more, this.table.element);
+    this.poll = poll(() => this.ask(), NODES_EVERY_MS);
+  }
+
+  async ask() {
+    this.wanted ??= await rootsAndChildren();
+    const books = [];
+    for (const node of this.wanted.slice(0, NODES_MOST)) books.push(await fetchBook(node));
+    this.table.show(books.filter(Boolean));
+    const left = this.wanted.length - NODES_MOST;
+    setText(this.more, left > 0 ? `${plural(left, "more node")}: see the map` : "");
+  }
+
+  close() {
+    this.poll.stop();
+  }
+}
+
+/** Every root, each followed by those right below it. */
+async function rootsAndChildren() {
+  return (await all("/v1/topology")).flatMap(({ path, children }) => [path, ...children]);
+}
+
+/** A node that went away is left out. */
+async function fetchBook(node) {
+  try {
+    return await get(at("/v1/books", node));
+  } catch (problem) {
+    if (problem instanceof Problem && problem.status === 404) return null;
+    throw problem;
+  }
+}
+
+const link = ({ node }) =>
+  h("a", { class: node.includes("/") ? "below" : "root", href: href("map", node) }, node);
+const leasedShare = ({ leased, online }) => (online ? leased / online : 0);
+const sayLeased = (cell, book) =>
+  sayShare(cell, leasedShare(book), `${percent(leasedShare(book))} of ${count(book.online)}`);
+const price = (name, field) => ({
+  name,
+  num: true,
+  sort: (book) => micros(book[field]),
+  value: (book) => perHour(book[field]),
+});
+
+const COLUMNS = [
+  { name: "Node", sort: ({ node }) => node, make: link },
+  { name: "Leased", num: true, sort: leasedShare, make: () => shareCell("of"), update: sayLeased },
+  {
+    name: "Offline",
+    num: true,
+    sort: ({ leaves, online }) => leaves - online,
+    value: ({ leaves, online }) => count(leaves - online),
+  },
+  price("Floor in force", "floor_in_force"),
+  price("Standing rate", "standing_rate"),
+  {
+    ...price("Wins a leaf now", "quote"),
+    value: ({ quote }) => (quote === null ? "nothing does" : perHour(quote)),
+  },
+  { name: "Open orders", num: true, sort: ordersAt, value: (book) => count(ordersAt(book)) },
+  {
+    name: "Charges now",
+    num: true,
+    sort: ({ rate_now }) => micros(rate_now),
+    value: ({ rate_now }) => `${cost(rate_now)}/h`,
+  },
+];
+
+/** Those that rest here or further below. */
+function ordersAt({ orders_here, orders_below }) {
+  return orders_here + orders_below;
 }

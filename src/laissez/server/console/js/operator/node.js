@@ -1,17 +1,18 @@
-// Beside the map: what holds at one node, what it was, what rests in its book, and what can be done.
+// node
 
 import { all, at, get } from "../api.js";
-import { fill, h } from "../dom.js";
-import { poll } from "../poll.js";
+import { fill, h, keyed, setText } from "../dom.js";
+import { count, duration, micros, perHour, percent } from "../format.js";
+import { href } from "../router.js";
+import { poll } from "../timers.js";
 import { actionsFor } from "./actions.js";
-import { Depth } from "./node-depth.js";
-import { everything } from "./node-everything.js";
-import { facts, sources } from "./node-facts.js";
-import { LeaseCard } from "./node-lease.js";
-import { RateChart } from "./node-rates.js";
+import { LeaseCard, RateChart } from "./node-charts.js";
+import { OrderBookCard } from "./order-book.js";
 
 const BOOK_MS = 3000;
 const OWN_ACTS = ["floor.", "controls.", "resource."]; // what others do comes with the next turn anyway
+const OVERVIEW_EVERY_MS = 2000;
+const OWNERS = 12;
 
 export class NodePanel {
   constructor(levels, context) {
@@ -42,13 +43,13 @@ export class NodePanel {
   }
 
   openAll(forest) {
-    const all = everything(forest, this.levels);
+    const all = clusterOverview(forest, this.levels);
     fill(this.element, all.element);
     this.stops = [all.close];
   }
 
   open(node) {
-    const [list, depth, rates] = [facts(), new Depth(), new RateChart(node)];
+    const [list, depth, rates] = [nodeFacts(), new OrderBookCard(), new RateChart(node)];
     const lease = node.height === 0 ? new LeaseCard(node, this.levels) : null;
     const actions = this.context.mayOperate
       ? actionsFor(
@@ -61,20 +62,32 @@ export class NodePanel {
     this.actions = actions;
     const problem = h("p", { class: "problem", hidden: true });
     this.book = null;
-    fill(this.element, this.head(node, list, actions, problem), lease?.element, rates.element, depth.element);
+    fill(
+      this.element,
+      this.head(node, list, actions, problem),
+      lease?.element,
+      rates.element,
+      depth.element,
+    );
     let set = [];
     const controls = poll(async () => (set = await all("/v1/controls")), 30_000);
     const book = poll(async () => {
       const found = await this.ask(node, problem);
       if (!found || this.node !== node) return;
       this.book = found;
-      list.show(found, sources(node, found, set));
+      list.show(found, controlsInForce(node, found, set));
       depth.show(found);
       rates.floor(found.floor_in_force);
       actions?.show(found);
     }, BOOK_MS);
     const again = () => (controls.now(), book.now(), rates.now());
-    this.stops = [book.stop, controls.stop, () => rates.close(), () => lease?.close(), this.context.feed.onChange(OWN_ACTS, again)];
+    this.stops = [
+      book.stop,
+      controls.stop,
+      () => rates.close(),
+      () => lease?.close(),
+      this.context.feed.onChange(OWN_ACTS, again),
+    ];
   }
 
   async ask(node, problem) {
@@ -94,10 +107,200 @@ export class NodePanel {
     return h(
       "section",
       { class: "card" },
-      h("header", {}, h("h2", {}, h("small", { class: "soft" }, above), node.name), node.level ? h("span", { class: "tag" }, node.level) : null),
+      h(
+        "header",
+        {},
+        h("h2", {}, h("small", { class: "soft" }, above), node.name),
+        node.level ? h("span", { class: "tag" }, node.level) : null,
+      ),
       problem,
       list.element,
       actions?.element,
     );
   }
+}
+
+const FACTS = [
+  {
+    name: "Standing rate",
+    value: (book) => perHour(book.standing_rate),
+    note: (book) =>
+      book.best_bid === null ? "no bid at this node" : `best bid here ${perHour(book.best_bid)}`,
+  },
+  {
+    name: "Quote",
+    value: (book) => (book.quote === null ? "none" : perHour(book.quote)),
+    note: (book) => (book.quote === null ? "no price wins a leaf now" : "wins a leaf now"),
+  },
+  {
+    name: "Floor in force",
+    value: (book) => perHour(book.floor_in_force),
+    note: (book) =>
+      book.floor_own === null ? "none set here" : `${perHour(book.floor_own)} set here`,
+  },
+  {
+    name: "Charged here",
+    value: (book) => perHour(Math.round(micros(book.rate_now) / 10_000) * 10_000),
+    note: (book) => (book.leaves === 1 ? "its lease" : "all leases together"),
+  },
+  {
+    name: "Leased",
+    value: (book) => `${count(book.leased)} of ${count(book.online)}`,
+    note: (book) =>
+      book.online === book.leaves ? "all online" : `${count(book.leaves - book.online)} offline`,
+  },
+  {
+    name: "Orders",
+    value: (book) => count(book.orders_here),
+    note: (book) => `above ${count(book.orders_above)}, below ${count(book.orders_below)}`,
+  },
+];
+
+/** Gives {element, show(book, controls)}. */
+function nodeFacts() {
+  const rows = FACTS.map(({ name }) => {
+    const [value, note] = [h("span", {}, "–"), h("small", {}, "\u00a0")];
+    return { element: h("div", {}, h("dt", {}, name), h("dd", {}, value, note)), value, note };
+  });
+  const controls = h("ul", { class: "controls-list" });
+  function show(book, inForce) {
+    FACTS.forEach(({ value, note }, i) => {
+      setText(rows[i].value, value(book));
+      setText(rows[i].note, note(book));
+    });
+    const lines = inForce.map(({ text, from }) => `${text}${from ? `, set at ${from}` : ""}`);
+    if (controls.dataset.said === lines.join()) return;
+    controls.dataset.said = lines.join();
+    fill(
+      controls,
+      lines.length
+        ? lines.map((line) => h("li", {}, line))
+        : h("li", { class: "soft" }, "No bands, holds or fees."),
+    );
+  }
+  const list = h(
+    "dl",
+    { class: "facts" },
+    rows.map(({ element }) => element),
+  );
+  return {
+    element: h("div", {}, list, h("h3", { class: "small-head" }, "Controls in force"), controls),
+    show,
+  };
+}
+
+function bandText({ fraction, seconds }) {
+  return `at most ${percent(Number(fraction), 2).replace(/\.?0+ %/, " %")} in ${duration(seconds * 1000)}`;
+}
+
+const KINDS = [
+  ["rise", "Bids rise", bandText],
+  ["fall", "The floor falls", bandText],
+  ["hold_s", "A new lease is held for", (seconds) => duration(seconds * 1000)],
+  ["flash_s", "A withdrawn bid pays for", (seconds) => duration(seconds * 1000)],
+];
+
+/** The controls that work at a node, each with the nearest node that sets it; `set` is all that are set anywhere. */
+function controlsInForce(node, book, set) {
+  const here = new Map(set.map((one) => [one.node, one]));
+  if (book.controls) here.set(node.path, book.controls);
+  return KINDS.filter(([kind]) => book.controls_in_force[kind] !== null).map(
+    ([kind, name, write]) => {
+      let from = node;
+      while (from.path && (here.get(from.path)?.[kind] ?? null) === null) from = from.parent;
+      return { kind, text: `${name} ${write(book.controls_in_force[kind])}`, from: from.path };
+    },
+  );
+}
+
+/** Gives {element, close()}. */
+function clusterOverview(forest, levels) {
+  const [kinds, owners] = [h("ul", { class: "holdings" }), h("ul", { class: "holdings" })];
+
+  function show() {
+    keyed(
+      kinds,
+      forest.children,
+      ({ path }) => path,
+      typeRow,
+      (row, node) => {
+        const { leased, idle, middle } = levels.figures(node);
+        updateShareRow(
+          row,
+          middle === null ? "offline" : `median ${perHour(middle)}`,
+          leased,
+          leased + idle,
+        );
+      },
+    );
+    const held = holders(forest, levels);
+    keyed(
+      owners,
+      held.slice(0, OWNERS),
+      ({ name }) => name,
+      ownerRow,
+      (row, { size }) => updateShareRow(row, "", size, forest.last),
+    );
+  }
+
+  show();
+  const timer = setInterval(show, OVERVIEW_EVERY_MS);
+  const hint = h(
+    "p",
+    { class: "soft small" },
+    "Choose a part of the map to see its prices, its book and what can be done there.",
+  );
+  return {
+    element: [
+      h("section", { class: "card" }, h("header", {}, h("h2", {}, "Everything")), kinds, hint),
+      h(
+        "section",
+        { class: "card" },
+        h(
+          "header",
+          {},
+          h("h2", {}, "Who holds most"),
+          h("span", { class: "small soft" }, "leaves"),
+        ),
+        owners,
+      ),
+    ],
+    close: () => clearInterval(timer),
+  };
+}
+
+function typeRow(node) {
+  return shareRow(h("a", { href: href("map", node.path) }, node.name));
+}
+
+function ownerRow({ name }) {
+  return shareRow(h("a", { href: href("tenants", name) }, name));
+}
+
+function shareRow(name) {
+  return h(
+    "li",
+    {},
+    name,
+    h("span", { class: "soft small" }),
+    h("span", { class: "num" }),
+    h("div", { class: "bar" }, h("span", {})),
+  );
+}
+
+function updateShareRow(row, note, part, whole) {
+  const [, about, number, bar] = row.children;
+  setText(about, note);
+  setText(number, `${count(part)} (${percent(whole ? part / whole : 0)})`);
+  bar.firstChild.style.width = `${whole ? (100 * part) / whole : 0}%`;
+}
+
+function holders(forest, levels) {
+  const sizes = new Int32Array(levels.owners.length);
+  for (let i = forest.first; i < forest.last; i++)
+    if (levels.owner[i] >= 0) sizes[levels.owner[i]]++;
+  return levels.owners
+    .map((name, i) => ({ name, size: sizes[i] }))
+    .filter(({ size }) => size)
+    .sort((a, b) => b.size - a.size);
 }

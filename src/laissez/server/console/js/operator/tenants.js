@@ -1,8 +1,16 @@
-// Tenants: all of them in a table, or one of them with everything that is its own.
+// tenants
 
-import { h } from "../dom.js";
-import { TenantsList } from "./tenants-list.js";
-import { TenantsOne } from "./tenants-one.js";
+import { finder, sayShare, shareCell } from "../components.js";
+import { h, setText } from "../dom.js";
+import { cost, count, percent, plural } from "../format.js";
+import { href } from "../router.js";
+import { Table } from "../table.js";
+import { poll } from "../timers.js";
+import { createTenant } from "./tenant-caps.js";
+import { budgetCell, sayBudget, tenantsWithSpending, usedShare } from "./tenant-spending.js";
+import { TenantPage } from "./tenant.js";
+
+const EVERY_MS = 5000;
 
 export const tenants = {
   path: "tenants",
@@ -17,7 +25,7 @@ export const tenants = {
         if (wanted === name) return name;
         name = wanted;
         shown?.close();
-        shown = wanted ? new TenantsOne(wanted, context) : new TenantsList(context);
+        shown = wanted ? new TenantPage(wanted, context) : new TenantList(context);
         place.replaceChildren(...shown.elements);
         return name;
       },
@@ -27,3 +35,110 @@ export const tenants = {
     };
   },
 };
+
+class TenantList {
+  constructor({ feed, mayOperate }) {
+    this.tenants = [];
+    const order = { sort: "Charges now", descending: true };
+    this.table = new Table({
+      columns: COLUMNS,
+      key: ({ name }) => name,
+      caption: "Tenants",
+      empty: "Nobody is shown.",
+      ...order,
+    });
+    this.about = h("p", { class: "small soft" }, "\u00a0");
+    this.search = finder("Find a tenant", "Find a tenant by its name", () => this.draw());
+    const create = mayOperate
+      ? h(
+          "button",
+          { class: "button primary", type: "button", onclick: createTenant },
+          "New tenant",
+        )
+      : null;
+    this.elements = [
+      h("div", { class: "page-head" }, h("h1", {}, "Tenants"), this.search, create),
+      h(
+        "section",
+        { class: "card", "aria-label": "Tenants" },
+        h("header", {}, this.about),
+        this.table.element,
+      ),
+    ];
+    this.poll = poll(() => this.ask(), EVERY_MS);
+    this.stop = feed.onChange(["tenant.", "key.", "budget."], this.poll.now);
+  }
+
+  async ask() {
+    this.tenants = await tenantsWithSpending();
+    this.draw();
+  }
+
+  draw() {
+    const wanted = this.search.value.trim().toLowerCase();
+    const shown = this.tenants.filter(({ name }) => name.toLowerCase().includes(wanted));
+    const together = this.tenants.reduce((sum, { rate }) => sum + rate, 0);
+    setText(
+      this.table.nothing,
+      wanted
+        ? `No tenant's name contains “${wanted}”.`
+        : "There are no tenants yet: make one, then issue a key to it.",
+    );
+    this.table.show(shown);
+    const found = wanted ? `${count(shown.length)} of ` : "";
+    setText(
+      this.about,
+      `${found}${plural(this.tenants.length, "tenant")}, together charged ${cost(together)}/h now`,
+    );
+  }
+
+  close() {
+    this.poll.stop();
+    this.stop();
+  }
+}
+
+const sayPart = (cell, { share }) => sayShare(cell, share, percent(share));
+const number = (name, field) => ({
+  name,
+  num: true,
+  sort: (tenant) => tenant[field],
+  value: (tenant) => count(tenant[field]),
+});
+
+const COLUMNS = [
+  {
+    name: "Tenant",
+    sort: ({ name }) => name,
+    make: ({ name }) => h("a", { href: href("tenants", name) }, name),
+  },
+  {
+    name: "Spent so far",
+    num: true,
+    sort: ({ total }) => total,
+    value: ({ total }) => cost(total),
+  },
+  {
+    name: "Charges now",
+    num: true,
+    sort: ({ rate }) => rate,
+    value: ({ rate }) => `${cost(rate)}/h`,
+  },
+  {
+    name: "Share",
+    num: true,
+    sort: ({ share }) => share,
+    make: () => shareCell(),
+    update: sayPart,
+  },
+  number("Leases", "leases"),
+  number("Open orders", "open_orders"),
+  number("Keys", "keys"),
+  {
+    name: "Budget",
+    wide: true,
+    sort: ({ budget }) => usedShare(budget),
+    make: budgetCell,
+    update: (cell, { budget }) => sayBudget(cell, budget),
+  },
+];

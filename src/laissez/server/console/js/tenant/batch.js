@@ -1,10 +1,9 @@
 // Many commands at once, and what became of each.
 
 import { change } from "../api.js";
+import { ask } from "../dialogs.js";
 import { h } from "../dom.js";
-import { micros, plural, reason } from "../format.js";
-import { ask } from "../messages.js";
-import { rate } from "./figures.js";
+import { micros, plural, rate, reason } from "../format.js";
 
 const AT_ONCE = 200; // well below what a server takes in one go
 
@@ -13,8 +12,16 @@ export async function sendAll(items) {
   const outcomes = [];
   for (let first = 0; first < items.length; first += AT_ONCE) {
     const part = items.slice(first, first + AT_ONCE);
-    const { results } = await change("POST", "/v1/batch", { commands: part.map(({ command }) => command) });
-    outcomes.push(...results.map((result, i) => ({ name: part[i].name, events: result.events ?? [], ...outcome(result) })));
+    const { results } = await change("POST", "/v1/batch", {
+      commands: part.map(({ command }) => command),
+    });
+    outcomes.push(
+      ...results.map((result, i) => ({
+        name: part[i].name,
+        events: result.events ?? [],
+        ...outcome(result),
+      })),
+    );
   }
   return outcomes;
 }
@@ -25,16 +32,29 @@ function outcome({ status, events = [], detail }) {
   const ended = happened.find(({ type }) => type === "lease.ended");
   const set = happened.find(({ type }) => type === "lease.limit_set");
   if (ended) return { ok: true, text: `ended, ${reason(ended.reason)}` };
-  if (set) return { ok: true, text: set.limit === null ? "no limit" : `limit ${rate(micros(set.limit))}` };
+  if (set)
+    return { ok: true, text: set.limit === null ? "no limit" : `limit ${rate(micros(set.limit))}` };
   return { ok: true, text: "done" };
 }
 
 /** Show what became of each. */
-export function tellOutcomes(outcomes) {
+export function showOutcomes(outcomes) {
   const failed = outcomes.filter(({ ok }) => !ok).length;
   const lines = outcomes.map(({ name, ok, text }) =>
-    h("li", {}, h("span", { class: "path" }, name), h("span", { class: `tag ${ok ? "good" : "bad"}` }, text)),
+    h(
+      "li",
+      {},
+      h("span", { class: "path" }, name),
+      h("span", { class: `tag ${ok ? "good" : "bad"}` }, text),
+    ),
   );
-  const title = failed ? `${plural(failed, "command")} of ${outcomes.length} refused` : `${plural(outcomes.length, "command")} carried out`;
-  return ask({ title, body: h("ul", { class: "outcomes", tabindex: "0", "aria-label": "Each outcome" }, lines), confirm: "Close", cancel: null });
+  const title = failed
+    ? `${plural(failed, "command")} of ${outcomes.length} refused`
+    : `${plural(outcomes.length, "command")} carried out`;
+  return ask({
+    title,
+    body: h("ul", { class: "outcomes", tabindex: "0", "aria-label": "Each outcome" }, lines),
+    confirm: "Close",
+    cancel: null,
+  });
 }

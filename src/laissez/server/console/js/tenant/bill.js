@@ -1,20 +1,37 @@
-// What is owed: in all, over time, and line by line.
+// bill
 
-import { Problem, address, get, serverNow } from "../api.js";
-import { fill, h, say } from "../dom.js";
-import { count, decimal, dollars, micros, plural } from "../format.js";
-import { poll } from "../poll.js";
+import { Problem, address, at, get, serverNow } from "../api.js";
+import { Chart, legend } from "../chart.js";
+import { LINE_MS, card, pathName, rows, smallButton, tile } from "../components.js";
+import { fill, h, setText } from "../dom.js";
+import {
+  count,
+  decimal,
+  dollars,
+  exact,
+  lasted,
+  micros,
+  ms,
+  onAxis,
+  plural,
+  rate,
+  running,
+  when,
+} from "../format.js";
 import { Table } from "../table.js";
-import { billChart } from "./billchart.js";
+import { everySecond, poll, throttled } from "../timers.js";
+import { bounds, periodChooser, readPeriod } from "./bill-period.js";
 import { budgetTile } from "./budget.js";
-import { Meter, exact, lasted, ms, rate, running, when } from "./figures.js";
-import { Holdings } from "./holdings.js";
-import { LINE_MS, card, everySecond, paced, pathName, rows, smallButton, tile } from "./parts.js";
-import { bounds, periodChooser, readPeriod } from "./period.js";
+import { closedBlock, piecesOf, piecesOfLine, sumOf, thinned } from "./charges.js";
+import { Holdings, RunningTotal } from "./holdings.js";
 
 const EVERY_MS = 20_000;
 const SOONEST_MS = 5000;
 const ROWS = 300;
+const LEASES = 80; // whose every piece is fetched; the others are drawn by their mean, which leaves the area as it is
+const AT_ONCE = 4;
+const PIECES = 20_000; // over all leases: every hundred cost as much as another question
+const FRESH_MS = 60_000;
 
 export const bill = { path: "bill", name: "Bill", mount };
 
@@ -24,9 +41,15 @@ function mount(main, context) {
   const chooser = periodChooser();
   const chart = billChart();
   const lines = lineTable();
-  const overTime = card({ id: "over-time", title: "Charged over time: the area is the cost" }, chart.element);
-  const downloads = { csv: h("a", { class: "button small" }, "Download CSV"), focus: h("a", { class: "button small" }, "Download FOCUS") };
-  const owed = new Meter();
+  const overTime = card(
+    { id: "over-time", title: "Charged over time: the area is the cost" },
+    chart.element,
+  );
+  const downloads = {
+    csv: h("a", { class: "button small" }, "Download CSV"),
+    focus: h("a", { class: "button small" }, "Download FOCUS"),
+  };
+  const owed = new RunningTotal();
   let period = readPeriod([]);
   let found = null;
   let refused = null; // the same question has the same answer
@@ -55,8 +78,11 @@ function mount(main, context) {
     }
   }, EVERY_MS);
   const holdings = new Holdings(context.feed, () => tick());
-  const soon = paced(asking.now, SOONEST_MS);
-  const stops = [context.feed.onChange(["lease.", "fee."], soon), everySecond(() => (tick(), budget.tick()))];
+  const soon = throttled(asking.now, SOONEST_MS);
+  const stops = [
+    context.feed.onChange(["lease.", "fee."], soon),
+    everySecond(() => (tick(), budget.tick())),
+  ];
 
   /** The total runs on, unless the period has ended. */
   function tick() {
@@ -64,13 +90,16 @@ function mount(main, context) {
     const charged = holdings.known ? holdings.charged : micros(found.rate_now);
     const total = owed.read(found.runs ? charged : 0, serverNow());
     const until = found.runs ? "" : `, until ${when(found.until)}`;
-    tiles.total.say({
+    tiles.total.update({
       value: running(total),
       note: `since ${when(found.since)}${until}`,
       title: `${exact(micros(found.total))} until ${found.until}`,
     });
-    tiles.now.say({ value: rate(charged), note: `${dollars(charged * 24, 2)} a day at this rate` });
-    tiles.lines.say({ value: count(found.lines.length), note: kinds(found) });
+    tiles.now.update({
+      value: rate(charged),
+      note: `${dollars(charged * 24, 2)} a day at this rate`,
+    });
+    tiles.lines.update({ value: count(found.lines.length), note: kinds(found) });
   }
 
   function show(rest) {
@@ -91,7 +120,12 @@ function mount(main, context) {
 
   fill(
     main,
-    h("div", { class: "page-head" }, h("h1", {}, "Bill"), h("div", { class: "row" }, Object.values(downloads))),
+    h(
+      "div",
+      { class: "page-head" },
+      h("h1", {}, "Bill"),
+      h("div", { class: "row" }, Object.values(downloads)),
+    ),
     chooser.element,
     h(
       "div",
@@ -118,7 +152,11 @@ function mount(main, context) {
 function kinds({ lines }) {
   const counts = { lease: 0, fee: 0, carried: 0 };
   for (const { kind } of lines) counts[kind] += 1;
-  const said = [counts.lease && plural(counts.lease, "lease"), counts.fee && plural(counts.fee, "fee"), counts.carried && "carried"];
+  const said = [
+    counts.lease && plural(counts.lease, "lease"),
+    counts.fee && plural(counts.fee, "fee"),
+    counts.carried && "carried",
+  ];
   return said.filter(Boolean).join(", ");
 }
 
@@ -133,10 +171,24 @@ function lineTable() {
     columns: [
       { name: "Place", sort: ({ scope }) => scope, make: lineName },
       { name: "Kind", sort: ({ kind }) => kind, value: ({ kind }) => kind },
-      { name: "Start", sort: ({ start }) => start, update: (cell, { start }) => sayTime(cell, start) },
+      {
+        name: "Start",
+        sort: ({ start }) => start,
+        update: (cell, { start }) => sayTime(cell, start),
+      },
       { name: "End", sort: ({ end }) => end, update: (cell, { end }) => sayTime(cell, end) },
-      { name: "Duration", num: true, sort: ({ start, end }) => ms(end) - ms(start), value: ({ start, end }) => lasted(ms(end) - ms(start)) },
-      { name: "Cost", num: true, sort: ({ cost }) => micros(cost), value: ({ cost }) => exact(micros(cost)) },
+      {
+        name: "Duration",
+        num: true,
+        sort: ({ start, end }) => ms(end) - ms(start),
+        value: ({ start, end }) => lasted(ms(end) - ms(start)),
+      },
+      {
+        name: "Cost",
+        num: true,
+        sort: ({ cost }) => micros(cost),
+        value: ({ cost }) => exact(micros(cost)),
+      },
     ],
     sort: "Start",
     descending: true,
@@ -150,11 +202,18 @@ function lineTable() {
     const newest = [...found.lines].sort((a, b) => (a.start < b.start ? 1 : -1)).slice(0, most);
     table.show(newest);
     more.hidden = found.lines.length <= most;
-    say(about, more.hidden ? "" : `the newest ${most} of ${count(found.lines.length)}`);
-    say(sums, checked(found));
+    setText(about, more.hidden ? "" : `the newest ${most} of ${count(found.lines.length)}`);
+    setText(sums, checked(found));
   }
 
-  return { element: card({ id: "lines", title: "Lines", kind: "thirds", aside: [about, more] }, sums, table.element), show };
+  return {
+    element: card(
+      { id: "lines", title: "Lines", kind: "thirds", aside: [about, more] },
+      sums,
+      table.element,
+    ),
+    show,
+  };
 }
 
 /** The lines are rounded down one by one, the total once: the difference is less than a millionth of a dollar for each line. */
@@ -169,11 +228,134 @@ function checked({ lines, total }) {
 
 function lineName({ kind, id, scope }) {
   if (kind === "lease") return pathName(scope, id);
-  if (kind === "carried") return h("span", {}, h("b", {}, "Carried"), h("span", { class: "soft" }, ", leases that ended in closed books"));
+  if (kind === "carried")
+    return h(
+      "span",
+      {},
+      h("b", {}, "Carried"),
+      h("span", { class: "soft" }, ", leases that ended in closed books"),
+    );
   return h("span", {}, pathName(scope), h("span", { class: "soft small" }, ` for ${id}`));
 }
 
 function sayTime(cell, time) {
-  say(cell, when(time));
+  setText(cell, when(time));
   cell.title = time;
+}
+
+/** Gives {element, show(bill), close()}. */
+function billChart() {
+  const chart = new Chart({
+    label: "Charges of all leases together over time",
+    height: 240,
+    value: onAxis,
+  });
+  const note = h("p", { class: "soft small" });
+  const key = h("div");
+  const known = new Map(); // lease -> {pieces, at}
+  let bill = null;
+  let aborter = null;
+
+  async function show(shown) {
+    bill = shown;
+    draw();
+    aborter?.abort();
+    aborter = new AbortController();
+    await fetchPieces(wanted(bill), known, aborter.signal, draw);
+  }
+
+  function draw() {
+    const carried = bill.lines.filter(({ kind }) => kind === "carried");
+    const lines = bill.lines.filter(({ kind }) => kind !== "carried");
+    const [from, until] = [spanStart(bill), ms(bill.until)];
+    const pieces = lines.flatMap((line) => piecesOfLine(line, known.get(line.id)?.pieces));
+    const points = thinned(sumOf(pieces), until).filter(([time]) => time < until);
+    const blocks = carried.map(({ start, end, cost }) =>
+      closedBlock("Carried", ms(start), ms(end), micros(cost)),
+    );
+    const series = points.length
+      ? [{ name: "charged per hour", class: "s1", points, step: true, area: true }]
+      : [];
+    chart.draw({ series, blocks, from, until });
+    fill(
+      key,
+      legend([
+        ...series,
+        ...(blocks.length
+          ? [{ name: "in closed books: only the cost is known", class: "hatched" }]
+          : []),
+      ]),
+    );
+    setText(note, about(bill, known));
+  }
+
+  return {
+    element: h("div", { class: "stack tight" }, key, chart.element, note),
+    show,
+    close: () => aborter?.abort(),
+  };
+}
+
+/** The axis begins where something was first charged. */
+function spanStart(bill) {
+  const starts = bill.lines.map(({ start }) => ms(start));
+  return starts.length
+    ? Math.max(
+        ms(bill.since),
+        starts.reduce((least, start) => Math.min(least, start), Infinity),
+      )
+    : ms(bill.since);
+}
+
+function leaseLines(bill) {
+  return bill.lines.filter(({ kind }) => kind === "lease");
+}
+
+function wanted(bill) {
+  return leaseLines(bill)
+    .sort((a, b) => micros(b.cost) - micros(a.cost))
+    .slice(0, LEASES);
+}
+
+function about(bill, known) {
+  const lines = leaseLines(bill);
+  const drawn = lines.filter(({ id }) => known.get(id)?.pieces.length).length;
+  if (lines.length <= LEASES && piecesKept(known) < PIECES) return "";
+  const some = `The dearest ${plural(drawn, "lease")} of ${lines.length} ${drawn === 1 ? "is" : "are"} drawn piece by piece`;
+  return `${some}, the others by their mean: the area is the cost all the same.`;
+}
+
+/** Fetch what is not known or not fresh, a few at a time. */
+async function fetchPieces(lines, known, signal, drawn) {
+  const queue = lines.filter((line) => !isFresh(known.get(line.id), line));
+  async function worker() {
+    while (queue.length && !signal.aborted && piecesKept(known) < PIECES) {
+      const { id } = queue.shift();
+      try {
+        known.set(id, {
+          pieces: piecesOf(await get(`${at("/v1/leases", id)}/prices`, {}, signal)),
+          at: Date.now(),
+        });
+      } catch (problem) {
+        if (signal.aborted) return;
+        if (!(problem instanceof Problem)) throw problem;
+        known.set(id, { pieces: [], at: Date.now() }); // its mean will do
+      }
+    }
+  }
+  if (!queue.length) return;
+  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  if (!signal.aborted) drawn();
+}
+
+function isFresh(found, line) {
+  if (!found) return false;
+  const reaches = found.pieces.at(-1)?.end ?? Infinity;
+  return reaches >= ms(line.end) || Date.now() - found.at < FRESH_MS;
+}
+
+function piecesKept(known) {
+  let kept = 0;
+  for (const { pieces } of known.values()) kept += pieces.length;
+  return kept;
 }

@@ -1,10 +1,8 @@
-// The leases of this tenant as they are now: listed now and then, and kept in step with every event and notice in between.
+// holdings
 
 import { all, serverNow } from "../api.js";
-import { micros } from "../format.js";
-import { poll } from "../poll.js";
-import { charge, ms } from "./figures.js";
-import { paced } from "./parts.js";
+import { HOUR_MS, micros, ms } from "../format.js";
+import { poll, throttled } from "../timers.js";
 
 const EVERY_MS = 15_000;
 const CALM_MS = 250; // a market that moves tells of many leases at once
@@ -17,7 +15,7 @@ export class Holdings {
     this.known = false;
     this.since = []; // events heard while the list is being fetched: it may be from before them
     this.listChanged = false;
-    this.tell = paced(() => {
+    this.tell = throttled(() => {
       const list = this.listChanged;
       this.listChanged = false;
       changed(list);
@@ -45,7 +43,12 @@ export class Holdings {
     this.since = [];
     const found = await all("/v1/leases");
     const now = serverNow();
-    this.byId = new Map(found.map((lease) => [lease.id, Object.assign(this.byId.get(lease.id) ?? {}, read(lease, now))])); // a dialog may hold one
+    this.byId = new Map(
+      found.map((lease) => [
+        lease.id,
+        Object.assign(this.byId.get(lease.id) ?? {}, read(lease, now)),
+      ]),
+    ); // a dialog may hold one
     this.known = true;
     this.since.forEach((event) => this.take(event));
     this.listChanged = true;
@@ -70,7 +73,23 @@ const TAKEN = {
   "lease.started": (holdings, event, lease) => {
     if (lease) return false;
     const { lease: id, leaf, order, rate, limit, hold_until: hold, at } = event;
-    holdings.byId.set(id, read({ id, leaf, order, started_at: at, rate, charged: rate, limit, hold_until: hold, cost: "0" }, Date.parse(at)));
+    holdings.byId.set(
+      id,
+      read(
+        {
+          id,
+          leaf,
+          order,
+          started_at: at,
+          rate,
+          charged: rate,
+          limit,
+          hold_until: hold,
+          cost: "0",
+        },
+        Date.parse(at),
+      ),
+    );
     return true;
   },
   "lease.ended": (holdings, event) => holdings.byId.delete(event.lease),
@@ -90,8 +109,21 @@ const TAKEN = {
 
 function read(lease, now) {
   const { id, leaf, order } = lease;
-  const [rate, charged, limit, cost] = [lease.rate, lease.charged, lease.limit, lease.cost].map(micros);
-  return { id, leaf, order, rate, charged, limit, cost, started: ms(lease.started_at), hold: ms(lease.hold_until), asOf: now };
+  const [rate, charged, limit, cost] = [lease.rate, lease.charged, lease.limit, lease.cost].map(
+    micros,
+  );
+  return {
+    id,
+    leaf,
+    order,
+    rate,
+    charged,
+    limit,
+    cost,
+    started: ms(lease.started_at),
+    hold: ms(lease.hold_until),
+    asOf: now,
+  };
 }
 
 /** Another charge from a moment on. What presses is the same unless a hold keeps the two apart. */
@@ -103,7 +135,7 @@ function chargedFrom(lease, charged, at) {
 }
 
 export function costAt(lease, now) {
-  return Math.floor(lease.cost + charge(lease.charged, now - lease.asOf));
+  return Math.floor(lease.cost + costOf(lease.charged, now - lease.asOf));
 }
 
 export function isHeld(lease, now) {
@@ -119,4 +151,30 @@ export function headroom({ rate, limit }) {
 export function isNear(lease) {
   const left = headroom(lease);
   return left !== null && left < NEAR;
+}
+
+/** What a rate costs in a time, in micro-dollars. */
+export function costOf(ratePerHour, ms) {
+  return (ratePerHour * Math.max(0, ms)) / HOUR_MS;
+}
+
+/** A total that runs on between two answers, at whatever is charged meanwhile. */
+export class RunningTotal {
+  constructor() {
+    this.total = null;
+    this.asOf = 0;
+  }
+
+  set(total, at) {
+    this.total = total;
+    this.asOf = at;
+  }
+
+  /** What it has come to, in whole micro-dollars; null: not known yet. Call it often: `rate` counts since the last call. */
+  read(rate, now) {
+    if (this.total === null) return null;
+    this.total += costOf(rate, now - this.asOf);
+    this.asOf = Math.max(this.asOf, now);
+    return Math.floor(this.total);
+  }
 }

@@ -1,0 +1,213 @@
+// heatmap
+
+import { h } from "../dom.js";
+import { onTheme } from "../theme.js";
+import { ColourRange, ColourScales } from "./heatmap-colours.js";
+import { layOut } from "./heatmap-layout.js";
+import { FLASHES, HeatmapPainter } from "./heatmap-painter.js";
+
+const FRAME_MS = 6; // spent on drawing in one frame
+const LOOK_EVERY = 256; // cells between two looks at the clock
+const SETTLE_MS = 1000; // how often the range of colours and the biggest owners are looked at
+const EASE_MS = 90;
+const FLASH_MS = 130;
+const LEAST_HEIGHT = 320;
+const TOP_MOST = 420;
+const BELOW = 75;
+const LEAST_SHARE = 0.6; // of the window's height
+
+export class Heatmap {
+  /** `onScale()` is called when what colours mean has changed. */
+  constructor(levels, onScale) {
+    this.levels = levels;
+    this.onScale = onScale;
+    this.canvas = h("canvas", {
+      class: "heat",
+      tabindex: "0",
+      role: "application",
+      "aria-label": "Map of all leaves",
+    });
+    this.element = h("div", { class: "heat-frame" }, this.canvas);
+    this.range = new ColourRange();
+    this.scales = new ColourScales(levels, this.range);
+    this.painter = new HeatmapPainter(this.canvas, levels, this.scales);
+    this.view = null;
+    this.map = null;
+    this.frames = 0;
+    this.painted = 0;
+    this.isCalm = matchMedia("(prefers-reduced-motion: reduce)");
+    this.turn = () => this.frame();
+    this.timers = [
+      setInterval(() => this.settle(), SETTLE_MS),
+      setInterval(() => this.ease(), EASE_MS),
+      setInterval(() => this.fade(), FLASH_MS),
+    ];
+    this.sizes = new ResizeObserver(() => this.resized());
+    this.sizes.observe(this.element);
+    this.stopTheme = onTheme(() => this.retheme());
+  }
+
+  close() {
+    this.timers.forEach(clearInterval);
+    this.sizes.disconnect();
+    this.stopTheme();
+    cancelAnimationFrame(this.waiting);
+    this.view = null;
+  }
+
+  /** A new tree: room to remember which cells wait to be drawn. */
+  built() {
+    const { count } = this.levels;
+    this.queue = new Int32Array(count); // a ring: each leaf is in it once at most
+    this.head = 0;
+    this.queued = 0;
+    this.isQueued = new Uint8Array(count);
+    this.flash = new Uint8Array(count);
+    this.flashing = 0;
+  }
+
+  show(view) {
+    if (this.view === view) return;
+    this.view = view;
+    this.canvas.setAttribute("aria-label", `Map of ${view.path || "everything"}`);
+    this.range.reset();
+    this.look();
+    this.relayout();
+  }
+
+  colourBy(mode) {
+    this.scales.mode = mode;
+    this.redraw();
+    this.onScale();
+  }
+
+  /** Make what `lit` says stand out; null for nothing. */
+  light(lit) {
+    this.painter.lit = lit;
+    this.touchAll();
+  }
+
+  /** A leaf changed. */
+  touch(i, moved) {
+    if (moved && !this.isCalm.matches) {
+      if (!this.flash[i]) this.flashing++;
+      this.flash[i] = FLASHES;
+    }
+    this.hasChanged = true;
+    this.mark(i);
+  }
+
+  mark(i) {
+    const { map } = this;
+    if (!map || i < map.first || i >= map.last || this.isQueued[i]) return;
+    this.isQueued[i] = 1;
+    this.queue[(this.head + this.queued++) % this.queue.length] = i;
+    this.waiting ??= requestAnimationFrame(this.turn);
+  }
+
+  touchAll() {
+    if (this.map) for (let i = this.map.first; i < this.map.last; i++) this.mark(i);
+  }
+
+  frame() {
+    this.waiting = null;
+    const until = performance.now() + FRAME_MS;
+    let drawn = 0;
+    while (this.queued && (drawn % LOOK_EVERY || performance.now() < until)) {
+      const i = this.queue[this.head];
+      this.head = (this.head + 1) % this.queue.length;
+      this.queued--;
+      this.isQueued[i] = 0;
+      if (i >= this.map.first && i < this.map.last) this.painter.cell(i, this.flash[i]);
+      drawn++;
+    }
+    this.painted += drawn;
+    this.frames++;
+    if (this.queued) this.waiting = requestAnimationFrame(this.turn);
+  }
+
+  fade() {
+    if (!this.flashing) return;
+    for (let i = 0; i < this.flash.length; i++) {
+      if (!this.flash[i]) continue;
+      if (--this.flash[i] === 0) this.flashing--;
+      this.mark(i);
+    }
+  }
+
+  /** Once a second: follow the market with the colours, and say how much was drawn. */
+  settle() {
+    Object.assign(this.canvas.dataset, { frames: this.frames, painted: this.painted });
+    if (!this.view || !this.hasChanged) return;
+    this.hasChanged = false;
+    if (this.look() && this.scales.mode === "owner") this.touchAll();
+    if (this.scales.mode === "owner") this.onScale();
+  }
+
+  /** Gives whether owners got other colours. */
+  look() {
+    this.range.aim(this.levels, this.view.first, this.view.last);
+    const sizes = new Int32Array(this.levels.owners.length);
+    for (let i = this.view.first; i < this.view.last; i++)
+      if (this.levels.owner[i] >= 0) sizes[this.levels.owner[i]]++;
+    this.held = sizes;
+    return this.scales.rank(sizes);
+  }
+
+  ease() {
+    if (!this.view || !this.range.isMoving) return;
+    this.range.ease();
+    if (this.scales.mode !== "rate") return;
+    this.touchAll();
+    this.onScale();
+  }
+
+  resized() {
+    if (this.view && (this.element.clientWidth !== this.width || devicePixelRatio !== this.scale))
+      this.relayout();
+  }
+
+  retheme() {
+    this.scales.read();
+    if (!this.view) return;
+    this.redraw();
+    this.onScale();
+  }
+
+  relayout() {
+    this.width = this.element.clientWidth;
+    this.scale = devicePixelRatio;
+    if (!this.width || !this.view) return;
+    this.map = layOut(
+      this.view,
+      Math.floor(this.width * this.scale),
+      Math.floor(this.room() * this.scale),
+      this.scale,
+    );
+    this.canvas.width = this.map.width;
+    this.canvas.height = Math.max(1, this.map.height);
+    this.element.classList.add("drawn");
+    this.canvas.style.height = `${this.map.height / this.scale}px`;
+    this.redraw();
+    this.onLayout?.();
+  }
+
+  /** How high the map may be so that the window shows all of it; what is above it may be scrolled away. */
+  room() {
+    const top = Math.min(TOP_MOST, this.element.getBoundingClientRect().top + window.scrollY);
+    return Math.max(
+      LEAST_HEIGHT,
+      window.innerHeight * LEAST_SHARE,
+      window.innerHeight - top - BELOW,
+    );
+  }
+
+  /** Everything, at once. */
+  redraw() {
+    if (!this.map) return;
+    this.painter.ground(this.map, this.scale);
+    for (let i = this.map.first; i < this.map.last; i++) this.painter.cell(i, this.flash[i]);
+    this.painted += this.map.last - this.map.first;
+    this.frames++;
+  }
+}
