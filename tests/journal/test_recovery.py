@@ -145,7 +145,7 @@ def test_a_misnamed_or_unreadable_snapshot_is_skipped(tmp_path: Path) -> None:
 def test_a_snapshot_in_an_unknown_format_is_skipped(tmp_path: Path) -> None:
     machine = with_snapshots(tmp_path, 20)
 
-    def restore(body: bytes, seq: int) -> Sum:
+    def restore(body: bytes) -> Sum:
         raise SnapshotUnusable("written by an older market")
 
     with Journal.open(tmp_path) as journal:

@@ -51,7 +51,7 @@ class Sum:
         return Entry(at, request, outcome), documents
 
 
-def begin(body: bytes, seq: int = 0) -> Sum:
+def begin(body: bytes) -> Sum:
     """From the genesis, and from a snapshot too."""
     return Sum(int(body))
 

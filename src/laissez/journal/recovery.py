@@ -44,24 +44,31 @@ def recover(
     journal: Journal,
     *,
     begin: Callable[[bytes], M],
-    restore: Callable[[bytes, int], M],
+    restore: Callable[[bytes], M],
+    on_start: Callable[[M, int], None] = lambda machine, seq: None,
     on_progress: Progress | None = None,
 ) -> Recovered[M]:
-    """`begin` makes the machine from the genesis, `restore` from the body of the snapshot after
-    an entry. `restore` raises SnapshotUnusable for a format it does not know."""
+    """`begin` makes the machine from the genesis, `restore` from a snapshot's body. `restore`
+    raises SnapshotUnusable for a format it does not know. `on_start` gets the machine and the
+    entry that it has reached once everything before the first replayed entry is checked."""
     warnings: list[str] = []
     with journal.reader() as live:
         live.check_file()
         found = _from_snapshot(journal, live, restore, warnings)
     machine, seq = found or (begin(journal.genesis), 0)
     with journal.reader(archived=found is None) as reader:
-        for group in _groups_after(
-            journal, reader, reader.base() if found else Position(0, reader.start)
-        ):
+        base = reader.base() if found else Position(0, reader.start)
+        is_started = False
+        for group in _groups_after(journal, reader, base):
             if group.last > seq:
+                if not is_started:
+                    on_start(machine, seq)
+                    is_started = True
                 replay(machine, group, after=seq)
             if on_progress:
                 on_progress(group.last, journal.last)
+        if not is_started:
+            on_start(machine, seq)
     journal.begin()
     return Recovered(machine, seq, journal.last - seq, warnings)
 
@@ -104,7 +111,7 @@ def _groups_after(journal: Journal, reader: Reader, base: Position) -> Iterator[
 
 
 def _from_snapshot(
-    journal: Journal, reader: Reader, restore: Callable[[bytes, int], M], warnings: list[str]
+    journal: Journal, reader: Reader, restore: Callable[[bytes], M], warnings: list[str]
 ) -> tuple[M, int] | None:
     for file in snapshots.newest_first(journal.folder):
         if file.seq > journal.last:
@@ -119,7 +126,7 @@ def _from_snapshot(
                 raise SnapshotUnusable(f"{file.path} is older than the entries of the live file")
             snapshot = file.read()
             _check_origin(file.path.name, snapshot, reader)
-            return restore(snapshot.body, snapshot.seq), snapshot.seq
+            return restore(snapshot.body), snapshot.seq
         except SnapshotUnusable as error:
             warnings.append(f"{error}. Recovery went on without it; move it away.")
     return None

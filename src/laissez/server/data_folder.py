@@ -34,13 +34,15 @@ from laissez.units import HOUR_US
 class Replaying:
     """The exchange as the journal knows it: bytes in, bytes out."""
 
-    def __init__(self, exchange: Exchange, seq: int = 0, event_log: EventLog | None = None) -> None:
-        """`seq` is the entry that the exchange has reached. The event log, if there is one, gets
-        the entries that are replayed."""
+    def __init__(self, exchange: Exchange) -> None:
         self.exchange = exchange
         self.codec = Codec(exchange.names)
-        self._seq = seq
-        self._event_log = event_log
+        self._seq = 0  # the entry that the exchange has reached
+        self._event_log: EventLog | None = None
+
+    def log_to(self, event_log: EventLog, seq: int) -> None:
+        """Add entries that are replayed after `seq` to the event log."""
+        self._seq, self._event_log = seq, event_log
 
     def apply(self, at: int, packed: bytes) -> tuple[bytes, tuple[Document, ...]]:
         request = self.codec.unpack_request(packed)
@@ -114,16 +116,11 @@ def _recovered(journal: Journal, limits: Limits, start_clock: Callable[[int], Cl
         round(limits.history_hours * HOUR_US),
     )
 
-    def restore(body: bytes, seq: int) -> Replaying:
-        machine = Replaying(_restored(body), seq, event_log)
+    def start(machine: Replaying, seq: int) -> None:
         _fill(event_log, journal, machine, seq)
-        return machine
+        machine.log_to(event_log, seq)
 
-    recovered = recover(
-        journal,
-        begin=lambda genesis: Replaying(Exchange.begin(genesis), 0, event_log),
-        restore=restore,
-    )
+    recovered = recover(journal, begin=Replaying.begin, restore=Replaying.restore, on_start=start)
     exchange = recovered.machine.exchange
     clock = start_clock(max(journal.last_at, exchange.market.now))
     event_log.forget(clock.now())
