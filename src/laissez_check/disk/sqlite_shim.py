@@ -25,14 +25,9 @@ if TYPE_CHECKING:
 
 # From sqlite3.h.
 OK, IOERR, FULL, CANTOPEN = 0, 10, 13, 14
-IOERR_WRITE, IOERR_FSYNC, IOERR_TRUNCATE, IOERR_DELETE = (
-    IOERR | 3 << 8,
-    IOERR | 4 << 8,
-    IOERR | 6 << 8,
-    IOERR | 10 << 8,
+IOERR_WRITE, IOERR_FSYNC, IOERR_TRUNCATE, IOERR_DELETE, IOERR_DELETE_NOENT, IOERR_LOCK = (
+    IOERR | kind << 8 for kind in (3, 4, 6, 10, 23, 15)
 )
-IOERR_DELETE_NOENT = IOERR | 23 << 8
-IOERR_LOCK = IOERR | 15 << 8  # not "busy", for whose end SQLite would wait
 OPEN_CREATE = 0x4
 
 # The functions of both tables that are replaced.
@@ -181,6 +176,7 @@ class _Shim:
         return original(file, size)
 
     def _lock(self, original: Function, file: int, level: int) -> int:
+        """Refuse a lock with an error. SQLite would wait for the end of "busy"."""
         watcher, opened = self._open_files[file]
         return original(file, level) if watcher.may_lock(opened) else IOERR_LOCK
 
