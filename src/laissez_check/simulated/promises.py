@@ -35,7 +35,6 @@ PROMISES: dict[str, Promise] = {
             "is shown as",
             "was quoted",
             "leaves, online",
-            "all leaves are offline",
         ),
     ),
     "A2": Promise(

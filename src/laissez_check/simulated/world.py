@@ -19,10 +19,8 @@ from laissez.client.errors import LaissezError
 from laissez.exchange.commands import OPERATOR
 from laissez.journal import Reader, wal
 from laissez.journal.recovery import replay
-from laissez.server.audit.verify import verify
 from laissez.server.data_folder import Replaying
 from laissez_check.bills.amounts import instant
-from laissez_check.bills.compare import audit_bills
 from laissez_check.clients.population import SETTLES_WITHIN_S, Population
 from laissez_check.finding import Finding
 from laissez_check.patches import replaced
@@ -320,12 +318,7 @@ class World(Population):
             )
         self.ledger.check()
         self._check_replay()
-        verdict = verify(machine.folder)
-        if not verdict.ok:
-            raise Finding(f"D3: {verdict.problems[0]}")
-        report = audit_bills(machine.folder)
-        if not report.ok:
-            raise Finding(f"A2: {report.findings[0] if report.findings else report.unknown}")
+        self.audit()
 
     def _check_replay(self) -> None:
         with Reader(self._machine.folder) as reader:
