@@ -1,7 +1,7 @@
-"""The API after a crash: events, quotes, the state of every leaf, and all bills.
+"""Compare all answers of the API after a crash: events, quotes, the state of every leaf, and bills.
 
-The auditor follows the operator's events from the first on; everything else the API says must agree
-with it, bills to the millionth of a dollar.
+The auditor follows the operator's events from the first on. Everything else must agree with it,
+bills to the millionth of a dollar.
 """
 
 from __future__ import annotations
@@ -11,23 +11,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
-from typing import Any, Protocol
 
 from laissez.exchange.commands import OPERATOR
 from laissez_check.bills.amounts import dollars, instant, micro
+from laissez_check.clients.holder import Holder
 from laissez_check.clients.journal import Truth, compare
 from laissez_check.clients.ledger import Json, Ledger, Quoted
 from laissez_check.event_audit import Auditor
 from laissez_check.finding import Finding
-from laissez_check.started_server import LEAVES
-
-
-class Asking(Protocol):
-    """A client of the API."""
-
-    async def get(self, path: str, **query: str | int) -> Any: ...
-
-    async def pages(self, path: str, **query: str | int) -> list[Json]: ...
 
 
 class Inspector:
@@ -35,9 +26,9 @@ class Inspector:
         self,
         ledger: Ledger,
         truth: Truth,
-        rest: Mapping[str, Asking],
-        leaves: Sequence[str] = LEAVES,
-        began: Sequence[int] = (0,),
+        rest: Mapping[str, Holder],
+        leaves: Sequence[str],
+        began: Sequence[int],
     ) -> None:
         """`began` has, for each run of the service, the number of events before it."""
         self._ledger = ledger
