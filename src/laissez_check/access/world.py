@@ -31,7 +31,7 @@ from laissez_check.finding import Finding
 
 TENANTS = {MINE: "owner-of-it", OTHER: "somebody-else"}
 LEASED, RESTING = "cpu", "gpu/a"  # where leases are won, and where orders rest
-FLOORS = {"cpu": "1", "gpu": "9000"}  # below which nobody gets anything
+FLOORS = {"cpu": "1", "gpu": "9000"}  # below which no order wins
 NODE, LEAF_ONLINE, LEAF_OFFLINE = "gpu/b", "gpu/b/r3/g0", "gpu/b/r3/g1"
 BUDGETS = {MINE: BUDGET, OTHER: "50"}
 KEYS = {

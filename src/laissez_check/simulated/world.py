@@ -101,7 +101,7 @@ class World(Population):
                 asyncio.set_event_loop(None)
                 self._loop.close()
         if failure is None and self._loop.unhandled:
-            failure = f"B1: an error that nobody waited for: {self._loop.unhandled[0]}"
+            failure = f"B1: an error that no code awaited: {self._loop.unhandled[0]}"
         self._transcript.update(
             msgspec.json.encode([self.ledger.seen, list(self.ledger.asked.values())])
         )
@@ -273,8 +273,7 @@ class World(Population):
             )
 
     async def _settle_sessions(self) -> None:
-        """Wait until every session has all events of the pages. One that was told of a gap begins
-        after it."""
+        """Wait until every session has all events of the pages, except before a known gap."""
         for name, holder in self.holders.items():
             while 0 <= holder.told.last < self.inspector.read[name]:
                 # The session may have lost its connection before, and given up only now.
