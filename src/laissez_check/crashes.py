@@ -99,14 +99,7 @@ class Life(Population):
         self.moment = "start"
 
     def counted(self) -> dict[str, int]:
-        return {
-            "kills": self.kills,
-            "answers": self.ledger.answers,
-            "repeats": self.ledger.repeats,
-            "bills": self.inspector.bills,
-            "quotes": self.inspector.quotes,
-            "entries": self.truth.last,
-        }
+        return {"kills": self.kills, **super().counted()}
 
     async def live(self, kills: int, tell: Callable[[int], None]) -> None:
         try:
@@ -125,10 +118,12 @@ class Life(Population):
                 f"a living server did not answer: {error!r}\n{self._server.log_end()}"
             ) from error
         finally:
-            await self._pause()
             await self._server.kill(with_children=True)
-            for holder in self.holders.values():
-                await holder.close()
+            try:
+                await self._pause()
+            finally:
+                for holder in self.holders.values():
+                    await holder.close()
 
     # -- the beginning
 

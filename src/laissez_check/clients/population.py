@@ -53,6 +53,17 @@ class Population:
         """The number of the current run of the service."""
         return len(self.began) - 1
 
+    def counted(self) -> dict[str, int]:
+        return {
+            "requests": len(self.ledger.asked),
+            "answers": self.ledger.answers,
+            "repeats": self.ledger.repeats,
+            "entries": self.truth.last,
+            "events": sum(len(seen) for seen in self.ledger.seen.values()),
+            "bills": self.inspector.bills,
+            "quotes": self.inspector.quotes,
+        }
+
     def move_in(self, name: str, key: str) -> Holder:
         holder = self.holders[name] = Holder(self, name, key)
         return holder

@@ -107,7 +107,7 @@ class World(Population):
         )
         digest = self._transcript.hexdigest()
         story = tuple(self.story)
-        return Verdict(self.seed, failure, story, self._counted(), self._met(), digest)
+        return Verdict(self.seed, failure, story, self.counted(), self._met(), digest)
 
     def _met(self) -> dict[str, int]:
         """The faults that really happened, by kind."""
@@ -121,17 +121,9 @@ class World(Population):
         with suppress(Stuck):
             self._loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
 
-    def _counted(self) -> dict[str, int]:
-        return {
-            "requests": len(self.ledger.asked),
-            "answers": self.ledger.answers,
-            "repeats": self.ledger.repeats,
-            "entries": self.truth.last,
-            "events": sum(len(seen) for seen in self.ledger.seen.values()),
-            "deliveries": 0 if self._receiver is None else self._receiver.deliveries,
-            "bills": self.inspector.bills,
-            "quotes": self.inspector.quotes,
-        }
+    def counted(self) -> dict[str, int]:
+        deliveries = 0 if self._receiver is None else self._receiver.deliveries
+        return {**super().counted(), "deliveries": deliveries}
 
     # -- the two phases
 
