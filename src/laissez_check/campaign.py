@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import multiprocessing
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
-
-import msgspec
+from typing import Any, TypeVar
 
 from laissez.workers import leave_signals_to_the_parent
-from laissez_check.compare import Difference, MakeMarket, Options, difference_while_drawn
+from laissez_check.compare import MakeMarket, Options, difference_while_drawn
 from laissez_check.finding import Outcome
 from laissez_check.histories import Draft, draw_history
 from laissez_check.scratch import make_folders_in, scratch
@@ -21,52 +20,31 @@ T = TypeVar("T")
 CHUNK = 5
 
 
-class Campaign(msgspec.Struct, frozen=True):
-    commands: int
-    options: Options
-    make_market: MakeMarket
-
-    def way_to_play(self, seed: int) -> tuple[int, Options]:
-        """The number of commands, and the options. Every fourth history is four times as long and
-        silent: no question and no restart until its end."""
-        if seed % 4 == 3:
-            return 4 * self.commands, Options(invariants=self.options.invariants, silent=True)
-        return self.commands, self.options
-
-    def play(self, seed: int) -> Difference | None:
-        length, way = self.way_to_play(seed)
-        return difference_while_drawn(Draft(seed), length, self.make_market, way)
-
-    def report(self, seed: int, difference: Difference, shrinks: bool) -> str:
-        length, way = self.way_to_play(seed)
-        history = draw_history(seed, length)
-        if shrinks:
-            history, difference = shrink(history, difference, self.make_market, way)
-        repeat = (
-            f"laissez check market --histories 1 --seed {seed} --commands {self.commands}"
-            f" --snapshot-every {self.options.snapshot_every}"
-        )
-        return report(history, difference, repeat)
-
-
-def run(
+def play_all(
     seeds: range,
-    commands: int,
-    jobs: int,
-    options: Options,
-    make_market: MakeMarket,
-    tell: Callable[[int], None] = lambda histories: None,
-    shrinks: bool = True,
+    play: Callable[[int], Outcome],
+    jobs: int = 1,
+    tell: Callable[[int], None] = lambda done: None,
 ) -> Outcome:
-    """Play the history of every seed, and stop at the first that fails. Shrink it, unless
-    `shrinks` is False. `tell` gets the number of histories done."""
-    campaign = Campaign(commands, options, make_market)
-    for done, difference in enumerate(in_order(seeds, campaign.play, jobs)):
-        if difference is not None:
-            counted = {"histories": done, "commands": done * commands}
-            return Outcome(counted, campaign.report(seeds[done], difference, shrinks))
-        tell(done + 1)
-    return Outcome({"histories": len(seeds), "commands": len(seeds) * commands})
+    """Play the case of every seed, stop at the first failure, and add up all numbers. `tell` gets
+    the number of cases done."""
+    counted: dict[str, int] = {}
+    details: dict[str, Any] = {}
+    for done, outcome in enumerate(in_order(seeds, play, jobs), 1):
+        add(counted, outcome.counted)
+        add(details, outcome.details)
+        if outcome.failure is not None:
+            return Outcome(counted, outcome.failure, details)
+        tell(done)
+    return Outcome(counted, None, details)
+
+
+def add(total: dict[str, Any], more: dict[str, Any]) -> None:
+    for name, value in more.items():
+        if isinstance(value, dict):
+            add(total.setdefault(name, {}), value)
+        else:
+            total[name] = total.get(name, 0) + value
 
 
 def in_order(seeds: range, play_seed: Callable[[int], T], jobs: int) -> Iterator[T]:
@@ -84,3 +62,42 @@ def in_order(seeds: range, play_seed: Callable[[int], T], jobs: int) -> Iterator
 def _begin(folder: Path) -> None:
     leave_signals_to_the_parent()
     make_folders_in(folder)  # a worker that is ended does not remove its own
+
+
+# -- histories of the market
+
+
+def run(
+    seeds: range,
+    commands: int,
+    jobs: int,
+    options: Options,
+    make_market: MakeMarket,
+    tell: Callable[[int], None] = lambda histories: None,
+    shrinks: bool = True,
+) -> Outcome:
+    """Play the history of every seed, and stop at the first that fails. Shrink it, unless
+    `shrinks` is False."""
+    play = partial(_play_history, commands, options, make_market, shrinks)
+    return play_all(seeds, play, jobs, tell)
+
+
+def _play_history(
+    commands: int, options: Options, make_market: MakeMarket, shrinks: bool, seed: int
+) -> Outcome:
+    """Every fourth history is four times as long and silent: no question and no restart until its
+    end."""
+    again = (
+        f"laissez check market --histories 1 --seed {seed} --commands {commands}"
+        f" --snapshot-every {options.snapshot_every}"
+    )
+    length, way = commands, options
+    if seed % 4 == 3:
+        length, way = 4 * commands, Options(invariants=options.invariants, silent=True)
+    difference = difference_while_drawn(Draft(seed), length, make_market, way)
+    if difference is None:
+        return Outcome({"histories": 1, "commands": commands})
+    history = draw_history(seed, length)
+    if shrinks:
+        history, difference = shrink(history, difference, make_market, way)
+    return Outcome({"histories": 0, "commands": 0}, report(history, difference, again))

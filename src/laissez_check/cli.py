@@ -196,7 +196,7 @@ def damage(
         except CannotWatch as error:
             raise typer.BadParameter(str(error)) from None
         if output is Format.TABLE:
-            for kind, ends in outcome.details["kinds"].items():
+            for kind, ends in sorted(outcome.details.get("kinds", {}).items()):
                 recovered, refused = ends["recovered"], ends["refused"]
                 typer.echo(f"{kind:<28}{recovered:>8} recovered{refused:>8} refused")
         conclude(outcome)

@@ -36,7 +36,7 @@ def real_market(leaves: tuple[str, ...], orders_per_tenant_max: int) -> Market:
 
 
 class Options(msgspec.Struct, frozen=True):
-    """Options of a comparison: continue in a restored copy of the market every so many steps (0
+    """The options of a comparison: continue in a restored copy of the market every so many steps (0
     means never), check the invariants, or ask no question before the last step. Questions make the
     market compute charges on the way; silence leaves them all to the end."""
 

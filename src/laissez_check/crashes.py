@@ -14,15 +14,13 @@ from __future__ import annotations
 import asyncio
 import random
 import shutil
-import subprocess
-import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from laissez.client.errors import Conflict, LaissezError
+from laissez.client.errors import LaissezError
 from laissez.exchange.commands import OPERATOR
 from laissez_check.clients.holder import Habits
 from laissez_check.clients.population import Population
@@ -101,14 +99,7 @@ class Life(Population):
         self.moment = "start"
 
     def counted(self) -> dict[str, int]:
-        return {
-            "kills": self.kills,
-            "answers": self.ledger.answers,
-            "repeats": self.ledger.repeats,
-            "bills": self.inspector.bills,
-            "quotes": self.inspector.quotes,
-            "entries": self.truth.last,
-        }
+        return {"kills": self.kills, **super().counted()}
 
     async def live(self, kills: int, tell: Callable[[int], None]) -> None:
         try:
@@ -117,17 +108,22 @@ class Life(Population):
                 async with asyncio.timeout(KILL_TAKES_S):
                     await self._one_kill()
                 tell(self.kills)
-            await self._end()
+            self.moment = "end"
+            await self._server.stop()
+            self.compare_journal()
+            self.audit()
         except (LaissezError, TimeoutError) as error:
             self._server.check_alive()
             raise Finding(
                 f"a living server did not answer: {error!r}\n{self._server.log_end()}"
             ) from error
         finally:
-            await self._pause()
             await self._server.kill(with_children=True)
-            for holder in self.holders.values():
-                await holder.close()
+            try:
+                await self._pause()
+            finally:
+                for holder in self.holders.values():
+                    await holder.close()
 
     # -- the beginning
 
@@ -226,27 +222,3 @@ class Life(Population):
         await self._server.stop()
         await self._pause()
         await self._server.start_and_wait()
-
-    # -- the end
-
-    async def _end(self) -> None:
-        """Take every leaf offline, so that nothing is charged any more: then all sums must be
-        exact, also after one more start."""
-        self.moment = "end"
-        operator = self.holders[OPERATOR]
-        for leaf in LEAVES:
-            with suppress(Conflict):  # offline already
-                await operator.rest.set_online(leaf, False)
-        await asyncio.sleep(1.1)  # no fee lasts longer
-        await self.inspector.inspect(at_rest=True)
-        before = await operator.pages("/v1/bills")
-        await self._stop()
-        for bill, again in zip(before, await operator.pages("/v1/bills"), strict=True):
-            if (bill["tenant"], bill["total"]) != (again["tenant"], again["total"]):
-                raise Finding(f"a bill was {bill} before the last start and is {again} after it")
-        await self.inspector.inspect(at_rest=True)
-        await self._server.stop()
-        verify = [sys.executable, "-m", "laissez.cli", "journal", "verify", str(self._server.data)]
-        verified = subprocess.run(verify, capture_output=True, text=True)  # noqa: ASYNC221  nothing else is under way
-        if verified.returncode != 0:
-            raise Finding(f"the journal is not well: {verified.stdout}{verified.stderr}")

@@ -110,8 +110,8 @@ class Auditor(State):
                 )
 
     def _is_dear(self, tenant: str, budget: Budget) -> bool:
-        """A lease that is held is charged up to its cap, whatever its limit (M17); one that is not
-        is lost."""
+        """A held lease is charged up to its cap, even above its limit (M17). Any other lease would
+        be lost."""
         return any(
             lease.cap is None or lease.cap > budget.floors[leaf]
             for leaf, lease in self.leases.items()

@@ -33,16 +33,6 @@ HEADROOM_TO_PRICE: Final = (
 )
 # "three lines of code map power headroom to a proportional price adjustment"
 PAPER_HEADROOM_TO_PRICE: Final = 3
-NOT_CODE: Final = frozenset(
-    {
-        tokenize.COMMENT,
-        tokenize.NL,
-        tokenize.INDENT,
-        tokenize.DEDENT,
-        tokenize.ENDMARKER,
-        tokenize.ENCODING,
-    }
-)
 
 
 class Count(NamedTuple):
@@ -106,7 +96,7 @@ def _logical_lines(source: str) -> set[int]:
         if token.type == tokenize.NEWLINE:
             first.add(begin)
             begin = 0
-        elif token.type not in NOT_CODE:
+        elif token.type != tokenize.COMMENT and token.string.strip():
             begin = begin or token.start[0]
     return first
 

@@ -16,7 +16,6 @@ from laissez_check import oracle_bills as bills
 from laissez_check import oracle_controls as controls
 from laissez_check.oracle_clearing import Clearing
 from laissez_check.oracle_guards import (
-    TENANT_COMMANDS,
     Refusal,
     is_tenant_name,
     refusal,
@@ -65,7 +64,7 @@ class Oracle(Clearing):
         bills.let_pass(self, to)
 
     def carry_out(self, command: Command) -> None:
-        if isinstance(command, TENANT_COMMANDS):
+        if isinstance(command, commands.TenantCommand):
             self.tenants_seen.add(command.tenant)
         match command:
             case commands.PlaceOrder():

@@ -4,7 +4,7 @@ stretch."""
 from __future__ import annotations
 
 from laissez.market.answers import Bill, FeeLine, LeaseLine, PriceSegment
-from laissez_check.oracle_state import Lease, State
+from laissez_check.oracle_state import Fee, Lease, State
 
 
 class BooksAreClosed(LookupError):
@@ -80,20 +80,17 @@ def bill(state: State, tenant: str, since: int | None, until: int | None) -> Bil
         and (lease.end is None or lease.end > since)
     )
     fees = tuple(
-        FeeLine(
-            fee.order,
-            fee.scope,
-            fee.rate,
-            fee.start,
-            fee.end,
-            fee.rate * overlap(fee.start, fee.end, since, until),
-        )
+        fee_line(fee, fee.rate * overlap(fee.start, fee.end, since, until))
         for fee in state.fees_on_books
         if fee.tenant == tenant and fee.start < until and fee.end > since
     )
     carried = state.carried[tenant] if whole else 0
     charged = sum(line.charge for line in leases) + sum(line.charge for line in fees)
     return Bill(tenant, since, until, leases, fees, carried, charged + carried)
+
+
+def fee_line(fee: Fee, charge: int) -> FeeLine:
+    return FeeLine(fee.order, fee.scope, fee.rate, fee.start, fee.end, charge)
 
 
 def price_history(lease: Lease) -> tuple[PriceSegment, ...]:

@@ -85,15 +85,12 @@ class Clearing(State):
         while (order.tenant, order.id) in self.open_orders and (surplus := self.can_take(order)):
             assert steps_left > 0, "clearing does not end"
             steps_left -= 1
-            ranks = {
-                (
-                    surplus[leaf],
-                    self.lease_at[leaf] is None,
-                    -self.topology.leaves.index(leaf),
-                ): leaf
-                for leaf in surplus
-            }
-            self.open(ranks[max(ranks)])
+            *_, leaf = max(
+                (surplus[leaf], self.lease_at[leaf] is None, -place, leaf)
+                for place, leaf in enumerate(self.topology.leaves)
+                if leaf in surplus
+            )
+            self.open(leaf)
 
     def can_take(self, order: Order) -> dict[str, int]:
         """M9: the leaves the order can take, each with its largest surplus."""
@@ -119,8 +116,8 @@ class Clearing(State):
         while unstable := [leaf for leaf in self.topology.leaves if not self.is_stable(leaf)]:
             assert steps_left > 0, "clearing does not end"
             steps_left -= 1
-            ranks = {
-                (self.ask(leaf) or 0, self.lease_at[leaf] is not None, place): leaf
+            *_, leaf = min(
+                (self.ask(leaf) or 0, self.lease_at[leaf] is not None, place, leaf)
                 for place, leaf in enumerate(unstable)
-            }
-            self.open(ranks[min(ranks)])
+            )
+            self.open(leaf)

@@ -21,13 +21,6 @@ from laissez.market.commands import (
 from laissez.market.reasons import Reason
 from laissez_check.oracle_state import State
 
-TENANT_COMMANDS = (
-    commands.PlaceOrder,
-    commands.AmendOrder,
-    commands.CancelOrder,
-    commands.SetLimit,
-    commands.Relinquish,
-)
 NAMES = ("tenant", "leaf", "node", "scope")
 NUMBERS = ("order", "lease", "before", "bid", "fraction_ppm", "interval_us")
 NUMBERS_OR_NONE = ("limit", "price", "hold_us", "flash_us")
@@ -102,7 +95,7 @@ def refusal(state: State, command: Command) -> Refusal | None:
     wrong = malformed_field(command)
     if wrong is not None:
         return Refusal(Reason.MALFORMED, wrong)
-    if isinstance(command, TENANT_COMMANDS) and not is_tenant_name(command.tenant):
+    if isinstance(command, commands.TenantCommand) and not is_tenant_name(command.tenant):
         return Refusal(Reason.TENANT_INVALID, command.tenant)
     match command:
         case commands.PlaceOrder(tenant, alternatives):

@@ -1,5 +1,5 @@
-"""Who may do what on a real server, and what a tenant may not see; and that faults put in on
-purpose are noticed."""
+"""Access to a real server, and the facts that are hidden from a tenant. Faults put in on purpose
+are noticed."""
 
 from __future__ import annotations
 
@@ -156,8 +156,8 @@ def test_worlds_that_look_the_same_to_a_tenant_tell_it_the_same_bytes() -> None:
 def alter_outcomes(
     monkeypatch: pytest.MonkeyPatch, alter: Callable[[Exchange, Applied], Applied]
 ) -> None:
-    """Alter what comes of every command. The exchange may be compiled, so nothing that it calls
-    can be replaced."""
+    """Alter the outcome of every command. The exchange may be compiled, so no function that it
+    calls can be replaced."""
     apply = Exchange.apply
     monkeypatch.setattr(
         Exchange, "apply", lambda self, at, request: alter(self, apply(self, at, request))
@@ -181,7 +181,7 @@ def test_ids_that_count_over_all_tenants_are_noticed(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.sources
 def test_events_forgotten_because_of_others_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Old events used to go only when somebody caused another one."""
+    """Old events once were forgotten only when another one happened."""
     add, forget = EventLog.add, EventLog.forget
 
     def add_and_forget(self: EventLog, at: int, *more: Any) -> None:

@@ -379,7 +379,7 @@ def test_of_every_event_it_is_known_whether_it_charges_anybody() -> None:
 
 
 def test_nodes_are_numbered_as_the_topology_does() -> None:
-    """Names that hold characters before the slash too: `a-b` comes after all that is below `a`."""
+    """Names with characters that sort before the slash: `a-b` comes after all nodes below `a`."""
     topology = Topology.of(["a/x/1", "a-b/1", "a/x-1/1", "a/x.2", "b", "a/x/10", "a/x/2"])
     assert list(topology.nodes) == nodes_of(Market(topology).snapshot())
 
@@ -453,7 +453,7 @@ def test_the_command_fails_and_names_a_statement_that_was_changed_on_the_disk(
         wrong["line"],
         int(wrong["expected"]) - int(wrong["found"]),
     )
-    # the journal itself noticed too: nobody had recomputed its chain
+    # The journal notices it, too: its chain was not recomputed.
     assert "checksum differs" in broken["found"]
 
 

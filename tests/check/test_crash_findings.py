@@ -1,4 +1,4 @@
-"""What killing the server has found, each as the smallest story that shows it."""
+"""Bugs that crash tests have found, each as its smallest story."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.once
 
 @pytest.fixture(autouse=True)
 def data_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of failed runs are kept; here they go with the test's own."""
+    """Failed runs keep their folders, here below that of the test."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
 

@@ -401,7 +401,7 @@ def test_refusals_of_the_operator() -> None:
         assert why(market, command, 10) == expected
 
 
-# What others may see
+# Views of others
 
 
 def test_m11_a_quote_is_the_least_price_that_opens_a_leaf() -> None:

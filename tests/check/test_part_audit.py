@@ -1,5 +1,4 @@
-"""Some leaves of a market audited by themselves: what is said of them is what an auditor of
-everything says, and what is wrong there is found."""
+"""Audits of some leaves of a market: they agree with an audit of all leaves, and find errors."""
 
 from __future__ import annotations
 
@@ -85,7 +84,7 @@ def test_a_leaf_that_is_shown_otherwise_is_found(field: str) -> None:
 
 
 def found_with(seed: int, kind: str, change: dict[str, str] | None) -> list[str]:
-    """What a part says when the first event of a kind about it has other fields, or is not told."""
+    """The doubt of a part about the first event of a kind, if that is changed or left out."""
     drawn = draw(seed)
     part = part_of(drawn, seed)
     changed = False

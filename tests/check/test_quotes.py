@@ -30,7 +30,7 @@ def second(of: int) -> str:
 
 
 def floor(n: int, at: int) -> dict[str, Any]:
-    """Of as many dollars as its number."""
+    """A floor of `n` dollars, told by event `n`."""
     return {
         "n": n,
         "event": {

@@ -36,7 +36,7 @@ def text_of(bug: SeededBug) -> str:
 
 
 def copy_needed(folder: Path) -> None:
-    """What Python has cached stays good: times are copied too."""
+    """Copy with times, so that cached bytecode stays valid."""
     folder.mkdir()
     for name in NEEDED:
         if (SOURCES / name).is_dir():

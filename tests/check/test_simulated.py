@@ -37,7 +37,7 @@ pytestmark = pytest.mark.once
 
 WORLDS, AT_ONCE = 300, 30
 
-# Those that every so many worlds meet; docs/internals/reliability.md counts them all.
+# Faults that all groups of this many worlds meet. docs/internals/reliability.md counts all faults.
 FREQUENT = (
     *(
         "crash",
@@ -350,7 +350,7 @@ def test_an_error_that_nobody_waited_for_is_noted_and_what_a_dying_process_leave
 def said_by(
     process: Process, may_fail: bool, *arguments: object, error: Exception | None = None
 ) -> list[str]:
-    """What a line in the log of that process breaks."""
+    """The findings from a line in the log of that process."""
     broken: list[str] = []
     of_process = copy_context()
     of_process.run(PROCESS.set, process)

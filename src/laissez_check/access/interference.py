@@ -19,6 +19,7 @@ from laissez.server.auth import NewKey, new_key
 from laissez_check.access.pair_service import Service
 from laissez_check.access.pair_tenant import Tenant
 from laissez_check.access.pairs import Pair, draw_pair
+from laissez_check.campaign import play_all
 from laissez_check.finding import Outcome
 
 SUFFIXES = ("", "-by-another-name")
@@ -27,20 +28,21 @@ SHOWN_BEFORE, SHOWN = 100, 400  # bytes around the first difference
 
 def run(pairs: int, seed: int, tell: Callable[[int], None] = lambda done: None) -> Outcome:
     """Play pairs, and stop at the first whose transcripts differ."""
-    counted = {"pairs": 0, "hidden commands": 0, "answers": 0, "budgets spent": 0}
-    for drawn in range(seed, seed + pairs):
-        pair = draw_pair(drawn)
-        first, second = transcripts(pair)
-        counted["pairs"] += 1
-        counted["hidden commands"] += pair.hidden
-        counted["answers"] += len(first)
-        counted["budgets spent"] += sum(moment.spends is not None for moment in pair.moments)
-        difference = compare(first, second)
-        if difference is not None:
-            again = f"again: laissez check access --pairs 1 --seed {drawn}"
-            return Outcome(counted, f"{difference}\n{again}")
-        tell(counted["pairs"])
-    return Outcome(counted)
+    return play_all(range(seed, seed + pairs), _play_pair, tell=tell)
+
+
+def _play_pair(seed: int) -> Outcome:
+    pair = draw_pair(seed)
+    first, second = transcripts(pair)
+    counted = {
+        "pairs": 1,
+        "hidden commands": pair.hidden,
+        "answers": len(first),
+        "budgets spent": sum(moment.spends is not None for moment in pair.moments),
+    }
+    difference = compare(first, second)
+    again = f"again: laissez check access --pairs 1 --seed {seed}"
+    return Outcome(counted, None if difference is None else f"{difference}\n{again}")
 
 
 def compare(first: list[bytes], second: list[bytes]) -> str | None:

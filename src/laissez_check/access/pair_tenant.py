@@ -18,10 +18,9 @@ import msgspec
 
 from laissez.market import commands
 from laissez.market.commands import PRICE_MAX
-from laissez.wire import requests
 from laissez.wire.codec import FRAME_CODECS
 from laissez.wire.ids import instance_of_order, lease_id, order_id, tag_of, webhook_id
-from laissez.wire.rendering import optional_price, price
+from laissez.wire.rendering import price
 from laissez.wire.session import JSON
 from laissez_check.access.pair_service import ELSEWHERE, RECEIVER, Service
 from laissez_check.access.pairs import BUDGET, LIMITS_TO_FLOOR, ME, Pair, Spending
@@ -214,7 +213,7 @@ class Tenant:
     # -- the acts of the tenant
 
     async def _trade(self, command: commands.Command, in_session: bool) -> None:
-        message = msgspec.to_builtins(_message(command))
+        message = _message(command)
         self._commands += 1
         if in_session and self._wire.session is not None:
             message["id"] = f"s{self._commands}"
@@ -334,32 +333,18 @@ class Tenant:
             await self._ask("GET", path, None, {"cookie": token[0].decode()})
 
 
-def _message(command: commands.Command) -> requests.TenantCommand:
+def _message(command: commands.Command) -> dict[str, Any]:
     """The command as a message of a session."""
-    match command:
-        case commands.PlaceOrder():
-            return requests.PlaceOrder(alternatives=_alternatives(command.alternatives))
-        case commands.AmendOrder():
-            return requests.AmendOrder(
-                order=order_id(TAG, command.order), alternatives=_alternatives(command.alternatives)
-            )
-        case commands.CancelOrder():
-            return requests.CancelOrder(order=order_id(TAG, command.order))
-        case commands.SetLimit():
-            lease = lease_id(TAG, command.lease)
-            return requests.SetLimit(lease=lease, limit=optional_price(command.limit))
-        case commands.Relinquish():
-            return requests.Relinquish(lease=lease_id(TAG, command.lease))
-        case _:
-            raise AssertionError(command)
-
-
-def _alternatives(
-    wanted: tuple[commands.Alternative, ...],
-) -> tuple[requests.Alternative, ...]:
-    return tuple(
-        requests.Alternative(one.scope, price(one.limit), price(one.bid)) for one in wanted
-    )
+    message: dict[str, Any] = msgspec.to_builtins(command)
+    del message["tenant"]
+    for name, id in (("order", order_id), ("lease", lease_id)):
+        if name in message:
+            message[name] = id(TAG, message[name])
+    for one in (message, *message.get("alternatives", ())):
+        for name in ("bid", "limit"):
+            if one.get(name) is not None:
+                one[name] = price(one[name])
+    return message
 
 
 def _instance(order: int) -> str:

@@ -14,22 +14,19 @@ alone decide when a budget of a millionth of a dollar is spent.
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
 from laissez.market.commands import (
     AdvanceTime,
-    BringOnline,
     CancelOrder,
     CloseBooks,
     Command,
+    OperatorCommand,
     PlaceOrder,
     Relinquish,
-    SetControls,
-    SetFloor,
     SetLimit,
-    TakeOffline,
     TenantCommand,
 )
 from laissez.market.events import Event
@@ -38,15 +35,7 @@ from laissez_check.oracle import Oracle
 from laissez_check.worlds import World, draw_world
 
 ME = "ann"
-NAMES_NO_ORDER = (
-    PlaceOrder,
-    SetFloor,
-    SetControls,
-    TakeOffline,
-    BringOnline,
-    AdvanceTime,
-    CloseBooks,
-)
+NAMES_NO_ORDER = (PlaceOrder, *get_args(OperatorCommand))
 TRIES = 12
 LEAVES_LEAST = 4  # with fewer there is little to hide
 TENANTS_MOST = 4

@@ -65,7 +65,7 @@ class Row(msgspec.Struct, frozen=True):
 
 
 PLACED = {"alternatives": [{"scope": "gpu/a", "limit": "0.5"}]}
-HOOK = {"url": "http://127.0.0.1:65535/"}  # where nobody listens
+HOOK = {"url": "http://127.0.0.1:65535/"}  # where no server listens
 
 OPERATIONS: dict[str, Row] = {
     "placeOrder": Row(TRADE, PLACED, status=201),

@@ -31,7 +31,7 @@ from laissez_check.finding import Finding
 
 TENANTS = {MINE: "owner-of-it", OTHER: "somebody-else"}
 LEASED, RESTING = "cpu", "gpu/a"  # where leases are won, and where orders rest
-FLOORS = {"cpu": "1", "gpu": "9000"}  # below which nobody gets anything
+FLOORS = {"cpu": "1", "gpu": "9000"}  # below which no order wins
 NODE, LEAF_ONLINE, LEAF_OFFLINE = "gpu/b", "gpu/b/r3/g0", "gpu/b/r3/g1"
 BUDGETS = {MINE: BUDGET, OTHER: "50"}
 KEYS = {
@@ -44,17 +44,8 @@ KEYS = {
 }
 # Everything that a request could change, as the operator sees it. The levels have the number of the
 # last event.
-STATE = (
-    "/v1/orders",
-    "/v1/instances",
-    "/v1/floors",
-    "/v1/controls",
-    "/v1/tenants",
-    "/v1/keys",
-    "/v1/inframaps",
-    "/v1/levels",
-    *(f"/v1/tenants/{name}/keys" for name in TENANTS.values()),
-)
+LISTS = ("orders", "instances", "floors", "controls", "tenants", "keys", "inframaps", "levels")
+STATE = (*LISTS, *(f"tenants/{name}/keys" for name in TENANTS.values()))
 MOVES = frozenset({"at", "cost", "heard_at"})  # with time alone
 
 
@@ -206,7 +197,7 @@ class World:
         return answer
 
     async def state(self) -> list[Any]:
-        return [_still((await self.do(OPERATOR, "GET", path)).json()) for path in STATE]
+        return [_still((await self.do(OPERATOR, "GET", f"/v1/{path}")).json()) for path in STATE]
 
 
 def _still(found: Any) -> Any:

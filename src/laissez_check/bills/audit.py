@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from laissez_check.bills.amounts import decimal, when
-from laissez_check.bills.journal import Event, Row
+from laissez_check.bills.journal import EVENTS, Event, Row
 from laissez_check.bills.prices import Fee, Id, Lease, Prices
 
 STATEMENT = "statement/"
@@ -25,25 +25,7 @@ CLOSED = "books.closed"
 
 # Events without charges. An event that is neither here nor in `Auditor.notes` is reported: a bill
 # may depend on it.
-WITHOUT_MONEY = frozenset(
-    {
-        "budget.set",
-        "budget.spent",
-        "budget.warning",
-        "caps.set",
-        "controls.set",
-        "key.issued",
-        "key.revoked",
-        "resource.offline",
-        "resource.online",
-        "tenant.caps_set",
-        "tenant.created",
-        "webhook.created",
-        "webhook.deleted",
-        "webhook.restarted",
-        "webhook.secret_rotated",
-    }
-)
+WITHOUT_MONEY = {"tenant.created", *(kind for kind, fields in EVENTS if not fields)}
 # Kind, the number of the lease or order, scope, start, end.
 Line = tuple[str, Id, str, int, int]
 Charges = dict[Line, int]

@@ -56,7 +56,7 @@ def _narrowed(
 ) -> BillReport:
     """Only the tenant and the period asked for. Everything is worked out anyway: a bill depends on
     all that others did. A finding of no tenant, such as that bills were not compared, concerns
-    everybody."""
+    all of them."""
     findings = [
         one
         for one in report.findings

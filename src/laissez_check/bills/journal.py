@@ -58,7 +58,7 @@ _decode = msgspec.msgpack.decode
 
 
 class Event(NamedTuple):
-    """An event. `tenant` is None and `n` is 0 if only the operator gets it."""
+    """An event. If only the operator gets it, `tenant` is None and `n` is 0."""
 
     kind: str
     tenant: str | None

@@ -7,8 +7,8 @@ tenant with the highest bid, since its own bid does not press it. A node adds up
 time, and for each tenant the savings by the second. A lease is charged the sum of the nearest node
 above it between the lease's start and its end.
 
-A node sleeps, and adds up nothing, while no bid or floor of its own exceeds what presses from above
-on everybody. Only held leases whose price is above their cap are visited at every change.
+A node sleeps, and adds up nothing, while none of its own bids and floors exceeds the pressure from
+above on every tenant. Only held leases whose price is above their cap are visited at every change.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FEW_LEASES = 64  # moved at once to the node above, when theirs falls asleep
 
 
 class Pressure(NamedTuple):
-    """The highest floor, the highest bid and whose it is, and the highest bid of anybody else."""
+    """The highest floor, the highest bid and its tenant, and the highest bid of other tenants."""
 
     floor: int
     tenant: str
@@ -124,7 +124,7 @@ class Node:
     asleep: list[tuple[int, int, Node]] = field(default_factory=list)
 
     def highest_but(self, tenant: str | None) -> int:
-        """The highest bid here of anybody else."""
+        """The highest bid here of other tenants."""
         return next((bid for bid, other in reversed(self.bids) if other != tenant), 0)
 
     def resting(self) -> Pressure:

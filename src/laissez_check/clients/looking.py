@@ -41,32 +41,18 @@ class Looks:
         if session is None:
             return
         scopes = (*self._roots, *self._leaves)[-SCOPES_MAX:] if name == OPERATOR else self._roots
-        asked: list[asyncio.Future[Any]] = []
+        quoted = partial(self._quoted, name, self._population.run)
         try:
-            for scope in scopes:
-                asked.append(
-                    self._noted(
-                        session.quote(scope), partial(self._quoted, name, self._population.run)
-                    )
-                )
+            asked = [(session.quote(scope), quoted) for scope in scopes]
             if name != OPERATOR:
                 kind = self._draw.choice(("orders", "leases"))
-                asked.append(
-                    self._noted(
-                        session.orders() if kind == "orders" else session.leases(),
-                        partial(self._shown, name, kind),
-                    )
-                )
+                listed: asyncio.Future[Any] = getattr(session, kind)()
+                asked.append((listed, partial(self._shown, name, kind)))
         except LaissezError:
             return
-        await asyncio.wait(asked, timeout=ANSWER_WAITED_S)
-
-    def _noted(
-        self, asked: asyncio.Future[Any], note: Callable[[Any], None]
-    ) -> asyncio.Future[Any]:
-        """Note the answer whenever it comes."""
-        asked.add_done_callback(partial(self._answered, note))
-        return asked
+        for future, note in asked:
+            future.add_done_callback(partial(self._answered, note))
+        await asyncio.wait([future for future, _ in asked], timeout=ANSWER_WAITED_S)
 
     async def _over_rest(self, holder: Holder) -> None:
         kind, run = self._draw.choice(("orders", "leases", "prices")), self._population.run

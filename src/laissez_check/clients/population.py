@@ -9,11 +9,14 @@ from pathlib import Path
 from random import Random
 
 from laissez.exchange.commands import OPERATOR
+from laissez.server.audit.verify import verify
+from laissez_check.bills.compare import audit_bills
 from laissez_check.clients.acts import Acts
 from laissez_check.clients.holder import Habits, Holder
 from laissez_check.clients.inspector import Inspector
 from laissez_check.clients.journal import Truth, compare
 from laissez_check.clients.ledger import Asked, Json, Ledger
+from laissez_check.finding import Finding
 
 SETTLES_WITHIN_S = 120.0
 STORY_LINES = 30
@@ -30,6 +33,7 @@ class Population:
         self.draw = draw
         self.began = began
         self.ledger = Ledger((OPERATOR, *habits.forest.tenants))
+        self.folder = folder
         self.truth = Truth(folder)
         self.holders: dict[str, Holder] = {}
         self.inspector = Inspector(
@@ -48,6 +52,17 @@ class Population:
     def run(self) -> int:
         """The number of the current run of the service."""
         return len(self.began) - 1
+
+    def counted(self) -> dict[str, int]:
+        return {
+            "requests": len(self.ledger.asked),
+            "answers": self.ledger.answers,
+            "repeats": self.ledger.repeats,
+            "entries": self.truth.last,
+            "events": sum(len(seen) for seen in self.ledger.seen.values()),
+            "bills": self.inspector.bills,
+            "quotes": self.inspector.quotes,
+        }
 
     def move_in(self, name: str, key: str) -> Holder:
         holder = self.holders[name] = Holder(self, name, key)
@@ -89,6 +104,17 @@ class Population:
                 await self.acts.send(holder, asked)
             await asyncio.sleep(0.1)
 
+    # -- the data folder
+
     def compare_journal(self) -> None:
         self.truth.read_on()
         compare(self.truth, self.ledger)
+
+    def audit(self) -> None:
+        """Verify the record and all bills in the folder of a stopped service."""
+        verdict = verify(self.folder)
+        if not verdict.ok:
+            raise Finding(f"D3: {verdict.problems[0]}")
+        report = audit_bills(self.folder)
+        if not report.ok:
+            raise Finding(f"A2: {report.findings[0] if report.findings else report.unknown}")

@@ -14,7 +14,6 @@ import random
 import re
 import signal
 import traceback
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
@@ -27,7 +26,7 @@ import msgspec
 from laissez.journal import JournalError
 from laissez.server.beside import FILE as BESIDE
 from laissez.server.first_start import has_market
-from laissez_check.campaign import in_order
+from laissez_check.campaign import play_all
 from laissez_check.damage.beside_started import check_record, check_webhooks, start
 from laissez_check.damage.bugs import put_in
 from laissez_check.damage.files import Damage, damage
@@ -59,19 +58,18 @@ class Case(msgspec.Struct, frozen=True):
 def run(
     seeds: range, jobs: int = 1, bug: str = "", tell: Callable[[int], None] = lambda cases: None
 ) -> Outcome:
-    """Play the case of every seed, and stop at the first finding. `bug` is one of
+    """Damage the folder of every seed, and stop at the first finding. `bug` is one of
     `laissez_check.damage.bugs`, to see that it is found."""
-    kinds: dict[str, Counter[str]] = {}  # recovered and refused, by kind of damage
-    counted = Counter(cases=0, recovered=0, refused=0)
-    for case in in_order(seeds, partial(play, bug=bug), jobs):
-        if case.finding is not None:
-            again = f"again: laissez check damage --cases 1 --seed {case.seed}"
-            return Outcome(counted, f"{case.finding}\n\n{again}", {"kinds": kinds})
-        end = "refused" if case.refused else "recovered"
-        kinds.setdefault(case.kind, Counter(recovered=0, refused=0))[end] += 1
-        counted.update(("cases", end))
-        tell(counted["cases"])
-    return Outcome(counted, None, {"kinds": dict(sorted(kinds.items()))})
+    return play_all(seeds, partial(_outcome, bug), jobs, tell)
+
+
+def _outcome(bug: str, seed: int) -> Outcome:
+    case = play(seed, bug)
+    if case.finding is not None:
+        again = f"again: laissez check damage --cases 1 --seed {seed}"
+        return Outcome({"cases": 0}, f"{case.finding}\n\n{again}", {"kinds": {}})
+    ends = {"recovered": int(not case.refused), "refused": int(case.refused)}
+    return Outcome({"cases": 1, **ends}, None, {"kinds": {case.kind: ends}})
 
 
 def play(seed: int, bug: str = "") -> Case:

@@ -18,6 +18,7 @@ import random
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
@@ -139,9 +140,10 @@ class FaultyDisk(disk.System):
             return False
         raise OSError(errno.EIO, "the disk failed, on purpose")
 
-    def _do(self, what: str, path: str | Path, act: Callable[[], None]) -> None:
+    def _do(self, what: str, path: str | Path, *acts: Callable[[], object]) -> None:
         happens = self._happens(what, str(path))
-        act()
+        for act in acts:
+            act()
         if not happens:
             raise OSError(errno.EIO, "the disk failed, on purpose")
 
@@ -174,7 +176,7 @@ class FaultyDisk(disk.System):
 
     def opened(self, path: str, is_new: bool) -> OpenFile:
         if is_new:
-            self._do("creation", path, lambda: self._names.put(path, Image()))
+            self._do("creation", path, self._noting(Path(path), Image()))
         return OpenFile(path, self._life)
 
     def write_at(self, file: OpenFile, offset: int, data: bytes) -> tuple[int, int]:
@@ -244,7 +246,7 @@ class FaultyDisk(disk.System):
                 super().fsync(path)
             return
         if path.is_dir():
-            self._do("sync of a folder", path, lambda: self._names.sync(str(path)))
+            self._do("sync of a folder", path, partial(self._names.sync, str(path)))
         else:
             self._refuse_the_dead()
             self._sync(str(path))
@@ -254,11 +256,7 @@ class FaultyDisk(disk.System):
             super().create(path)
             return
         if not path.exists():
-            self._do(
-                "creation",
-                path,
-                lambda: self._put(path, Image(), lambda: disk.System.create(self, path)),
-            )
+            self._do("creation", path, partial(super().create, path), self._noting(path, Image()))
 
     def rename(self, old: Path, new: Path) -> None:
         if not self.owns(str(old)):
@@ -266,7 +264,8 @@ class FaultyDisk(disk.System):
             return
         image = self._image(str(old))
         self._image(str(new))
-        self._do("renaming", old, lambda: self._rename(old, new, image))
+        note = partial(self._names.rename, str(old), str(new), image)
+        self._do("renaming", old, partial(old.rename, new), note)
 
     def remove(self, path: Path) -> None:
         if not self.owns(str(path)):
@@ -275,18 +274,14 @@ class FaultyDisk(disk.System):
         if not path.exists():
             raise FileNotFoundError(path)
         size = self._image(str(path)).size
-        self._do("deletion", path, lambda: self._put(path, None, path.unlink))
+        self._do("deletion", path, path.unlink, self._noting(path, None))
         self._freed(size)
 
     def make_folder(self, path: Path) -> None:
         if not self.owns(str(path)):
             super().make_folder(path)
             return
-        self._do(
-            "creation",
-            path,
-            lambda: self._put(path, FOLDER, lambda: disk.System.make_folder(self, path)),
-        )
+        self._do("creation", path, partial(super().make_folder, path), self._noting(path, FOLDER))
 
     def map(self, path: Path) -> disk.Mapped:
         real = super().map(path)
@@ -298,13 +293,8 @@ class FaultyDisk(disk.System):
 
     # --
 
-    def _put(self, path: Path, node: Node | None, act: Callable[[], None]) -> None:
-        act()
-        self._names.put(str(path), node)
-
-    def _rename(self, old: Path, new: Path, image: Image) -> None:
-        old.rename(new)
-        self._names.rename(str(old), str(new), image)
+    def _noting(self, path: Path, node: Node | None) -> Callable[[], None]:
+        return partial(self._names.put, str(path), node)
 
     def _image(self, path: str) -> Image:
         """The image of a file. Content from before the first change was kept by the disk."""

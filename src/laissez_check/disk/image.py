@@ -24,7 +24,7 @@ class Change(NamedTuple):
 
 
 class Image:
-    """A file, whatever its name."""
+    """The content of a file, without its name."""
 
     def __init__(self, kept: bytes = b"") -> None:
         self._kept = bytearray(kept)

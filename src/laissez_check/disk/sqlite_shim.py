@@ -17,49 +17,51 @@ import sys
 import traceback
 from collections.abc import Callable
 from ctypes import CFUNCTYPE, POINTER, addressof, c_char_p, c_int, c_int64, c_void_p
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from laissez_check.disk.faulty import FaultyDisk, OpenFile
 
 # From sqlite3.h.
 OK, IOERR, FULL, CANTOPEN = 0, 10, 13, 14
-IOERR_WRITE, IOERR_FSYNC, IOERR_TRUNCATE, IOERR_DELETE = (
-    IOERR | 3 << 8,
-    IOERR | 4 << 8,
-    IOERR | 6 << 8,
-    IOERR | 10 << 8,
+IOERR_WRITE, IOERR_FSYNC, IOERR_TRUNCATE, IOERR_DELETE, IOERR_DELETE_NOENT, IOERR_LOCK = (
+    IOERR | kind << 8 for kind in (3, 4, 6, 10, 23, 15)
 )
-IOERR_DELETE_NOENT = IOERR | 23 << 8
-IOERR_LOCK = IOERR | 15 << 8  # not "busy", for whose end SQLite would wait
 OPEN_CREATE = 0x4
 
-_Close = CFUNCTYPE(c_int, c_void_p)
-_Write = CFUNCTYPE(c_int, c_void_p, c_void_p, c_int, c_int64)
-_Truncate = CFUNCTYPE(c_int, c_void_p, c_int64)
-_Sync = CFUNCTYPE(c_int, c_void_p, c_int)
-# The name is an address, since SQLite keeps it.
-_Open = CFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p, c_int, POINTER(c_int))
-_Delete = CFUNCTYPE(c_int, c_void_p, c_void_p, c_int)
-_Randomness = CFUNCTYPE(c_int, c_void_p, c_int, c_void_p)
+# The functions of both tables that are replaced.
+_FILE_FUNCTIONS = {
+    "close": CFUNCTYPE(c_int, c_void_p),
+    "write": CFUNCTYPE(c_int, c_void_p, c_void_p, c_int, c_int64),
+    "truncate": CFUNCTYPE(c_int, c_void_p, c_int64),
+    "sync": CFUNCTYPE(c_int, c_void_p, c_int),
+    "lock": CFUNCTYPE(c_int, c_void_p, c_int),
+}
+_VFS_FUNCTIONS = {
+    # The name is an address, since SQLite keeps it.
+    "open": CFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p, c_int, POINTER(c_int)),
+    "delete": CFUNCTYPE(c_int, c_void_p, c_void_p, c_int),
+    "randomness": CFUNCTYPE(c_int, c_void_p, c_int, c_void_p),
+}
+
+
+Function: TypeAlias = Callable[..., int]
 
 
 class CannotWatch(Exception):
     """This Python's SQLite cannot be reached."""
 
 
+def _pointers(*names: str) -> list[tuple[str, Any]]:
+    return [(name, c_void_p) for name in names]
+
+
 class _Methods(ctypes.Structure):
     _fields_ = [
         ("version", c_int),
-        ("close", c_void_p),
-        ("read", c_void_p),
-        ("write", c_void_p),
-        ("truncate", c_void_p),
-        ("sync", c_void_p),
-        ("size", c_void_p),
-        ("lock", c_void_p),
-        *((f"other{n}", c_void_p) for n in range(11)),
+        *_pointers("close", "read", "write", "truncate", "sync", "size", "lock"),
+        *_pointers(*(f"other{n}" for n in range(11))),
     ]
 
 
@@ -70,12 +72,9 @@ class _Vfs(ctypes.Structure):
         ("path_bytes_max", c_int),
         ("next", c_void_p),
         ("name", c_char_p),
-        ("data", c_void_p),
-        ("open", c_void_p),
-        ("delete", c_void_p),
-        *((f"other{n}", c_void_p) for n in range(6)),
-        ("randomness", c_void_p),
-        *((f"later{n}", c_void_p) for n in range(7)),
+        *_pointers("data", "open", "delete"),
+        *_pointers(*(f"other{n}" for n in range(6)), "randomness"),
+        *_pointers(*(f"later{n}" for n in range(7))),
     ]
 
 
@@ -88,32 +87,41 @@ class _Shim:
         self._open_files: dict[int, tuple[FaultyDisk, OpenFile]] = {}  # by address
         self._methods: dict[int, int] = {}  # of an open file: the address of the original's table
         self._tables: dict[int, _Methods] = {}  # by the address of the original's
+        self._functions: list[Any] = []  # kept for C
         self._original = _Vfs.from_address(self.library.sqlite3_vfs_find(None))
-        self._original_open: Callable[..., int] = _Open(self._original.open)
-        self._original_delete: Callable[..., int] = _Delete(self._original.delete)
-        self._functions = [
-            _Open(_guarded(self._open)),
-            _Delete(_guarded(self._delete)),
-            _Randomness(_guarded(self._random)),
-        ]
         self.vfs = _Vfs()
         ctypes.memmove(addressof(self.vfs), addressof(self._original), ctypes.sizeof(_Vfs))
         self.vfs.name = b"laissez-watched"
         self.vfs.next = None
-        self.vfs.open, self.vfs.delete, self.vfs.randomness = (
-            ctypes.cast(function, c_void_p).value for function in self._functions
-        )
+        self._replace(self.vfs, _VFS_FUNCTIONS)
 
-    def _open(self, vfs: int, name: int | None, file: int, flags: int, out: Any) -> int:
+    def _replace(self, table: ctypes.Structure, kinds: dict[str, Any]) -> None:
+        """Put our functions into a copy of a table. Each gets the original's first."""
+        for name, kind in kinds.items():
+            original = kind(getattr(table, name))
+            ours = kind(_guarded(partial(getattr(self, f"_{name}"), original)))
+            setattr(table, name, ctypes.cast(ours, c_void_p).value)
+            self._functions.append(ours)
+
+    def let_go(self) -> None:
+        """Restore the original functions, for connections that are closed while Python ends."""
+        for file, methods in self._methods.items():
+            c_void_p.from_address(file).value = methods
+        for name in _VFS_FUNCTIONS:
+            setattr(self.vfs, name, getattr(self._original, name))
+
+    def _open(
+        self, original: Function, vfs: int, name: int | None, file: int, flags: int, out: Any
+    ) -> int:
         watcher = self.watcher
         path = _path(name)
         if watcher is None or not watcher.owns(path):
-            return self._original_open(addressof(self._original), name, file, flags, out)
+            return original(addressof(self._original), name, file, flags, out)
         try:
             opened = watcher.opened(path, bool(flags & OPEN_CREATE) and not os.path.exists(path))
         except OSError:
             return CANTOPEN
-        code = self._original_open(addressof(self._original), name, file, flags, out)
+        code = original(addressof(self._original), name, file, flags, out)
         methods = c_void_p.from_address(file)  # the first field of a file
         if code == OK and methods.value:
             self._open_files[file] = watcher, opened
@@ -121,11 +129,11 @@ class _Shim:
             methods.value = addressof(self._table(methods.value))
         return code
 
-    def _delete(self, vfs: int, name: int, with_folder: int) -> int:
+    def _delete(self, original: Function, vfs: int, name: int, with_folder: int) -> int:
         watcher = self.watcher
         path = _path(name)
         if watcher is None or not watcher.owns(path):
-            return self._original_delete(addressof(self._original), name, with_folder)
+            return original(addressof(self._original), name, with_folder)
         try:
             watcher.delete(path, bool(with_folder))
         except FileNotFoundError:
@@ -134,65 +142,24 @@ class _Shim:
             return IOERR_DELETE
         return OK
 
-    def let_go(self) -> None:
-        """Restore the original functions, for connections that are closed while Python ends."""
-        for file, methods in self._methods.items():
-            c_void_p.from_address(file).value = methods
-        self.vfs.open, self.vfs.delete, self.vfs.randomness = (
-            self._original.open,
-            self._original.delete,
-            self._original.randomness,
-        )
-
-    def _random(self, vfs: int, count: int, out: int) -> int:
-        ctypes.memmove(
-            out, self.watcher.random_bytes(count) if self.watcher else os.urandom(count), count
-        )
+    def _randomness(self, original: Function, vfs: int, count: int, out: int) -> int:
+        drawn = self.watcher.random_bytes(count) if self.watcher else os.urandom(count)
+        ctypes.memmove(out, drawn, count)
         return count
 
     def _table(self, address: int) -> _Methods:
         """The original's table, with our functions for changes of a file."""
         if address not in self._tables:
-            table = _Methods()
+            table = self._tables[address] = _Methods()
             ctypes.memmove(addressof(table), address, ctypes.sizeof(_Methods))
-            close, write, truncate, lock = (
-                _Close(table.close),
-                _Write(table.write),
-                _Truncate(table.truncate),
-                _Sync(table.lock),
-            )
-            ours = [
-                _Close(_guarded(lambda file: self._close(close, file))),
-                _Write(
-                    _guarded(
-                        lambda file, data, count, offset: self._write(
-                            write, file, data, count, offset
-                        )
-                    )
-                ),
-                _Truncate(_guarded(lambda file, size: self._truncate(truncate, file, size))),
-                _Sync(_guarded(self._sync)),
-                _Sync(_guarded(lambda file, level: self._lock(lock, file, level))),
-            ]
-            table.close, table.write, table.truncate, table.sync, table.lock = (
-                ctypes.cast(function, c_void_p).value for function in ours
-            )
-            self._functions += ours
-            self._tables[address] = table
+            self._replace(table, _FILE_FUNCTIONS)
         return self._tables[address]
 
-    def _close(self, original: Callable[[int], int], file: int) -> int:
+    def _close(self, original: Function, file: int) -> int:
         del self._open_files[file], self._methods[file]
         return original(file)
 
-    def _write(
-        self,
-        original: Callable[[int, int, int, int], int],
-        file: int,
-        data: int,
-        count: int,
-        offset: int,
-    ) -> int:
+    def _write(self, original: Function, file: int, data: int, count: int, offset: int) -> int:
         watcher, opened = self._open_files[file]
         reaches, error = watcher.write_at(opened, offset, ctypes.string_at(data, count))
         code = original(file, data, reaches, offset) if reaches else OK
@@ -200,7 +167,7 @@ class _Shim:
             return FULL if error == errno.ENOSPC else IOERR_WRITE
         return code
 
-    def _truncate(self, original: Callable[[int, int], int], file: int, size: int) -> int:
+    def _truncate(self, original: Function, file: int, size: int) -> int:
         watcher, opened = self._open_files[file]
         try:
             watcher.truncate(opened, size)
@@ -208,11 +175,12 @@ class _Shim:
             return IOERR_TRUNCATE
         return original(file, size)
 
-    def _lock(self, original: Callable[[int, int], int], file: int, level: int) -> int:
+    def _lock(self, original: Function, file: int, level: int) -> int:
+        """Refuse a lock with an error. SQLite would wait for the end of "busy"."""
         watcher, opened = self._open_files[file]
         return original(file, level) if watcher.may_lock(opened) else IOERR_LOCK
 
-    def _sync(self, file: int, flags: int) -> int:
+    def _sync(self, original: Function, file: int, flags: int) -> int:
         watcher, opened = self._open_files[file]
         try:
             watcher.sync(opened)
@@ -271,7 +239,7 @@ def _path(name: int | None) -> str:
     return os.fsdecode(ctypes.string_at(name)) if name else ""
 
 
-def _guarded(function: Callable[..., int]) -> Callable[..., int]:
+def _guarded(function: Function) -> Function:
     """Turn exceptions into error codes: C cannot pass them on, and would see success."""
 
     def called(*values: Any) -> int:

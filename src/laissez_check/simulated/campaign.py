@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from functools import partial
 
-from laissez_check.campaign import in_order
+from laissez_check.campaign import play_all
 from laissez_check.finding import Outcome
 from laissez_check.simulated.promises import PROMISES
 from laissez_check.simulated.world import Verdict, play
@@ -18,17 +17,14 @@ def run(
     bug: str | None = None,
     tell: Callable[[int], None] = lambda worlds: None,
 ) -> Outcome:
-    """Play the world of every seed, and stop at the first that breaks a promise. `tell` gets the
-    number of worlds done."""
-    counted: Counter[str] = Counter(worlds=0)
-    faults: Counter[str] = Counter()
-    for verdict in in_order(seeds, partial(play, bug=bug), jobs):
-        counted.update(worlds=1, **verdict.counted)
-        faults.update(verdict.faults)
-        if verdict.failure is not None:
-            return Outcome(counted, report(verdict, bug), {"faults": faults})
-        tell(counted["worlds"])
-    return Outcome(counted, None, {"faults": faults})
+    """Play the world of every seed, and stop at the first that breaks a promise."""
+    return play_all(seeds, partial(_play, bug), jobs, tell)
+
+
+def _play(bug: str | None, seed: int) -> Outcome:
+    verdict = play(seed, bug)
+    failure = None if verdict.failure is None else report(verdict, bug)
+    return Outcome({"worlds": 1, **verdict.counted}, failure, {"faults": verdict.faults})
 
 
 def report(verdict: Verdict, bug: str | None) -> str:

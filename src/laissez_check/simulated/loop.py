@@ -78,9 +78,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             return
 
         def stop(number: int, frame: FrameType | None) -> None:
-            where = (
-                f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame else "nobody knows where"
-            )
+            where = f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame else "an unknown place"
             self._busy = self._busy or Stuck(
                 f"the world has taken {cpu_s_max:g} seconds of a processor and not come to its end:"
                 f" at {where}"
@@ -184,7 +182,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         for task in process.tasks:
             if task.done() and task._log_traceback and task not in process.cut_short:
                 self.unhandled.append(
-                    f"nobody asked what came of {task.get_coro()!r}: {task.exception()!r}"
+                    f"no code awaited the result of {task.get_coro()!r}: {task.exception()!r}"
                 )
         self.begin(process, _let_go, process.tasks)
 

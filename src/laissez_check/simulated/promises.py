@@ -34,7 +34,6 @@ PROMISES: dict[str, Promise] = {
             "is shown as",
             "was quoted",
             "leaves, online",
-            "all leaves are offline",
         ),
     ),
     "A2": Promise(

@@ -131,7 +131,7 @@ def _config(market: Market, part: Part, seed: int) -> dict[str, Any]:
         "suppress-health-check": ["all"],
         "continue-on-failure": True,
         "request-timeout": 20.0,
-        **({} if key is None else {"auth": {"openapi": {"key": {"bearer": key}}}}),
+        "auth": {"openapi": {"key": {"bearer": key}}} if key else {},
         "cache": {"enabled": False},
         "generation": {"max-examples": part.examples, "no-shrink": True, "database": "none"},
         "phases": phases,
