@@ -11,9 +11,8 @@ from functools import partial
 import msgspec
 
 from laissez.exchange.webhooks import WEBHOOKS_MAX
-from laissez_bench.cluster import Held
 from laissez_bench.generator import Load, Plan, Rest, connect, http_request
-from laissez_bench.mix import POOL, Pool, Tenant
+from laissez_bench.mix import POOL, Held, Pool, Tenant
 
 HTTP_CONNECTIONS = 64
 SESSIONS = 4  # of the eight that a tenant may have

@@ -15,10 +15,11 @@ import msgspec
 
 from laissez.workers import output_of
 from laissez_bench.overload import ANSWERS, WARM_UP_S, Measured, Turns
+from laissez_bench.processes import Server
 from laissez_bench.processor_time import FolderPlan
 from laissez_bench.statistics import Counted, Ratio, ratio_of
 from laissez_bench.verdict import Verdict
-from laissez_bench.world import LEAVES, TENANTS, Server, make_world
+from laissez_bench.world import LEAVES, TENANTS, make_world
 
 LEVEL = 0.3  # of the capacity
 CONNECTIONS, IN_FLIGHT = 64, 20

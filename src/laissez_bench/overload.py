@@ -11,9 +11,10 @@ import msgspec
 
 from laissez.server.fair_queue import BAD_FOR_US, TURN_US
 from laissez_bench.generator import SHED, Phase
+from laissez_bench.processes import serving
 from laissez_bench.statistics import Counted
 from laissez_bench.verdict import EXPECTED, Verdict
-from laissez_bench.world import LEAVES, TENANTS, World, generating, make_world, serving
+from laissez_bench.world import LEAVES, TENANTS, World, generating, make_world
 
 PHASE_S = 2.0
 WARM_UP_S = 0.5

@@ -9,7 +9,7 @@ import pytest
 from laissez.server.settings import Settings
 from laissez_bench import soak, tables
 from laissez_bench.following import Following
-from laissez_bench.readings import Reading
+from laissez_bench.processes import Reading
 from laissez_bench.soak import (
     FULL_READINGS_LEAST,
     MORE_FILES_MAX,
