@@ -1,5 +1,5 @@
-"""Server processes: starting and stopping them, and readings of their processor time, memory, files,
-threads and histories."""
+"""Server processes: starting and stopping them, and readings of their processor time, memory,
+files, threads and histories."""
 
 from __future__ import annotations
 
