@@ -55,8 +55,8 @@ def test_every_load_leaves_the_crowd_as_it_found_it() -> None:
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fewer orders and a smaller tree for the oracle than what is measured in earnest: it is the
-    same code that runs."""
+    """Fewer orders and a smaller tree for the oracle than in a real measurement, with the same
+    code."""
     monkeypatch.setattr(cli, "RESTING", 600)
     monkeypatch.setattr(market, "ORACLE_LEAVES", 100)
 

@@ -1,4 +1,4 @@
-"""What the soak watches, and what it says of what it saw."""
+"""The readings and audits of the soak, and its verdict."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def test_the_report_says_what_was_judged(capsys: pytest.CaptureFixture[str]) -> 
 
 
 class Heard(Following):
-    """Follows nobody: it is told."""
+    """Follows no server: the test passes its events."""
 
     def __init__(self, *parts: PartAudit) -> None:
         self.n, self.concerned = 0, 0
