@@ -30,7 +30,7 @@ from laissez.server.lifecycle import Service
 from laissez.server.settings import Data, Journal, Limits, Settings, Webhooks
 from laissez_bench.generator import Load, Plan
 from laissez_bench.mix import Held
-from laissez_bench.noise import make_noise
+from laissez_bench.noise import Noise
 from laissez_bench.overload import Measured, Turns, take_turns
 from laissez_bench.processes import THIS_MACHINE, CpuTime
 from laissez_check.simulated.edges import Wall, patched
@@ -162,7 +162,8 @@ async def _serve(plan: FolderPlan, network: Network, wall: Wall) -> None:
 @asynccontextmanager
 async def _noise(plan: FolderPlan, kind: str) -> AsyncIterator[None]:
     """Make noise until the block ends."""
-    loud = await make_noise(plan.plan, kind, plan.loud)
+    loud = Noise(plan.plan, kind, plan.loud)
+    await loud.begin()
     await asyncio.sleep(FIRST_BURST_S)
     try:
         yield
