@@ -27,9 +27,9 @@ PHASE_S = 1.0
 NOBODY = "nobody"
 NOWHERE = "memory"  # the host of a service that has no socket
 
-# One noisy tenant may slow the others down by a tenth. A round's p99 depends on ten milliseconds
-# with other work, so that silence beside silence differs by half and more: only a p99 far beyond
-# the promise is no chance.
+# One noisy tenant may slow the others down by a tenth. Ten milliseconds of other work decide a
+# round's p99, so that even two silent phases differ by half and more: only a p99 far beyond the
+# promise is significant.
 SLOWER_MAX = {"p50": 1.10, "p99": 1.50}
 # of the work done in silence: a refusal because of another tenant is worse than a wait
 DONE_LEAST = 0.99
