@@ -16,8 +16,8 @@ from laissez_bench import console as consoles
 from laissez_bench import market as markets
 from laissez_bench import noisy as noises
 from laissez_bench import overload as overloads
-from laissez_bench import recovery, simulation, tables
 from laissez_bench import service as services
+from laissez_bench import simulation, tables
 from laissez_bench import soak as soaks
 from laissez_bench.crowd import PLACES
 from laissez_bench.noise import ANY_REQUEST, KINDS
@@ -29,7 +29,7 @@ app = typer.Typer(
 
 RESTING = 10_000
 FEW_RESTING = 100
-ROWS = (*services.LOADS, recovery.RECOVERY)
+ROWS = (*services.LOADS, services.RECOVERY)
 F = TypeVar("F")
 
 
@@ -110,14 +110,14 @@ def service(
     crash."""
     named = load or list(ROWS)
     _check_known("loads", named, ROWS)
-    loads = [one for one in named if one != recovery.RECOVERY]
-    recovers = recovery.RECOVERY in named
-    rows: list[services.Row | recovery.Recovery] = []
+    loads = [one for one in named if one != services.RECOVERY]
+    recovers = services.RECOVERY in named
+    rows: list[services.Row | services.Recovery] = []
     with steps("bench service", len(loads) + 1 + 3 * recovers) as step:
         if loads:
             rows += services.measure(loads, seconds, step, ceiling=ceiling)
         if recovers:
-            rows.append(recovery.measure(recovery_commands, step))
+            rows.append(services.measure_recovery(recovery_commands, step))
     _report(rows, tables.show_service, output)
 
 

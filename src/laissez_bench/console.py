@@ -13,9 +13,9 @@ import msgspec
 
 from laissez.client import AsyncClient
 from laissez.wire.requests import SetFloor
-from laissez_bench.cores import cpu_time
 from laissez_bench.generator import POLL_S, Watcher, connect
-from laissez_bench.world import LEAVES, TENANTS, Server, make_world, serving
+from laissez_bench.processes import Server, cpu_time, serving
+from laissez_bench.world import LEAVES, TENANTS, make_world
 
 FOLLOWERS = (0, 1, 8)
 MOVES_PER_SECOND = 5  # as often as levels are sent

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from laissez_bench.world import Server
+from laissez_bench.processes import Server
 from laissez_check.event_audit import PartAudit
 
 HOSTS = 16  # of 8 leaves: at 3,000 commands per second, auditing them takes a tenth of a core

@@ -27,9 +27,8 @@ import msgspec
 import uvloop
 
 from laissez.wire.requests import AmendOrder, AskQuote, CancelOrder, PlaceOrder, SetLimit
-from laissez_bench.cluster import Held
-from laissez_bench.cores import CpuTime, cpu_time
-from laissez_bench.mix import Event, Message, Pool, Tenant
+from laissez_bench.mix import Event, Held, Message, Pool, Tenant
+from laissez_bench.processes import CpuTime, cpu_time
 from laissez_bench.statistics import Counted
 
 BATCH_COMMANDS = 100

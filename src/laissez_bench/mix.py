@@ -22,16 +22,25 @@ from laissez.wire.requests import (
     PlaceOrder,
     SetLimit,
 )
-from laissez_bench.cluster import HOLD_LIMITS, WAITING_BIDS, Held
 
 Message: TypeAlias = PlaceOrder | AmendOrder | CancelOrder | SetLimit | AskQuote
 
+HOLD_LIMITS = (4_000_000, 9_000_000)  # of leases
+WAITING_BIDS = (1_500_000, 3_500_000)  # of waiting orders: below the limits of leases
 # percent
 TRAINING = {PlaceOrder: 5, AmendOrder: 25, CancelOrder: 5, SetLimit: 45, AskQuote: 20}
 INFERENCE = {PlaceOrder: 18, AmendOrder: 27, CancelOrder: 18, SetLimit: 17, AskQuote: 20}
 EAGER = 0.02  # the share of orders with bids above many limits of leases, which change hands
 POOL = 1_024  # alternatives and limits to draw from
 QUOTED = "h100"
+
+
+class Held(msgspec.Struct):
+    """The key, leases and orders that a tenant starts with."""
+
+    key: str
+    leases: list[str]
+    orders: list[str]
 
 
 class Event(msgspec.Struct, gc=False):

@@ -11,9 +11,8 @@ from functools import partial
 import msgspec
 
 from laissez.exchange.webhooks import WEBHOOKS_MAX
-from laissez_bench.cluster import Held
 from laissez_bench.generator import Load, Plan, Rest, connect, http_request
-from laissez_bench.mix import POOL, Pool, Tenant
+from laissez_bench.mix import POOL, Held, Tenant
 
 HTTP_CONNECTIONS = 64
 SESSIONS = 4  # of the eight that a tenant may have
@@ -24,17 +23,28 @@ _seeds = itertools.count(1)
 ANY_REQUEST = re.compile(r"[A-Z]+ /\S*( .+)?")  # a kind of noise by itself
 
 
-class Noise:
-    """The requests of one noisy tenant, as texts like `POST /v1/orders {...}`."""
+class Noise(Load):
+    """The load of one noisy tenant. Its requests are texts like `POST /v1/orders {...}`, but those
+    of its sessions. The noise ends when the load is closed."""
 
-    def __init__(self, kind: str, held: Held, pool: Pool, seed: int) -> None:
-        self.held = held
+    def __init__(self, plan: Plan, kind: str, held: Held) -> None:
+        self.request, self.http_connections, sessions = KINDS.get(kind, (kind, HTTP_CONNECTIONS, 0))
+        # ids made from an earlier noise's seed would be repeats, which the server only looks up
+        seed = plan.seed + next(_seeds)
+        own = msgspec.structs.replace(plan, connections=sessions, tenants=[held], seed=seed)
+        super().__init__(own)
+        self.stop = math.inf
         self.key = f"{held.key}x" if kind == "keys" else held.key
-        self.kind = kind
-        self.pool = pool
-        self.seed = seed
         self.numbers = itertools.count()
         self.webhooks: list[str] = []
+
+    async def begin(self) -> None:
+        await self.connect()
+        for _ in range(self.http_connections):
+            make = partial(NoisyConnection, self)
+            self.connections.append(await connect(self.plan.host, self.plan.port, make))
+        for connection in self.connections:
+            connection.begin(COMMANDS)
 
     def order(self, number: int) -> str:
         return f"POST /v1/orders {_json(alternatives=self.pool.alternatives[number % POOL])}"
@@ -78,35 +88,17 @@ KINDS: dict[str, tuple[str | Callable[[Noise, int], str], int, int]] = {
 
 
 class NoisyConnection(Rest):
-    def __init__(self, load: Load, noise: Noise) -> None:
-        super().__init__(load, Tenant(0, noise.held, load.pool, noise.seed))
+    def __init__(self, noise: Noise) -> None:
+        super().__init__(noise, Tenant(0, noise.plan.tenants[0], noise.pool, noise.plan.seed))
         self._noise = noise
-        self._request = KINDS.get(noise.kind, (noise.kind, 0, 0))[0]
 
     def send(self, due: float) -> None:
-        noise, request = self._noise, self._request
-        number = next(noise.numbers)
-        text = request if isinstance(request, str) else request(noise, number)
+        noise, number = self._noise, next(self._noise.numbers)
+        text = noise.request if isinstance(noise.request, str) else noise.request(noise, number)
         method, path, *body = text.split(" ", 2)
-        key = "" if method == "GET" else f"Idempotency-Key: n{noise.seed}-{number}\r\n"
-        line = f"{method} {path}"
-        self.transport.write(http_request(line, noise.key, key, "".join(body).encode()))
+        key = "" if method == "GET" else f"Idempotency-Key: n{noise.plan.seed}-{number}\r\n"
+        request = http_request(f"{method} {path}", noise.key, key, "".join(body).encode())
+        self.transport.write(request)
 
     def heard(self, body: bytes, is_problem: bool) -> None:
         self._noise.heard(body)
-
-
-async def make_noise(plan: Plan, kind: str, held: Held) -> Load:
-    """Begin the noise. It ends when the load is closed."""
-    _, connections, sessions = KINDS.get(kind, (kind, HTTP_CONNECTIONS, 0))
-    # ids made from an earlier noise's seed would be repeats, which the server only looks up
-    seed = plan.seed + next(_seeds)
-    load = Load(msgspec.structs.replace(plan, connections=sessions, tenants=[held], seed=seed))
-    load.stop = math.inf
-    await load.connect()
-    make = partial(NoisyConnection, load, Noise(kind, held, load.pool, seed))
-    for _ in range(connections):
-        load.connections.append(await connect(plan.host, plan.port, make))
-    for connection in load.connections:
-        connection.begin(COMMANDS)
-    return load

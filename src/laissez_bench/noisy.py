@@ -15,10 +15,11 @@ import msgspec
 
 from laissez.workers import output_of
 from laissez_bench.overload import ANSWERS, WARM_UP_S, Measured, Turns
+from laissez_bench.processes import Server
 from laissez_bench.processor_time import FolderPlan
 from laissez_bench.statistics import Counted, Ratio, ratio_of
 from laissez_bench.verdict import Verdict
-from laissez_bench.world import LEAVES, TENANTS, Server, make_world
+from laissez_bench.world import LEAVES, TENANTS, make_world
 
 LEVEL = 0.3  # of the capacity
 CONNECTIONS, IN_FLIGHT = 64, 20
@@ -26,9 +27,9 @@ PHASE_S = 1.0
 NOBODY = "nobody"
 NOWHERE = "memory"  # the host of a service that has no socket
 
-# One noisy tenant may slow the others down by a tenth. A round's p99 depends on ten milliseconds
-# with other work, so that silence beside silence differs by half and more: only a p99 far beyond
-# the promise is no chance.
+# One noisy tenant may slow the others down by a tenth. Ten milliseconds of other work decide a
+# round's p99, so that even two silent phases differ by half and more: only a p99 far beyond the
+# promise is significant.
 SLOWER_MAX = {"p50": 1.10, "p99": 1.50}
 # of the work done in silence: a refusal because of another tenant is worse than a wait
 DONE_LEAST = 0.99

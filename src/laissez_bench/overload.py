@@ -11,9 +11,10 @@ import msgspec
 
 from laissez.server.fair_queue import BAD_FOR_US, TURN_US
 from laissez_bench.generator import SHED, Phase
+from laissez_bench.processes import serving
 from laissez_bench.statistics import Counted
 from laissez_bench.verdict import EXPECTED, Verdict
-from laissez_bench.world import LEAVES, TENANTS, World, generating, make_world, serving
+from laissez_bench.world import LEAVES, TENANTS, World, generating, make_world
 
 PHASE_S = 2.0
 WARM_UP_S = 0.5
@@ -23,10 +24,10 @@ TOO_MUCH = LEVELS[-1]
 LOADS = {"session": (64, 20), "rest": (2_048, 1)}
 CLOSED_CONNECTIONS = 64  # while the capacity is found: enough to keep the server busy
 
-# An admitted request waits in the queue for at most `wait_s_max`, then for a queue that may be late
-# for some time before load is shed, and then for its turn. On a machine whose cores are shared with
-# the load and other work, each of these can take several times as long. Without shedding, the wait
-# grows as long as the load lasts: by half a second for each second at 150 %.
+# An admitted request waits in the queue for at most `wait_s_max`, plus the time for which the queue
+# may be late before load is shed, plus its turn. On a machine whose cores are shared with the load
+# and other work, each of these can take several times as long. Without shedding, the wait grows as
+# long as the load lasts: by half a second for each second at 150 %.
 SLACK = 4
 PHASE_S_LEAST = 1.0  # less is a burst, which may wait in the queue
 # of the capacity: a service must not refuse everything, and refusals cost up to half of it

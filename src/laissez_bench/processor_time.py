@@ -28,12 +28,11 @@ from laissez.server.clock import Clock
 from laissez.server.data_folder import open_folder
 from laissez.server.lifecycle import Service
 from laissez.server.settings import Data, Journal, Limits, Settings, Webhooks
-from laissez_bench.cluster import Held
-from laissez_bench.cores import CpuTime
 from laissez_bench.generator import Load, Plan
-from laissez_bench.noise import make_noise
+from laissez_bench.mix import Held
+from laissez_bench.noise import Noise
 from laissez_bench.overload import Measured, Turns, take_turns
-from laissez_bench.world import THIS_MACHINE
+from laissez_bench.processes import THIS_MACHINE, CpuTime
 from laissez_check.simulated.edges import Wall, patched
 from laissez_check.simulated.listening import listen
 from laissez_check.simulated.loop import PROCESS, Process, SimulatedLoop
@@ -163,7 +162,8 @@ async def _serve(plan: FolderPlan, network: Network, wall: Wall) -> None:
 @asynccontextmanager
 async def _noise(plan: FolderPlan, kind: str) -> AsyncIterator[None]:
     """Make noise until the block ends."""
-    loud = await make_noise(plan.plan, kind, plan.loud)
+    loud = Noise(plan.plan, kind, plan.loud)
+    await loud.begin()
     await asyncio.sleep(FIRST_BURST_S)
     try:
         yield

@@ -16,10 +16,10 @@ from laissez.server.settings import Settings, read_settings
 from laissez_bench.crowd import tree
 from laissez_bench.following import Following
 from laissez_bench.generator import Phase
-from laissez_bench.readings import Reading, Readings
+from laissez_bench.processes import Reading, Readings, serving
 from laissez_bench.statistics import Counted
 from laissez_bench.verdict import Judged
-from laissez_bench.world import LEAVES, TENANTS, generating, make_world, serving
+from laissez_bench.world import LEAVES, TENANTS, generating, make_world
 from laissez_check.bills.compare import audit_bills
 
 CONNECTIONS = 64

@@ -16,8 +16,7 @@ from laissez_bench.market import OPERATIONS
 from laissez_bench.market import Row as MarketRow
 from laissez_bench.noisy import LEVEL, Noisy
 from laissez_bench.overload import Level
-from laissez_bench.recovery import Recovery
-from laissez_bench.service import Row
+from laissez_bench.service import Recovery, Row
 from laissez_bench.simulation import Row as SimulationRow
 from laissez_bench.soak import SLOW_S, Soak
 from laissez_bench.verdict import Judged, Verdict

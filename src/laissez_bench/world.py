@@ -1,110 +1,136 @@
-"""The market under the service's load, and the processes that take part: servers and the load
-generator.
-
-The market is made on disk once, before any server starts; each server gets a copy.
-"""
+"""The market under the service's load: every leaf leased, every tenant with orders that wait. It is
+made on disk once, before any server starts; each server gets a copy. And the process of the load
+generator."""
 
 from __future__ import annotations
 
+import asyncio
 import multiprocessing
-import os
+import random
 import shutil
-import signal
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.client import HTTPResponse
 from pathlib import Path
 from typing import NamedTuple, cast
-from urllib.request import ProxyHandler, Request, build_opener
 
+from laissez.exchange.commands import OPERATOR, SERVICE, Caps, Command, CreateTenant, IssueKey
+from laissez.exchange.keys import OPERATOR_SCOPES, TENANT_SCOPES
+from laissez.market import Alternative, Market, Topology
+from laissez.market.commands import CancelOrder, PlaceOrder, SetFloor
+from laissez.server import data_folder
+from laissez.server.auth import new_key
+from laissez.server.gateway import Gateway
+from laissez.server.retention import Snapshotter
+from laissez.server.settings import Journal as JournalSettings
+from laissez.server.settings import Limits
+from laissez.wire.ids import lease_id, order_id, tag_of
 from laissez.workers import deaf_to_interrupts
-from laissez_bench import cluster
 from laissez_bench.crowd import tree
 from laissez_bench.generator import Phase, Plan, generate
+from laissez_bench.mix import HOLD_LIMITS, WAITING_BIDS, Held
+from laissez_bench.processes import OPERATOR_KEY, Server, ServerDied
 from laissez_bench.statistics import Counted
 
 LEAVES = 10_000
 TENANTS = 1_000
-THIS_MACHINE = "127.0.0.1/32"  # webhooks may lead there
+FLOOR = 2_000_000
+WAITING_PER_TENANT = 5
+GROUP = 32  # orders that are stored together, where that matters
+# One tenant sends the load of many real ones, so its cap must not hold it up.
+UNCAPPED = Caps(commands_per_second=1_000_000, commands_burst=1_000_000)
 
 Run = Callable[[Phase], Counted]
-_opener = build_opener(ProxyHandler({}))
 
 
-class ServerDied(Exception):
-    """The server ended, or did not come up, while it was measured."""
-
-
-class Server(NamedTuple):
-    folder: Path
-    host: str
-    port: int
-    pid: int
+class World(NamedTuple):
+    base: Path
+    held: list[Held]
+    scopes: list[str]
+    leaves: int
 
     @property
-    def url(self) -> str:
-        return f"http://{self.host}:{self.port}"
+    def folder(self) -> Path:
+        return self.base / "made"
 
-    @property
-    def operator_key(self) -> str:
-        return (self.folder / cluster.OPERATOR_KEY).read_text()
+    def plan(self, load: str, at: Server, connections: int, watched: bool = False) -> Plan:
+        """With `watched`, an operator follows the events and a console is open."""
+        key = at.operator_key if watched else ""
+        tenants = self.held[:connections]
+        seed = time.time_ns()
+        return Plan(load, at.host, at.port, connections, seed, tenants, self.scopes, at.pid, key)
 
-    def get(self, path: str, accept: str = "*/*") -> HTTPResponse:
-        """As the operator."""
-        headers = {"Authorization": f"Bearer {self.operator_key}", "Accept": accept}
-        request = Request(self.url + path, headers=headers)  # noqa: S310 (it is our own server)
-        return cast(HTTPResponse, _opener.open(request, timeout=60))
+    def copy(self, name: str) -> Path:
+        return Path(shutil.copytree(self.folder, self.base / name))
 
 
 @contextmanager
-def serving(
-    folder: Path, sheds: bool = False, stop: signal.Signals = signal.SIGTERM
-) -> Iterator[Server]:
-    """A server process on the data folder. Unless it `sheds`, excess load waits."""
-    settings = {
-        "LAISSEZ_LIMITS__SESSIONS_MAX": "100",
-        "LAISSEZ_SERVER__LOG_LEVEL": "warning",
-        "LAISSEZ_WEBHOOKS__ALLOW_ADDRESSES": THIS_MACHINE,
-        **({} if sheds else {"LAISSEZ_LIMITS__WAIT_S_MAX": "60"}),
-    }
-    command = ["laissez.cli", "serve", "--data", str(folder), "--port", "0"]
-    with server_process(folder, command, settings, stop) as server:
-        yield server
-
-
-@contextmanager
-def server_process(
-    folder: Path,
-    module: list[str],
-    settings: dict[str, str],
-    stop: signal.Signals = signal.SIGTERM,
-) -> Iterator[Server]:
-    with deaf_to_interrupts():
-        process = subprocess.Popen(
-            [sys.executable, "-m", *module],
-            stdout=subprocess.PIPE,
-            text=True,
-            env={**os.environ, **settings},
-        )
-    assert process.stdout is not None
+def make_world(leaves: int, tenants: int, capped: int = 0) -> Iterator[World]:
+    """The last `capped` tenants have the default caps, and a long history with others' commands in
+    between."""
+    base = Path(tempfile.mkdtemp(prefix="laissez-bench-"))
     try:
-        for line in process.stdout:
-            if line.startswith("Serving at "):
-                host, _, port = line.split("//", 1)[1].strip().rpartition(":")
-                yield Server(folder, host, int(port), process.pid)
-                break
-        else:
-            raise ServerDied(f"the server ended with {process.wait()} before it was ready")
-        if process.poll() is not None:
-            raise ServerDied(f"the server ended with {process.returncode} while it was measured")
+        held = asyncio.run(_make_market(base / "made", leaves, tenants, capped))
+        yield World(base, held, scopes_of(tree(leaves)), leaves)
     finally:
-        process.send_signal(stop)
-        process.wait(30)
-        process.stdout.close()
+        shutil.rmtree(base)
+
+
+async def _make_market(folder: Path, leaves: int, tenants: int, capped: int) -> list[Held]:
+    draw = random.Random(1)
+    data_folder.create(folder, tree(leaves), 1_000)
+    opened = data_folder.open_folder(folder, Limits())
+    exchange, market = opened.exchange, opened.exchange.market
+    gateway = Gateway(exchange, opened.journal, opened.clock, Limits(), opened.event_log)
+
+    def enter(who: str, command: Command) -> None:
+        refused = gateway.enter(who, SERVICE, "", command).refusal
+        assert refused is None, refused
+
+    def issue_key(who: str, scopes: tuple[str, ...]) -> str:
+        key = new_key()
+        enter(OPERATOR, IssueKey(who, key.id, key.digest, scopes, "bench"))
+        return key.secret
+
+    (folder / OPERATOR_KEY).write_text(issue_key(OPERATOR, OPERATOR_SCOPES))
+    names = [f"tenant{i:04}" for i in range(tenants)]
+    busy = names[tenants - capped :]
+    keys = {}
+    for name in names:
+        enter(OPERATOR, CreateTenant(name, Caps() if name in busy else UNCAPPED))
+        keys[name] = issue_key(name, TENANT_SCOPES)
+    enter(OPERATOR, SetFloor("h100", FLOOR))
+    for i in range(leaves):
+        name, limit = names[i % tenants], draw.randint(*HOLD_LIMITS)
+        enter(name, PlaceOrder(name, (Alternative("h100", FLOOR, limit),)))
+        for other in busy:
+            enter(other, PlaceOrder(other, (Alternative("h100", 0, 0),)))
+            enter(other, CancelOrder(other, market.counts(other).orders_placed))
+        if busy and not i % GROUP:
+            await gateway.all_durable()
+    scopes = scopes_of(market.topology)
+    for name in names * WAITING_PER_TENANT:
+        bid = draw.randint(*WAITING_BIDS)
+        enter(name, PlaceOrder(name, (Alternative(draw.choice(scopes), bid, bid),)))
+    await gateway.all_durable()
+    held = [_held(keys[name], name, market) for name in names]
+    gateway.close()
+    Snapshotter(gateway, opened.journal, JournalSettings()).take_last()
+    opened.journal.close()
+    return held
+
+
+def scopes_of(topology: Topology) -> list[str]:
+    """The scopes that orders name: zones, rows and racks."""
+    return [path for path in topology.nodes if path.count("/") in (1, 2, 3)]
+
+
+def _held(key: str, name: str, market: Market) -> Held:
+    tag = tag_of(name)
+    leases = [lease_id(tag, lease.lease) for lease in market.leases(name)]
+    orders = [order_id(tag, order.order) for order in market.orders(name)]
+    return Held(key, leases, orders)
 
 
 @contextmanager
@@ -133,34 +159,3 @@ def generating(plan: Plan) -> Iterator[Run]:
         raise
     finally:
         process.join()
-
-
-class World(NamedTuple):
-    base: Path
-    held: list[cluster.Held]
-    scopes: list[str]
-    leaves: int
-
-    @property
-    def folder(self) -> Path:
-        return self.base / "made"
-
-    def plan(self, load: str, at: Server, connections: int, watched: bool = False) -> Plan:
-        """With `watched`, an operator follows the events and a console is open."""
-        key = at.operator_key if watched else ""
-        tenants = self.held[:connections]
-        seed = time.time_ns()
-        return Plan(load, at.host, at.port, connections, seed, tenants, self.scopes, at.pid, key)
-
-    def copy(self, name: str) -> Path:
-        return Path(shutil.copytree(self.folder, self.base / name))
-
-
-@contextmanager
-def make_world(leaves: int, tenants: int, capped: int = 0) -> Iterator[World]:
-    base = Path(tempfile.mkdtemp(prefix="laissez-bench-"))
-    try:
-        held = cluster.make_market(base / "made", leaves, tenants, capped)
-        yield World(base, held, cluster.scopes_of(tree(leaves)), leaves)
-    finally:
-        shutil.rmtree(base)

@@ -113,7 +113,7 @@ def _claims(row: simulation.Row) -> list[Claim]:
     share, asks = share_at_the_papers_rates(row), paper_asks(row)
     served, asked, more = row.market_per_second, row.asked_per_second, asks / row.asked_per_second
     return [
-        # the paper does not say for how long, nor what it takes to support a tenant
+        # the paper states neither the time, nor the condition for a tenant to count as supported
         _claim(
             row,
             f"{row.nodes:,} nodes and {row.tenants:,} training and inference tenants are run for"

@@ -13,7 +13,7 @@ from laissez_experiments.lab.cloud_run import CloudExperiment, Runs
 from laissez_experiments.lab.experiment import Results
 from laissez_experiments.lab.findings import TOO_FEW, Claim, Findings, estimated, interval
 from laissez_experiments.lab.plan import Plan
-from laissez_experiments.lab.regimes import regimes, titled
+from laissez_experiments.lab.regimes import regimes
 from laissez_experiments.lab.style import (
     EDGE,
     LOOKS,
@@ -100,7 +100,8 @@ def _drawn(ways: Ways, runs: Runs) -> Figure:
         if row == 0:
             top: Looks = {"xycoords": "axes fraction", "va": "bottom", "color": SOFT}
             axes.annotate("of the way", (1.02, 1.0), **top, fontsize=8.5)
-    axes.set_yticks(range(len(ways)), [titled(regime).replace(" (", "\n(") for regime, _ in ways])
+    names = [f"{regime.name}\n(demand {regime.demand:g})" for regime, _ in ways]
+    axes.set_yticks(range(len(ways)), names)
     axes.set_ylim(len(ways) - 0.45, -0.7)
     intervals = ", with 95 % intervals over seeds" if runs.plan.seeds >= SEEDS_MIN else ""
     axes.set_xlabel(f"mean retention{intervals}")

@@ -153,6 +153,6 @@ class Reproduction:
 
 
 def check_tools() -> None:
-    """Raise if a figure could not be made here: better before all the work than after."""
+    """Raise before all the work if no figure could be made here."""
     check_plot(Path("figure.svg"))
     check_solver()

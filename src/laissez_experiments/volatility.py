@@ -86,7 +86,7 @@ def _named(point: Point) -> str:
 
 
 def _beside_fcfs(sweep: Sweep, tightest: Point) -> str:
-    """Where hardly anything can be taken away, the market is still no queue."""
+    """The market with the tightest bound, compared with a queue."""
     gain = sweep.bootstrap.mean(sweep.gains(tightest, sweep.usual, "fcfs"))
     return (
         f"With {_named(tightest)} there are {fmean(sweep.totals(tightest, 'revocations')):.0f}"

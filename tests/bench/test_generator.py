@@ -10,9 +10,8 @@ import msgspec
 import pytest
 
 from laissez.wire.requests import AskQuote, PlaceOrder, SessionMessage, SetLimit
-from laissez_bench.cluster import Held
 from laissez_bench.generator import REST, Load, Phase, Plan, Session
-from laissez_bench.mix import Event, Pool, Tenant
+from laissez_bench.mix import Event, Held, Pool, Tenant
 from laissez_bench.statistics import Counted, Times
 
 pytestmark = pytest.mark.once

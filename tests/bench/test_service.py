@@ -11,11 +11,11 @@ import pytest
 from typer.testing import CliRunner
 
 import laissez
-from laissez_bench import cli, console, market, noisy, overload, recovery, service, tables
-from laissez_bench.cluster import Held
+from laissez_bench import cli, console, market, noisy, overload, service, tables
 from laissez_bench.crowd import Crowd, tree
 from laissez_bench.generator import Phase
 from laissez_bench.market import LOADS, OPERATIONS, Timer
+from laissez_bench.mix import Held
 from laissez_bench.statistics import Counted, Ratio, ratio_of
 from laissez_bench.verdict import Verdict
 from laissez_bench.world import World
@@ -55,8 +55,8 @@ def test_every_load_leaves_the_crowd_as_it_found_it() -> None:
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fewer orders and a smaller tree for the oracle than what is measured in earnest: it is the
-    same code that runs."""
+    """Fewer orders and a smaller tree for the oracle than in a real measurement, with the same
+    code."""
     monkeypatch.setattr(cli, "RESTING", 600)
     monkeypatch.setattr(market, "ORACLE_LEAVES", 100)
 
@@ -190,14 +190,14 @@ def test_a_share_of_the_ceiling_is_of_the_rate(side: service.Side) -> None:
     assert "25 %" in shown([row]) and "ceiling-session" == ceiling.name
 
 
-def shown(rows: list[service.Row | recovery.Recovery]) -> str:
+def shown(rows: list[service.Row | service.Recovery]) -> str:
     with StringIO() as said, redirect_stdout(said):
         tables.show_service(rows)
         return " ".join(said.getvalue().split())
 
 
 def test_recovery_is_shown_with_what_is_extrapolated() -> None:
-    found = recovery.Recovery(
+    found = service.Recovery(
         commands=900,
         replayed=500,
         seconds=0.5,
@@ -225,7 +225,7 @@ def test_a_server_that_is_looked_at_tells_every_follower_and_previews_what_would
 @pytest.mark.slow
 @pytest.mark.once
 def test_recovery_replays_what_came_after_the_snapshot() -> None:
-    found = recovery.measure(600, lambda _: None, leaves=200, tenants=20)
+    found = service.measure_recovery(600, lambda _: None, leaves=200, tenants=20)
     assert 600 <= found.replayed < found.commands and found.seconds > 0
 
 

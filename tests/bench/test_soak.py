@@ -1,4 +1,4 @@
-"""What the soak watches, and what it says of what it saw."""
+"""The readings and audits of the soak, and its verdict."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from laissez.server.settings import Settings
 from laissez_bench import soak, tables
 from laissez_bench.following import Following
-from laissez_bench.readings import Reading
+from laissez_bench.processes import Reading
 from laissez_bench.soak import (
     FULL_READINGS_LEAST,
     MORE_FILES_MAX,
@@ -173,7 +173,7 @@ def test_the_report_says_what_was_judged(capsys: pytest.CaptureFixture[str]) -> 
 
 
 class Heard(Following):
-    """Follows nobody: it is told."""
+    """Follows no server: the test passes its events."""
 
     def __init__(self, *parts: PartAudit) -> None:
         self.n, self.concerned = 0, 0

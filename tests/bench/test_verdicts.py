@@ -1,5 +1,4 @@
-"""What the benchmarks under load say of a service that keeps its promises, and of one that does
-not."""
+"""The verdicts on a service that keeps its promises under load, and on one that breaks them."""
 
 from __future__ import annotations
 
@@ -117,8 +116,7 @@ def test_a_slowdown_fails_when_it_is_certainly_beyond_what_is_promised(
 
 @pytest.fixture
 def brief(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As many rounds as in earnest, each of a tenth of a second: what is looked for is not
-    small."""
+    """The usual number of rounds, each of a tenth of a second: the effect is not small."""
     monkeypatch.setattr(noisy, "PHASE_S", 0.1)
     monkeypatch.setattr(noisy, "WARM_UP_S", 0.05)
 

@@ -37,7 +37,7 @@ MOONCAKE = '{"timestamp": 0, "input_length": 5, "output_length": 3}\n'
 
 
 class Half(Cell, frozen=True, kw_only=True):
-    """Half of a number, or a fault instead."""
+    """The half of a number. `fault` names an error to raise instead."""
 
     result: ClassVar[Any] = float
 

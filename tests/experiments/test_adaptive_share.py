@@ -1,4 +1,4 @@
-"""What the market gains when only some adapt follows from the runs, and so does who gains."""
+"""When only some tenants adapt: the gains of the market and of each group follow from the runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The experiment about a whole cloud: what it claims follows from what was measured."""
+"""The experiment about a whole cloud: its claims follow from the measurements."""
 
 from __future__ import annotations
 

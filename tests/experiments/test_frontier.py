@@ -1,5 +1,4 @@
-"""Cost against performance: the Pareto set, and that what is claimed about it follows from what the
-policies came to."""
+"""Cost against performance: the Pareto set, and claims that follow from the results of policies."""
 
 from __future__ import annotations
 
@@ -239,7 +238,7 @@ def test_every_point_has_its_rows_and_its_tip(concave: Findings, tmp_path: Path)
 
 
 def test_the_quick_version_runs() -> None:
-    """Who is on demand holds on through everything, spot costs less, and no budget is overspent."""
+    """A probe on demand loses no GPU, spot costs less, and no budget is overspent."""
     (cell,) = cells(Plan(seeds=1, quick=True))
     found = {outcome.policy: outcome for outcome in cell.run()}
     assert list(found) == [FCFS, ON_DEMAND, SPOT, *map(budget_name, cell.budgets)]

@@ -1,4 +1,4 @@
-"""The experiment about lines of integration code: what it claims follows from what was counted."""
+"""The experiment about lines of integration code: its claims follow from the counts."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Cells are done once and kept, experiments share them, and what was found is written the same way
-every time."""
+"""Cells are done once and kept, experiments share them, and findings are always written the same
+way."""
 
 from __future__ import annotations
 
@@ -327,7 +327,7 @@ def test_without_a_figure_there_are_the_rows_alone(tmp_path: Path) -> None:
 
 
 class Sum(Experiment):
-    """Of some squares."""
+    """The sum of some squares."""
 
     def __init__(
         self, name: str, numbers: Sequence[int], notes: str, needs: str | None = None

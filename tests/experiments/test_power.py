@@ -1,5 +1,5 @@
-"""Prices that follow power: which stretch of power is taken, what a run writes down, and that
-claims follow from what came of it."""
+"""Prices that follow power: the stretch of power, the record of a run, and claims that follow from
+it."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ def test_a_course_is_measured_around_the_jump() -> None:
     assert list(stayed(STEERED).values()) == [False, False, True, True]
     assert (left(STEERED, of_own_will=True), left(STEERED, of_own_will=False)) == (FIRST[:2], [])
     assert (more_worth(STEERED), more_paid(STEERED)) == (2.0, 2.0)
-    # nobody left, and nobody is in the other row
+    # no tenant left, and the other row is empty
     assert (more_worth(CALM), more_paid(CALM)) == (None, None)
 
 

@@ -1,5 +1,4 @@
-"""What is claimed about retention follows from the runs: given runs whose answer is known, the
-claims say it."""
+"""Claims about retention follow from the runs, which are made up with known answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The experiment about scalability: what it claims follows from what was measured, which is of one
+"""The experiment about scalability: its claims follow from the measurements, which are of one
 machine and one form of the market."""
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""Experiments along a parameter: what they run, and that what they claim follows from what came of
-it."""
+"""Experiments along a parameter: their runs, and claims that follow from them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Topology-aware bidding: that jobs bid so or not, how their spread over hosts is counted, and that
-claims follow from what came of it."""
+"""Topology-aware bidding: the two ways of bidding, the spread of GPUs over hosts, and claims that
+follow from the runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of experiments share: results that nobody ran, with known answers."""
+"""The common parts of the tests of experiments: made-up results with known answers."""
 
 from __future__ import annotations
 

@@ -15,6 +15,6 @@ from laissez_bench import processor_time
 if __name__ == "__main__":
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(RefusalPace, "delay_s", lambda *_: 0.0)
-        # it never ends, so nobody waits until it does
+        # the burst never ends, so the test does not wait for its end
         patch.setattr(processor_time, "FIRST_BURST_S", 0.1)
         processor_time.main()

@@ -23,10 +23,6 @@ def regimes(plan: Plan) -> list[Scenario]:
     return [sized(regime, plan) for regime in REGIMES]
 
 
-def titled(scenario: Scenario) -> str:
-    return f"{scenario.name} (demand {scenario.demand:g})"
-
-
 def sized(scenario: Scenario, plan: Plan) -> Scenario:
     """The scenario itself, or for a quick plan one with three tenants for half an hour, which runs
     in less than a second."""

@@ -20,7 +20,7 @@ from laissez_experiments.lab.findings import (
     holds_at_least,
     interval,
 )
-from laissez_experiments.lab.regimes import CONTRACTS, OTHERS, titled
+from laissez_experiments.lab.regimes import CONTRACTS, OTHERS
 
 NOTHING_LOST: Final = "there is hardly any degradation to reduce"
 RETENTION_LABEL: Final = "retention: a tenant's performance over what it achieves alone"
@@ -56,7 +56,8 @@ def panel(
         for cloud in CONTRACTS
     }
     notes = {cloud: _less_by(runs.reduction(cloud, scenario)) for cloud in OTHERS if noted}
-    return Panel(titled(scenario), shown, {cloud: note for cloud, note in notes.items() if note})
+    title = f"{scenario.name} (demand {scenario.demand:g})"
+    return Panel(title, shown, {cloud: note for cloud, note in notes.items() if note})
 
 
 def _less_by(found: Estimate | None) -> str:

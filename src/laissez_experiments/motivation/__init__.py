@@ -1,1 +1,1 @@
-"""Two applications and three machines: what each contract makes of them."""
+"""Two applications on three machines, under each contract."""

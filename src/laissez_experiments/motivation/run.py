@@ -53,7 +53,7 @@ CONTESTED: Final = "hw1"
 
 
 class BatchPreempts(FcfsPreemptive):
-    """In this example it is a batch that may preempt training."""
+    """In this example a batch may preempt training."""
 
     PREEMPTS = "batch"
 
@@ -80,8 +80,8 @@ class Finished(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Quote(msgspec.Struct, frozen=True):
-    """HW1 on the market, from one instant on, in dollars per hour: what it costs, up to what A
-    would keep it, and what B bids; None if not at all."""
+    """HW1 on the market, from one instant on, in dollars per hour: its rate, the price up to which
+    A would keep it, and B's bid, if any."""
 
     at: int
     rate: float
@@ -91,7 +91,7 @@ class Quote(msgspec.Struct, frozen=True):
 
 class Story(msgspec.Struct, frozen=True, kw_only=True):
     tasks: dict[str, Finished]
-    # task, machine, from when to when, and why it ended
+    # task, machine, start, end, and the reason of the end
     leases: tuple[tuple[str, str, int, int, str], ...]
     quotes: tuple[Quote, ...] = ()
 

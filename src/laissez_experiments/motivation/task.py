@@ -24,8 +24,8 @@ HOLD_S_MIN: Final = 60.0
 
 
 class Task(ProgressApplication):
-    """`hours` are what all its work takes on each machine it can use, `asks` those that it asks
-    for, `value` dollars what the work is worth."""
+    """`hours` is the time of all its work on each machine it can use. It asks for the machines in
+    `asks`, and the work is worth `value` dollars."""
 
     def __init__(
         self,

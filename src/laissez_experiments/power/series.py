@@ -1,7 +1,7 @@
 """The power of two rows, sample by sample: from real files, the stretch around the first one's
 largest jump, or made up with the same shape.
 
-A jump takes a row from comfort, where its power presses on no price, to where it does.
+A jump takes a row from comfort, where its power raises no price, to where it does.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from laissez_experiments.power.run import BEFORE, SAMPLE_S
 
 AFTER: Final = 12  # samples from the jump on
 QUICK_AFTER: Final = 5
-COMFORTABLE: Final = Power.cap * (1 - Power.comfortable)  # up to here power presses on no price
+COMFORTABLE: Final = Power.cap * (1 - Power.comfortable)  # up to here power raises no price
 FILES_MAX: Final = 2
 
 # of a series that is made up: within what Google's rows draw, from 0.61 to 0.79
@@ -33,8 +33,7 @@ CALM, JUMPED, OTHER, NOISE = 0.66, 0.77, 0.67, 0.003
 
 
 class PowerSeriesError(Exception):
-    """Files of power with which the experiment cannot be made; the message says what was
-    expected."""
+    """Files of power that the experiment cannot use; the message says which are expected."""
 
 
 class TwoRows(msgspec.Struct, frozen=True, kw_only=True):

@@ -31,7 +31,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
     @property
     def why_not(self) -> str:
-        """Why nothing was found."""
+        """The reason that there are no findings."""
         return f"failed: {self.failed}" if self.failed else f"not run, needs {self.missing}"
 
     @property

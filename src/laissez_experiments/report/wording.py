@@ -14,7 +14,7 @@ from laissez_experiments.lab.findings import Claim, Number
 DIGITS: Final = 3  # that are significant
 DECIMALS_MAX: Final = 4
 NOTHING: Final = "-"
-TIMES: Final = "\u00d7"
+SIGNS: Final = {"x": "\u00d7"}  # in place of the unit
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -127,4 +127,4 @@ def _with_sign(claim: Claim, text: str) -> str:
         return text
     if claim.unit == "$":
         return f"-${text[1:]}" if text.startswith("-") else f"${text}"
-    return f"{text} %" if claim.unit == "%" else text + claim.unit.replace("x", TIMES)
+    return f"{text} %" if claim.unit == "%" else f"{text}{SIGNS.get(claim.unit, claim.unit)}"

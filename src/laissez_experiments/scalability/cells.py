@@ -1,5 +1,5 @@
-"""Cells that measure the speed of the market, the service and the simulator: each has the machine
-for itself, and its result is of this machine and this code alone."""
+"""Cells that measure the speed of the market, the service and the simulator, on this machine and
+with this code alone."""
 
 from __future__ import annotations
 
@@ -44,6 +44,8 @@ def this_machine() -> Machine:
 
 
 class Speed(Cell, frozen=True, kw_only=True):
+    """A measurement that has the machine for itself."""
+
     is_alone: ClassVar[bool] = True
     packages: ClassVar[tuple[str, ...]] = ("laissez_bench",)
 
