@@ -85,7 +85,7 @@ def run(
                 operator,
                 client,
                 print_event,
-                file.read(),
+                file.read() or Memory(),
                 name=name or maps.stem[:RUNNER_MAX],
                 pace_s=pace,
             )
