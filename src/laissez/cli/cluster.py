@@ -214,7 +214,8 @@ def set_controls(
         float | None, opt("The minimum hold of a lease.", parser=seconds, metavar="DURATION")
     ] = None,
     flash: Annotated[
-        float | None, opt("The time a rising bid is paid for.", parser=seconds, metavar="DURATION")
+        float | None,
+        opt("The least time a rising bid pays for.", parser=seconds, metavar="DURATION"),
     ] = None,
 ) -> tuple[OperatorCommand, Send]:
     """Replace all controls of a node. Those that you leave out are inherited."""

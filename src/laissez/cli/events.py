@@ -139,7 +139,14 @@ def create(
 DELETED = changes("{id} is deleted")
 SENT_AGAIN = changes("all events after {after} are sent to {id} again")
 LETTERS = lists(DEAD_LETTERS, "no dead letters")
-add(webhooks, "delete", "Delete a webhook.", DELETED, "delete_webhook", WEBHOOK_ID)
+add(
+    webhooks,
+    "delete",
+    "Delete a webhook and its dead letters.",
+    DELETED,
+    "delete_webhook",
+    WEBHOOK_ID,
+)
 add(
     webhooks,
     "rotate",

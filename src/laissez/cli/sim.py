@@ -121,7 +121,7 @@ def compare(
     out: OutOption = None,
     keep_history: Annotated[
         bool,
-        opt("Write histories too, which are large.", "--keep-history"),
+        opt("Write prices and leases over time too.", "--keep-history"),
     ] = False,
     plot: Annotated[
         Path | None,

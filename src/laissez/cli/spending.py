@@ -158,7 +158,7 @@ def set_budget(
         ),
     ] = None,
     keep: Annotated[
-        bool, opt("Keep the present count. A smaller amount acts at once.", "--keep")
+        bool, opt("Keep counting the present budget. A smaller amount acts at once.", "--keep")
     ] = False,
     idempotency_key: IdempotencyOption = None,
     output: FormatOption = Format.TABLE,

@@ -29,7 +29,7 @@ from laissez.wire.views import Key, Tenant
 
 app = noun("The tenants, their caps and their keys (operator).")
 
-NameArgument: TypeAlias = Annotated[str, arg("Its name.", metavar="TENANT")]
+NameArgument: TypeAlias = Annotated[str, arg("The tenant's name.", metavar="TENANT")]
 HolderArgument: TypeAlias = Annotated[str | None, arg("Default: the operator.", metavar="TENANT")]
 NAME, HOLDER = argument("name", NameArgument), option("tenant", HolderArgument)
 KEY_ID = argument("id", Annotated[str, arg("The key's id.", metavar="KEY")])

@@ -226,7 +226,7 @@ def limit(
 @changes("{done.id} {done.state}")
 def release(
     client: Client,
-    target: Annotated[str, arg("Its id.", metavar="LEASE|INSTANCE")],
+    target: Annotated[str, arg("The id of the lease or instance.", metavar="LEASE|INSTANCE")],
     idempotency_key: str | None,
 ) -> LeaseDone | Instance:
     """Give up a lease, or stop an instance."""
