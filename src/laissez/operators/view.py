@@ -121,7 +121,7 @@ class Memory(msgspec.Struct, frozen=True):
 class OperatorView(msgspec.Struct, frozen=True):
     """One instant. Prices are micro-dollars per hour, times microseconds.
 
-    `floors` and `controls` are the nodes' own, whoever set them; `leased` and `offline` are leaves.
+    `floors` and `controls` are the nodes' own, from any source; `leased` and `offline` are leaves.
     """
 
     now: int

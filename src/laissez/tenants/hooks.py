@@ -31,7 +31,7 @@ class HookError(ValueError):
 
 class Application(ABC):
     """An application as its adapter sees it. It must give the same answer for the same `held` and
-    `now` until it is told something new, because the adapter caches answers within a decision.
+    `now` until it learns something new, because the adapter caches answers within a decision.
 
     `is_storable` says that utility beyond the objective counts later: progress does, requests
     served in time do not.

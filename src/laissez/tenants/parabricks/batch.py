@@ -1,7 +1,7 @@
 """A batch: a queue of samples, the progress of each, and the part of it that is saved.
 
-`advance` is told which nodes worked and until when. It lets the samples run on, takes a checkpoint
-at every interval, and notices a pause. `lost` takes back what a node did since the last checkpoint,
+`advance` gets the nodes that worked and the time. It lets the samples run on, takes a checkpoint at
+every interval, and notices a pause. `lost` takes back the work of a node since the last checkpoint,
 `released` saves it. A finished sample is written and cannot be lost. Sizes count in samples of 50x
 coverage: a sample of size 2 takes twice as long.
 """
