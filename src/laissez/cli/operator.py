@@ -164,7 +164,7 @@ class MapRow(NamedTuple):
 
 
 def floor_formula(floor: FloorReport) -> str:
-    """How a floor comes about, such as 2.00 x (1 + 2 x 0.5 row1), without maps at rest."""
+    """The formula of a floor, such as 2.00 x (1 + 2 x 0.5 row1), without maps at rest."""
     terms = "".join(
         f" + {term.weight:g} x {term.pressure:.3g} {term.map}"
         for term in floor.terms

@@ -74,7 +74,7 @@ class AlarmKind(StrEnum):
 
 
 class Alarm(msgspec.Struct, frozen=True, gc=False):
-    """Something that a person must mend. Every decision repeats it as long as it holds.
+    """A fault that a person must mend. Every decision repeats it as long as it holds.
 
     `where` is the map, window or node; `signal` is empty if none is affected; `since` is in
     microseconds.
