@@ -88,7 +88,7 @@ class OperatorRunner:
         )
 
     async def _send(self, decided: tuple[OperatorCommand, ...]) -> None:
-        """Send in batches, and report refusals. The next decision repeats what is wanted."""
+        """Send in batches, and report refusals. The next decision repeats wanted commands."""
         for first in range(0, len(decided), BATCH_COMMANDS_MAX):
             some = decided[first : first + BATCH_COMMANDS_MAX]
             done = await self.client.batch([_request(command) for command in some])

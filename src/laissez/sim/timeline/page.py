@@ -122,7 +122,7 @@ def _visible_changes(lease: Lease) -> Iterable[float]:
 
 
 def _series(result: RunResult, tree: str) -> dict[str, Any]:
-    """One type over time. A price is None while nothing is for sale, or nothing is leased."""
+    """One type over time, without prices while nothing is for sale, or nothing is leased."""
     points = [point for point in result.prices if point.tree == tree]
     return {
         "tree": tree,
