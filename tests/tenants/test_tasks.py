@@ -355,8 +355,8 @@ BAD = [
     (
         task(resources="{accelerators: {H100: }}"),
         (
-            "resources.accelerators: expected 1 accelerator per node, found nothing of H100; ask for"
-            " more `num_nodes` instead"
+            "resources.accelerators: expected 1 accelerator per node, found nothing of H100; ask"
+            " for more `num_nodes` instead"
         ),
     ),
     (
