@@ -70,6 +70,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
         "laissez.wire",
         "laissez.tenants",
         "laissez.operators",
+        "laissez.sim",
         "laissez.units",
         *TYPES,
     ),

@@ -45,7 +45,7 @@ from laissez.sim.scenario_file import read_scenario
 from laissez.sim.setting import Setting
 from laissez.sim.statistics import Bootstrap, Estimate
 from laissez.sim.summary import summarise
-from laissez.sim.timeline.data import timeline
+from laissez.sim.timeline.page import timeline
 from laissez.units import format_time
 from laissez.workers import worker_pool
 from sim.test_journal import story

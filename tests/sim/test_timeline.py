@@ -17,7 +17,7 @@ from laissez.sim import RunResult
 from laissez.sim.clouds.cloud import Lease
 from laissez.sim.results import PricePoint, TenantResult
 from laissez.sim.timeline import render, write_timeline
-from laissez.sim.timeline.data import timeline
+from laissez.sim.timeline.page import timeline
 
 pytestmark = pytest.mark.once
 

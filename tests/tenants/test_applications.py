@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from laissez.live.sample.worlds import BatchWorld, TrainingWorld
+from laissez.live.sample.worlds import batches, training_jobs
 from laissez.market import SetFloor
 from laissez.tenants import AdapterSettings, Application, Deadline, EconAdapter
 from laissez.tenants.dynamo import Dynamo, Observation, Serving, Sla, built_in
@@ -187,10 +187,7 @@ def test_no_application_flaps_while_only_progress_changes() -> None:
     crowd = World(*LEAVES)
     for tree, floor in FLOORS.items():
         crowd.apply(SetFloor(tree, floor // 2))
-    worlds: dict[str, TrainingWorld | BatchWorld] = {
-        "sailor": TrainingWorld(0),
-        "parabricks": BatchWorld(0),
-    }
+    worlds = {"sailor": training_jobs(0), "parabricks": batches(0)}
     for name in ("dynamo", "slo", "on_demand", "deadline"):
         crowd.join(
             EconAdapter(

@@ -341,22 +341,22 @@ BAD = [
     (
         task(resources="{accelerators: 'H100:8'}"),
         (
-            "resources.accelerators: expected 1 accelerator per node, found '8' of H100; a node is"
-            " one leaf of the cluster, so ask for more `num_nodes` instead"
+            "resources.accelerators: expected 1 accelerator per node, found '8' of H100; ask for"
+            " more `num_nodes` instead"
         ),
     ),
     (
         task(resources="{accelerators: {H100: 2}}"),
         (
-            "resources.accelerators: expected 1 accelerator per node, found '2' of H100; a node is"
-            " one leaf of the cluster, so ask for more `num_nodes` instead"
+            "resources.accelerators: expected 1 accelerator per node, found '2' of H100; ask for"
+            " more `num_nodes` instead"
         ),
     ),
     (
         task(resources="{accelerators: {H100: }}"),
         (
-            "resources.accelerators: expected 1 accelerator per node, found nothing of H100; a node"
-            " is one leaf of the cluster, so ask for more `num_nodes` instead"
+            "resources.accelerators: expected 1 accelerator per node, found nothing of H100; ask"
+            " for more `num_nodes` instead"
         ),
     ),
     (

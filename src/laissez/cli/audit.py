@@ -41,9 +41,7 @@ def folder_of(data: Path | None) -> Path:
 @app.command()
 def verify(
     data: DataOption = None,
-    digests: Annotated[
-        Path | None, opt("Digests kept elsewhere, one per line.", metavar="FILE")
-    ] = None,
+    digests: Annotated[Path | None, opt("Kept digests, one per line.", metavar="FILE")] = None,
     keep_days: Annotated[
         int | None,
         opt(

@@ -38,12 +38,8 @@ resources = noun("The GPUs of the cluster (operator).")
 floors = noun("Floors: the lowest price of everything below a node (operator).")
 controls = noun("Controls: bands, holds and flash fees (operator).")
 
-NodeArgument: TypeAlias = Annotated[
-    str, arg("A node of the topology, such as h100/rack1.", metavar="NODE")
-]
-GpuArgument: TypeAlias = Annotated[
-    str, arg("The path of a GPU, such as h100/rack1/host0/gpu3.", metavar="GPU")
-]
+NodeArgument: TypeAlias = Annotated[str, arg("A node, such as h100/rack1.", metavar="NODE")]
+GpuArgument: TypeAlias = Annotated[str, arg("A GPU, such as h100/rack1/host0/gpu3.", metavar="GPU")]
 BandOption: TypeAlias = Annotated[
     BandSetting | None,
     opt(
@@ -140,9 +136,7 @@ CONTROLS: list[Column[Controls]] = [
     Column("FLASH s", lambda node: _seconds_text(node.flash_s), right=True),
 ]
 
-UNDER = option(
-    "under", Annotated[str | None, arg("Only the GPUs below this node.", metavar="NODE")]
-)
+UNDER = option("under", Annotated[str | None, arg("Only GPUs below this node.", metavar="NODE")])
 PARENT = option("node", Annotated[str | None, arg("A node. Default: the GPU types.")])
 
 add(resources, "list", "List GPUs.", lists(RESOURCES, "no GPUs"), "resources", UNDER)
@@ -220,7 +214,8 @@ def set_controls(
         float | None, opt("The minimum hold of a lease.", parser=seconds, metavar="DURATION")
     ] = None,
     flash: Annotated[
-        float | None, opt("The time a rising bid is paid for.", parser=seconds, metavar="DURATION")
+        float | None,
+        opt("The least time a rising bid pays for.", parser=seconds, metavar="DURATION"),
     ] = None,
 ) -> tuple[OperatorCommand, Send]:
     """Replace all controls of a node. Those that you leave out are inherited."""

@@ -54,18 +54,15 @@ def exit_code(error: Exception) -> int:
         return EXIT_USAGE  # without loading the client
     from laissez.client import errors
 
-    codes: tuple[tuple[type[Exception], int], ...] = (
+    unreachable = (errors.ConnectionFailed, errors.UnexpectedAnswer, errors.Unavailable)
+    codes: tuple[tuple[type[Exception] | tuple[type[Exception], ...], int], ...] = (
         (errors.OutcomeUnknown, EXIT_UNKNOWN),
-        (errors.ConnectionFailed, EXIT_UNREACHABLE),
-        (errors.UnexpectedAnswer, EXIT_UNREACHABLE),
-        (errors.Unavailable, EXIT_UNREACHABLE),
-        (errors.RateLimited, EXIT_UNREACHABLE),
-        (errors.Unauthenticated, EXIT_NOT_ALLOWED),
-        (errors.Forbidden, EXIT_NOT_ALLOWED),
+        ((*unreachable, errors.RateLimited), EXIT_UNREACHABLE),
+        ((errors.Unauthenticated, errors.Forbidden), EXIT_NOT_ALLOWED),
         (errors.NotFound, EXIT_NOT_FOUND),
     )
-    for kind, code in codes:
-        if isinstance(error, kind):
+    for kinds, code in codes:
+        if isinstance(error, kinds):
             return code
     if isinstance(error, errors.ApiError):
         return EXIT_FAILED if error.status < 500 else EXIT_UNREACHABLE

@@ -28,16 +28,14 @@ WebhookArgument: TypeAlias = Annotated[str, arg("The webhook's id.", metavar="WE
 WEBHOOK_ID = argument("id", WebhookArgument)
 AFTER = argument(
     "after",
-    Annotated[int, arg("Those after event N; 0: all that the server keeps.", min=0, metavar="N")],
+    Annotated[int, arg("Those after event N; 0: all.", min=0, metavar="N")],
 )
 
 
 @connected
 def events(
     client: Client,
-    follow: Annotated[
-        bool, opt("Print events and rates as they come, until Ctrl-C.", "--follow", "-f")
-    ] = False,
+    follow: Annotated[bool, opt("Print events and rates until Ctrl-C.", "--follow", "-f")] = False,
     after: Annotated[int | None, opt("Only events after event N.", min=0, metavar="N")] = None,
     limit: Annotated[int | None, opt("At most this many.", min=1, max=MANY)] = None,
     tenant: TenantOption = None,
@@ -129,12 +127,8 @@ add(webhooks, "show", "Show one webhook.", shows(WEBHOOKS), "webhook", WEBHOOK_I
 def create(
     client: Client,
     address: Annotated[str, arg("Where to send events: https://host/path.", metavar="URL")],
-    types: Annotated[
-        list[str] | None, opt("Only events of this type; may be repeated. Default: all.", "--type")
-    ] = None,
-    after: Annotated[
-        int | None, opt("Start after event N. Default: with the next event.", min=0, metavar="N")
-    ] = None,
+    types: Annotated[list[str] | None, opt("Only this type; may be repeated.", "--type")] = None,
+    after: Annotated[int | None, opt("Start after event N, not now.", min=0, metavar="N")] = None,
     *,
     idempotency_key: str | None,
 ) -> Webhook:
@@ -145,7 +139,14 @@ def create(
 DELETED = changes("{id} is deleted")
 SENT_AGAIN = changes("all events after {after} are sent to {id} again")
 LETTERS = lists(DEAD_LETTERS, "no dead letters")
-add(webhooks, "delete", "Delete a webhook.", DELETED, "delete_webhook", WEBHOOK_ID)
+add(
+    webhooks,
+    "delete",
+    "Delete a webhook and its dead letters.",
+    DELETED,
+    "delete_webhook",
+    WEBHOOK_ID,
+)
 add(
     webhooks,
     "rotate",

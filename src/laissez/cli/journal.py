@@ -34,9 +34,7 @@ app = group("Inspect, verify, export or back up a journal.")
 
 FolderArgument: TypeAlias = Annotated[Path, arg("The data folder.")]
 FirstOption: TypeAlias = Annotated[int | None, opt("The first entry to show.", "--from", min=1)]
-LastOption: TypeAlias = Annotated[
-    int | None, opt("The last entry. Default: the latest.", "--to", min=1)
-]
+LastOption: TypeAlias = Annotated[int | None, opt("The last entry, or the latest.", "--to", min=1)]
 
 
 def summary(folder: Path) -> dict[str, Any]:

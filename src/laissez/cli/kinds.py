@@ -53,11 +53,8 @@ Made = TypeVar("Made", Key, Webhook, WebhookSecret)
 Call: TypeAlias = Callable[..., Any]  # the decorated function
 Send: TypeAlias = Callable[..., Done]  # a method of the client, but for the idempotency key
 
-PREVIEW = option(
-    "preview",
-    Annotated[bool, opt("Show what would happen, and change nothing.", "--preview")],
-    False,
-)
+PREVIEWED = Annotated[bool, opt("Show the effects, and change nothing.", "--preview")]
+PREVIEW = option("preview", PREVIEWED, False)
 
 TENANTS: list[Column[PreviewTenant]] = [
     Column("TENANT", lambda one: one.tenant),
@@ -194,10 +191,7 @@ def _print_effects(found: PreviewDone) -> None:
 
 SAVE = option(
     "save",
-    Annotated[
-        Path | None,
-        opt("Write the secret to this new file, readable only by you, and do not show it."),
-    ],
+    Annotated[Path | None, opt("Write the secret to this new private file; do not show it.")],
 )
 
 

@@ -55,13 +55,9 @@ def runner_name(text: str) -> str:
 def run(
     target: Target,
     maps: Annotated[Path, arg("The maps, a TOML file.", metavar="MAPS")],
-    state: Annotated[
-        Path | None, opt("The file for the maps' memory. Default: beside the maps.")
-    ] = None,
+    state: Annotated[Path | None, opt("The maps' memory. Default: beside the maps.")] = None,
     once: Annotated[bool, opt("Decide and send once, then end.", "--once")] = False,
-    dry_run: Annotated[
-        bool, opt("Only show what would be sent now, and how each floor comes about.", "--dry-run")
-    ] = False,
+    dry_run: Annotated[bool, opt("Only show the commands and the floors.", "--dry-run")] = False,
     pace: Annotated[float, opt("Seconds between two decisions.", min=0.1, max=3600)] = PACE_S,
     name: Annotated[
         str | None,
@@ -85,7 +81,7 @@ def run(
                 operator,
                 client,
                 print_event,
-                file.read(),
+                file.read() or Memory(),
                 name=name or maps.stem[:RUNNER_MAX],
                 pace_s=pace,
             )
@@ -168,7 +164,7 @@ class MapRow(NamedTuple):
 
 
 def floor_formula(floor: FloorReport) -> str:
-    """How a floor comes about, such as 2.00 x (1 + 2 x 0.5 row1), without maps at rest."""
+    """The formula of a floor, such as 2.00 x (1 + 2 x 0.5 row1), without maps at rest."""
     terms = "".join(
         f" + {term.weight:g} x {term.pressure:.3g} {term.map}"
         for term in floor.terms

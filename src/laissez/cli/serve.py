@@ -18,17 +18,13 @@ from laissez.server.settings import read_settings
 
 SAMPLE_PORT = 8340
 
-PortOption: TypeAlias = Annotated[
-    int | None, opt("The port to listen on; 0 takes any that is free.")
-]
+PortOption: TypeAlias = Annotated[int | None, opt("The port to listen on; 0 takes any free one.")]
 
 
 def serve(
     config: Annotated[Path | None, opt("A TOML file of settings.")] = None,
     data: Annotated[Path | None, opt("The folder that holds the market.")] = None,
-    topology: Annotated[
-        Path | None, opt("The cluster, for a new data folder (TOML, YAML or JSON).")
-    ] = None,
+    topology: Annotated[Path | None, opt("A new folder's cluster (TOML, YAML or JSON).")] = None,
     host: Annotated[str | None, opt("The address to listen on.")] = None,
     port: PortOption = None,
 ) -> None:
@@ -56,9 +52,7 @@ def up(
         "laissez-sample"
     ),
     port: PortOption = None,
-    still: Annotated[
-        bool, opt("No automatic trading: no sample tenants, no maps.", "--still")
-    ] = False,
+    still: Annotated[bool, opt("Without sample tenants and maps.", "--still")] = False,
 ) -> None:
     """Start a sample market until Ctrl-C: 96 H100s and 64 A100s, tenants that trade by themselves,
     and racks whose power draw raises prices."""

@@ -113,9 +113,7 @@ def compare(
             metavar="CLOUDS",
         ),
     ] = ",".join(CLOUDS),
-    seeds: Annotated[
-        int, opt("The number of seeds, the same for every cloud.", min=1, max=SEEDS_MAX)
-    ] = 20,
+    seeds: Annotated[int, opt("Seeds, the same for every cloud.", min=1, max=SEEDS_MAX)] = 20,
     first_seed: Annotated[int, opt("The first seed; the others follow it.", min=0)] = 0,
     workers: Annotated[
         int, opt("Processes; 0 means one per core. The results do not depend on it.", min=0)
@@ -123,17 +121,11 @@ def compare(
     out: OutOption = None,
     keep_history: Annotated[
         bool,
-        opt(
-            "Write prices and leases over time too; with many seeds, large files.", "--keep-history"
-        ),
+        opt("Write prices and leases over time too.", "--keep-history"),
     ] = False,
     plot: Annotated[
         Path | None,
-        opt(
-            "Draw a box plot of the tenants' retention.",
-            metavar="FILE.svg|.png",
-            callback=plot_file,
-        ),
+        opt("Draw a box plot of retention.", metavar="FILE.svg|.png", callback=plot_file),
     ] = None,
     output: FormatOption = Format.TABLE,
 ) -> None:

@@ -49,9 +49,7 @@ class WhatIfError(Exception):
 
 
 def from_journal(
-    source: Annotated[
-        Path, arg("The data folder of a server, or one of its snapshot files.", metavar="DATA")
-    ],
+    source: Annotated[Path, arg("A server's data folder, or a snapshot file.", metavar="DATA")],
     out: Annotated[
         Path, opt("The scenario to write; the market goes beside it.", metavar="FILE.toml")
     ] = Path("what-if.toml"),

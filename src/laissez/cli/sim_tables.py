@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
-import msgspec
+from msgspec.structs import replace
 from rich.console import Console
 
 from laissez.cli.tables import Column, console_for, number_column, rendered
 from laissez.sim.boxplot import text_box
 from laissez.sim.csv_files import run_row
-from laissez.sim.results import ACCOUNTS, RunResult, TenantResult
+from laissez.sim.results import ACCOUNTS, RunResult
 from laissez.sim.statistics import SEEDS_MIN, WHISKERS, Estimate, Spread
 from laissez.sim.summary import Against, CloudSummary, Summary
 
@@ -23,42 +22,37 @@ DASH: Final = "-"  # where there is no such figure
 PER_DOLLARS: Final = 100  # performance per dollar is too small a number to read
 
 
-class Group(msgspec.Struct, frozen=True):
-    """Tenants of one kind in a run, or all of them."""
-
-    name: str
-    tenants: tuple[TenantResult, ...]
-
-    @property
-    def retention(self) -> float | None:
-        """The mean, or None if no tenant's performance is known."""
-        known = [tenant.retention for tenant in self.tenants if tenant.is_measured]
-        return sum(known) / len(known) if known else None
-
-    def sum(self, field: str) -> float:
-        found: float = sum(getattr(tenant, field) for tenant in self.tenants)
-        return found
+# the tenants of one kind in a run, or all of them: a name, and the run with these tenants alone
+Group: TypeAlias = tuple[str, RunResult]
 
 
 def groups(run: RunResult) -> list[Group]:
     """The tenants by kind, and all of them."""
-    by_kind = [
-        Group(kind, tuple(tenant for tenant in run.tenants if tenant.kind == kind))
+    parts = [
+        (kind, replace(run, tenants=tuple(one for one in run.tenants if one.kind == kind)))
         for kind in dict.fromkeys(tenant.kind for tenant in run.tenants)
     ]
-    return [*by_kind, Group("all", run.tenants)]
+    return [*parts, ("all", run)]
+
+
+def _retention(run: RunResult) -> float | None:
+    return run.retention if run.measured else None
+
+
+def _total(field: str) -> Callable[[Group], float]:
+    return lambda group: group[1].total(field)
 
 
 def run_in_figures(run: RunResult) -> dict[str, Any]:
     """JSON of a run, without prices and leases over time, which are in the CSV files."""
     sums = ("cost", *ACCOUNTS, "moves", "revocations")
     by_kind = {
-        group.name: {
-            "tenants": len(group.tenants),
-            "retention": group.retention,
-            **{field: group.sum(field) for field in sums},
+        name: {
+            "tenants": len(part.tenants),
+            "retention": _retention(part),
+            **{field: part.total(field) for field in sums},
         }
-        for group in groups(run)[:-1]
+        for name, part in groups(run)[:-1]
     }
     return {
         "scenario": run.scenario,
@@ -70,20 +64,20 @@ def run_in_figures(run: RunResult) -> dict[str, Any]:
     }
 
 
-GROUP_NAME: Final[Column[Group]] = Column("tenants", lambda group: group.name)
+GROUP_NAME: Final[Column[Group]] = Column("tenants", lambda group: group[0])
 GROUPS: Final[list[Column[Group]]] = [
     GROUP_NAME,
-    Column("number", lambda group: len(group.tenants), right=True),
-    number_column("retention", lambda group: group.retention, ".3f", missing=DASH),
-    number_column("cost $", lambda group: group.sum("cost"), ",.2f"),
-    number_column("GPU-hours", lambda group: group.sum("held_hours"), ",.1f"),
-    number_column("moves", lambda group: group.sum("moves"), ",.0f"),
-    number_column("revocations", lambda group: group.sum("revocations"), ",.0f"),
+    Column("number", lambda group: len(group[1].tenants), right=True),
+    number_column("retention", lambda group: _retention(group[1]), ".3f", missing=DASH),
+    number_column("cost $", _total("cost"), ",.2f"),
+    number_column("GPU-hours", _total("held_hours"), ",.1f"),
+    number_column("moves", _total("moves"), ",.0f"),
+    number_column("revocations", _total("revocations"), ",.0f"),
 ]
 GROUP_HOURS: Final[list[Column[Group]]] = [
     GROUP_NAME,
     *(
-        number_column(account.removesuffix("_hours"), partial(Group.sum, field=account), ",.1f")
+        number_column(account.removesuffix("_hours"), _total(account), ",.1f")
         for account in ACCOUNTS
     ),
 ]

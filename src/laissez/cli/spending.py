@@ -148,9 +148,7 @@ add(budgets, "show", "Show your budget, and how long it lasts.", shows(BUDGET), 
 @connected
 def set_budget(
     client: Client,
-    dollars: Annotated[
-        str, arg("The budget, such as 250 or 99.50.", parser=amount, metavar="DOLLARS")
-    ],
+    dollars: Annotated[str, arg("Such as 250 or 99.50.", parser=amount, metavar="DOLLARS")],
     action: Annotated[
         Action | None,
         opt(
@@ -160,8 +158,7 @@ def set_budget(
         ),
     ] = None,
     keep: Annotated[
-        bool,
-        opt("Keep the count of the present budget. A smaller amount acts at once.", "--keep"),
+        bool, opt("Keep counting the present budget. A smaller amount acts at once.", "--keep")
     ] = False,
     idempotency_key: IdempotencyOption = None,
     output: FormatOption = Format.TABLE,

@@ -31,9 +31,7 @@ class WrongKey(Exception):
 app = group("Run a task that trades for itself.")
 
 TaskArgument: TypeAlias = Annotated[Path, arg("The task, a YAML file.", metavar="TASK")]
-StateOption: TypeAlias = Annotated[
-    Path | None, opt("The file for the task's memory. Default: beside the task.")
-]
+StateOption: TypeAlias = Annotated[Path | None, opt("The task's memory. Default: beside the task.")]
 
 
 @app.command()
@@ -42,13 +40,9 @@ def run(
     target: Target,
     task: TaskArgument,
     state: StateOption = None,
-    adopt: Annotated[
-        bool, opt("Take over leases and orders that the tenant already has.", "--adopt")
-    ] = False,
+    adopt: Annotated[bool, opt("Take over existing leases and orders.", "--adopt")] = False,
     dry_run: Annotated[bool, opt("Only show what would be sent now.", "--dry-run")] = False,
-    pace: Annotated[
-        float, opt("Seconds between decisions without events.", min=0.1, max=30)
-    ] = PACE_S,
+    pace: Annotated[float, opt("Seconds between idle decisions.", min=0.1, max=30)] = PACE_S,
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Run a task until it is done. Ctrl-C keeps its leases; running it again continues."""

@@ -29,10 +29,8 @@ from laissez.wire.views import Key, Tenant
 
 app = noun("The tenants, their caps and their keys (operator).")
 
-NameArgument: TypeAlias = Annotated[str, arg("Its name.", metavar="TENANT")]
-HolderArgument: TypeAlias = Annotated[
-    str | None, arg("The holder. Default: the operator.", metavar="TENANT")
-]
+NameArgument: TypeAlias = Annotated[str, arg("The tenant's name.", metavar="TENANT")]
+HolderArgument: TypeAlias = Annotated[str | None, arg("Default: the operator.", metavar="TENANT")]
 NAME, HOLDER = argument("name", NameArgument), option("tenant", HolderArgument)
 KEY_ID = argument("id", Annotated[str, arg("The key's id.", metavar="KEY")])
 
@@ -150,24 +148,12 @@ def caps(
 add(app, "keys", "List keys, without their secrets.", lists(KEYS, "no keys"), "keys", HOLDER)
 
 
-@app.command("issue-key")
-@reveals(KEYS)
-def issue_key(
-    client: Client,
-    name: HolderArgument = None,
-    scopes: Annotated[
-        list[str] | None,
-        opt("read, trade or operate; may be repeated. Default: all of the holder's.", "--scope"),
-    ] = None,
-    key_name: Annotated[
-        str, opt("The key's name. A key may share it with the one that it replaces.", "--name")
-    ] = "default",
-    *,
-    idempotency_key: str | None,
-) -> Key:
-    """Issue a key. Its secret is shown only once."""
-    return client.issue_key(name, scopes=scopes, name=key_name, idempotency_key=idempotency_key)
-
-
+ScopesOption: TypeAlias = Annotated[
+    list[str] | None, opt("read, trade or operate; may be repeated. Default: all.", "--scope")
+]
+SCOPES = option("scopes", ScopesOption)
+KEY_NAME = option("name", Annotated[str, opt("The key's name.")], "default")
+ONCE = "Issue a key. Its secret is shown only once."
 REVOKED = changes("{done.id} of {done.holder} is revoked")
+add(app, "issue-key", ONCE, reveals(KEYS), "issue_key", HOLDER, SCOPES, KEY_NAME)
 add(app, "revoke-key", "Revoke a key, at once and for good.", REVOKED, "revoke_key", KEY_ID)

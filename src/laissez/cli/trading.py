@@ -139,9 +139,7 @@ add(orders, "cancel", "Cancel an order.", changes(order_text), "cancel", ORDER_I
 @lists(QUOTES, empty="nothing to quote")
 def quote(
     client: Client,
-    scope: Annotated[
-        str | None, arg("A part of the cluster, such as h100/rack1. Default: all you may see.")
-    ] = None,
+    scope: Annotated[str | None, arg("Such as h100/rack1. Default: all you may see.")] = None,
 ) -> Iterable[Quote]:
     """Show the lowest price at which you would get a GPU now."""
     return client.quotes() if scope is None else (client.quote(scope),)
@@ -150,21 +148,13 @@ def quote(
 @connected
 def run(
     client: Client,
-    max_price: Annotated[
-        str, opt("The most you will pay for each, in $ per hour.", parser=price, metavar="PRICE")
-    ],
+    max_price: Annotated[str, opt("The most for each, in $/h.", parser=price, metavar="PRICE")],
     type: Annotated[str | None, opt("A type of GPU, such as h100.")] = None,
     scope: Annotated[str | None, opt("A part of the cluster, such as h100/rack1.")] = None,
-    near: Annotated[
-        str | None, opt("A lease of yours: run in the same --level as it is.", metavar="LEASE")
-    ] = None,
-    level: Annotated[
-        str | None, opt("With --near: a level's name (rack), or steps up from the GPU.")
-    ] = None,
+    near: Annotated[str | None, opt("Run in the --level of this lease.", metavar="LEASE")] = None,
+    level: Annotated[str | None, opt("With --near: a level (rack), or steps up from it.")] = None,
     count: Annotated[int, opt("The number of instances.", min=1)] = 1,
-    wait: Annotated[
-        bool, opt("Wait until all run; exit status 1 if one never will.", "--wait")
-    ] = False,
+    wait: Annotated[bool, opt("Wait until all run; exit status 1 if one fails.", "--wait")] = False,
     timeout: Annotated[
         float | None, opt("With --wait: at most this long.", parser=seconds, metavar="DURATION")
     ] = None,
@@ -224,11 +214,7 @@ def limit(
     lease: LeaseArgument,
     price: Annotated[
         str,
-        arg(
-            "Dollars per hour; none keeps the lease at any price.",
-            parser=or_none(price),
-            metavar="PRICE|none",
-        ),
+        arg("$ per hour; none: any price.", parser=or_none(price), metavar="PRICE|none"),
     ],
     idempotency_key: str | None,
 ) -> LeaseDone:
@@ -240,7 +226,7 @@ def limit(
 @changes("{done.id} {done.state}")
 def release(
     client: Client,
-    target: Annotated[str, arg("Its id.", metavar="LEASE|INSTANCE")],
+    target: Annotated[str, arg("The id of the lease or instance.", metavar="LEASE|INSTANCE")],
     idempotency_key: str | None,
 ) -> LeaseDone | Instance:
     """Give up a lease, or stop an instance."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from laissez.client import (
@@ -48,23 +49,16 @@ class Where:
         return AsyncClient(self.url, self._key, insecure=self._insecure)
 
 
+@dataclass
 class Attendant:
     """Passes every event to `hooks`, and sets `news` after each."""
 
-    def __init__(
-        self,
-        where: Where,
-        memory: TaskMemory,
-        hooks: LeaseHooks,
-        news: asyncio.Event,
-        tell: Callable[..., None],
-    ) -> None:
-        self._where = where
-        self._memory = memory
-        self._hooks = hooks
-        self._news = news
-        self._tell = tell
-        self._seen = 0  # the number of the last event
+    where: Where
+    memory: TaskMemory
+    hooks: LeaseHooks
+    news: asyncio.Event
+    tell: Callable[..., None]
+    _seen: int = 0  # the number of the last event
 
     async def attend(self, work: Work) -> None:
         """Do `work` in a session. Begin again in a new session if the server goes away."""
@@ -72,16 +66,16 @@ class Attendant:
         while True:
             try:
                 async with (
-                    self._where.client() as client,
-                    self._where.session(self._memory.last_event) as session,
+                    self.where.client() as client,
+                    self.where.session(self.memory.last_event) as session,
                 ):
                     pause_s = AGAIN_S
                     self._seen = session.last_event or 0
                     return await self._beside_reading(session, work(session, client))
             except HistoryGone:
-                self._memory.last_event = None
+                self.memory.last_event = None
             except AWAY as error:
-                self._tell("server_away", why=str(error))
+                self.tell("server_away", why=str(error))
                 await asyncio.sleep(pause_s)
                 pause_s = min(AGAIN_S_MAX, 2 * pause_s)
 
@@ -93,10 +87,10 @@ class Attendant:
             if self._seen > listed.n:  # the list is already out of date
                 listed = await session.leases()
             else:
-                self._news.clear()
-                await self._news.wait()
-        self._hooks.reconcile(listed.leases)
-        self._tell("connected", leases=str(len(listed.leases)))
+                self.news.clear()
+                await self.news.wait()
+        self.hooks.reconcile(listed.leases)
+        self.tell("connected", leases=str(len(listed.leases)))
 
     async def _beside_reading(self, session: AsyncSession, work: Awaitable[None]) -> None:
         """Work and read events until either ends: the work is done, or the session has ended."""
@@ -114,11 +108,11 @@ class Attendant:
         while True:
             try:
                 async for told in session.events():
-                    self._hooks.heard(told.event if isinstance(told, Numbered) else told)
+                    self.hooks.heard(told.event if isinstance(told, Numbered) else told)
                     if isinstance(told, Numbered):
-                        self._seen = self._memory.last_event = told.n
-                    self._news.set()
+                        self._seen = self.memory.last_event = told.n
+                    self.news.set()
                 return
             except EventsMissed as missed:
-                self._tell("events_missed", why=str(missed))
-                self._hooks.reconcile((await session.leases()).leases)
+                self.tell("events_missed", why=str(missed))
+                self.hooks.reconcile((await session.leases()).leases)

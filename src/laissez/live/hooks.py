@@ -8,6 +8,7 @@ a crash, but it is never skipped.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from laissez.live.memory import TaskMemory
@@ -20,6 +21,7 @@ from laissez.wire.views import Lease
 UNKNOWN: Final = "unknown"
 
 
+@dataclass
 class LeaseHooks:
     """Calls the hooks of each lease in the order of its events.
 
@@ -27,21 +29,14 @@ class LeaseHooks:
     start or an end has been recorded.
     """
 
-    def __init__(
-        self,
-        hooks: Hooks,
-        scripts: Scripts,
-        memory: TaskMemory,
-        tell: Callable[..., None],
-        on_saved: Callable[[], None],
-        on_told: Callable[[], None],
-    ) -> None:
-        self._hooks = hooks
-        self._scripts = scripts
-        self._memory = memory
-        self._tell = tell
-        self._on_saved = on_saved
-        self._on_told = on_told
+    hooks: Hooks
+    scripts: Scripts
+    memory: TaskMemory
+    tell: Callable[..., None]
+    on_saved: Callable[[], None]
+    on_told: Callable[[], None]
+
+    def __post_init__(self) -> None:
         self._starting: dict[str, str] = {}  # leases whose start hook has not finished
         self._saving: set[str] = set()
         self._ending: set[str] = set()
@@ -60,17 +55,17 @@ class LeaseHooks:
         listed = {lease.id for lease in leases}
         for lease in leases:
             self._started(lease.id, lease.leaf, lease.charged, lease.limit)
-        for id, leaf in list(self._memory.leases.items()):
+        for id, leaf in list(self.memory.leases.items()):
             if id not in listed:
                 self._ended(id, leaf, UNKNOWN, "", None)
 
     def _started(self, lease: str, leaf: str, rate: str, limit: str | None) -> None:
-        if lease in self._memory.leases or lease in self._starting:
+        if lease in self.memory.leases or lease in self._starting:
             return
         self._starting[lease] = leaf
         self._call(
             "lease_start",
-            self._hooks.on_lease_start,
+            self.hooks.on_lease_start,
             _facts(lease, leaf, rate, limit),
             lambda failed: self._now_held(lease),
         )
@@ -78,24 +73,24 @@ class LeaseHooks:
     def _near(self, event: LimitNear) -> None:
         """One at a time: a second checkpoint would only slow down the one being written."""
         facts = _facts(event.lease, event.leaf, event.rate, event.limit)
-        if self._hooks.on_limit_near is None:
-            self._tell("limit_near", **_shown(facts))
+        if self.hooks.on_limit_near is None:
+            self.tell("limit_near", **_shown(facts))
         elif event.lease not in self._saving:
             self._saving.add(event.lease)
             self._call(
                 "limit_near",
-                self._hooks.on_limit_near,
+                self.hooks.on_limit_near,
                 facts,
                 lambda failed: self._now_saved(event.lease, failed),
             )
 
     def _ended(self, lease: str, leaf: str, reason: str, rate: str, limit: str | None) -> None:
-        if lease in self._ending or not (lease in self._memory.leases or lease in self._starting):
+        if lease in self._ending or not (lease in self.memory.leases or lease in self._starting):
             return
         self._ending.add(lease)
         facts = {**_facts(lease, leaf, rate, limit), "LAISSEZ_REASON": reason}
         self._call(
-            "lease_end", self._hooks.on_lease_end, facts, lambda failed: self._now_gone(lease)
+            "lease_end", self.hooks.on_lease_end, facts, lambda failed: self._now_gone(lease)
         )
 
     def _call(
@@ -106,31 +101,31 @@ class LeaseHooks:
         then: Callable[[ScriptFailed | None], None],
     ) -> None:
         lease = facts["LAISSEZ_LEASE"]
-        self._tell(what, **_shown(facts))
+        self.tell(what, **_shown(facts))
 
         def through(failed: ScriptFailed | None) -> None:
             if failed is not None:
-                self._tell("hook_failed", why=str(failed), lease=lease)
+                self.tell("hook_failed", why=str(failed), lease=lease)
             then(failed)
 
-        if line is None and not self._scripts.is_busy(lease):
+        if line is None and not self.scripts.is_busy(lease):
             then(None)
         else:
-            self._scripts.call(lease, line or ":", {**facts, "LAISSEZ_HOOK": what}, through)
+            self.scripts.call(lease, line or ":", {**facts, "LAISSEZ_HOOK": what}, through)
 
     def _now_held(self, lease: str) -> None:
-        self._memory.leases[lease] = self._starting.pop(lease)
-        self._on_told()
+        self.memory.leases[lease] = self._starting.pop(lease)
+        self.on_told()
 
     def _now_saved(self, lease: str, failed: ScriptFailed | None) -> None:
         self._saving.discard(lease)
         if failed is None:
-            self._on_saved()
+            self.on_saved()
 
     def _now_gone(self, lease: str) -> None:
-        self._memory.leases.pop(lease, None)
+        self.memory.leases.pop(lease, None)
         self._ending.discard(lease)
-        self._on_told()
+        self.on_told()
 
 
 def _facts(lease: str, leaf: str, rate: str, limit: str | None) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Final
 
 import msgspec
@@ -26,36 +27,29 @@ PACE_S: Final = 10.0  # from one decision to the next
 REPORT_WITHIN_S: Final = 2.0
 
 
+@dataclass
 class OperatorRunner:
     """Decides and reports under `name` every `pace_s` seconds. `tell(what, **facts)` is called for
     every notable event; `memory` is the memory of the maps."""
 
-    def __init__(
-        self,
-        operator: Operator,
-        client: AsyncClient,
-        tell: Callable[..., None],
-        memory: Memory | None = None,
-        clock: Clock = wall_clock,
-        *,
-        name: str = "maps",
-        pace_s: float = PACE_S,
-    ) -> None:
-        self._operator = operator
-        self._client = client
-        self._tell = tell
-        self._clock = clock
+    operator: Operator
+    client: AsyncClient
+    tell: Callable[..., None]
+    memory: Memory = field(default_factory=Memory)
+    clock: Clock = wall_clock
+    _: KW_ONLY
+    name: str = "maps"
+    pace_s: float = PACE_S
+
+    def __post_init__(self) -> None:
         self._leaves = LeafIndex(())
         self._standing: dict[str, Alarm] = {}
-        self._name = name
-        self._pace_s = pace_s
         self._is_reported = True  # whether the last report was taken
-        self.memory = memory or Memory()
 
     async def turn(self) -> Decision:
         """Look, decide, send, report. If the server is away, the memory does not change."""
         view = await self.look()
-        decision = self._operator.decide(view)
+        decision = self.operator.decide(view)
         await self._send(decision.commands)
         self._tell_alarms(decision.alarms)
         self.memory = decision.memory
@@ -64,28 +58,28 @@ class OperatorRunner:
 
     async def plan(self) -> Decision:
         """Decide without sending."""
-        return self._operator.decide(await self.look())
+        return self.operator.decide(await self.look())
 
     async def look(self) -> OperatorView:
         # in a thread, because sources may wait for servers
-        readings = await asyncio.to_thread(self._operator.read, self._clock())
-        resources = [resource async for resource in self._client.resources()]
+        readings = await asyncio.to_thread(self.operator.read, self.clock())
+        resources = [resource async for resource in self.client.resources()]
         leaves = {resource.leaf for resource in resources}
         if leaves != set(self._leaves.paths):
             self._leaves = LeafIndex(leaves)
         return OperatorView(
-            now=self._clock(),
+            now=self.clock(),
             leaves=self._leaves,
             floors={
                 floor.node: parse_price(floor.own)
-                async for floor in self._client.floors()
+                async for floor in self.client.floors()
                 if floor.own is not None
             },
             controls={
                 one.node: ControlsView(
                     one.node, _band(one.rise), _band(one.fall), _us(one.hold_s), _us(one.flash_s)
                 )
-                async for one in self._client.controls()
+                async for one in self.client.controls()
             },
             leased=frozenset(resource.leaf for resource in resources if resource.owner is not None),
             offline=frozenset(resource.leaf for resource in resources if not resource.online),
@@ -94,13 +88,13 @@ class OperatorRunner:
         )
 
     async def _send(self, decided: tuple[OperatorCommand, ...]) -> None:
-        """Send in batches, and report refusals. The next decision repeats what is wanted."""
+        """Send in batches, and report refusals. The next decision repeats wanted commands."""
         for first in range(0, len(decided), BATCH_COMMANDS_MAX):
             some = decided[first : first + BATCH_COMMANDS_MAX]
-            done = await self._client.batch([_request(command) for command in some])
+            done = await self.client.batch([_request(command) for command in some])
             for command, result in zip(some, done.results, strict=True):
                 refused = {} if result.detail is None else {"why": result.detail}
-                self._tell(
+                self.tell(
                     _name(command) if result.code is None else "refused",
                     **_facts(command),
                     **refused,
@@ -109,14 +103,14 @@ class OperatorRunner:
     async def _report(self, decision: Decision, now: int) -> None:
         """Send the readings and the decision to the server. The first failure in a row is reported;
         failures stop no price."""
-        report = make_report(self._operator.composition.maps, decision, now, self._pace_s)
+        report = make_report(self.operator.composition.maps, decision, now, self.pace_s)
         try:
             async with asyncio.timeout(REPORT_WITHIN_S):
-                await self._client.report_inframaps(self._name, report)
+                await self.client.report_inframaps(self.name, report)
             self._is_reported = True
         except (LaissezError, TimeoutError) as error:
             if self._is_reported:
-                self._tell(
+                self.tell(
                     "report_failed",
                     why=str(error)
                     or f"expected it to be taken within {REPORT_WITHIN_S:g} s, found no answer",
@@ -128,7 +122,7 @@ class OperatorRunner:
         now = {alarm.key: alarm for alarm in alarms}
         for key, alarm in now.items():
             if key not in self._standing or _gist(self._standing[key]) != _gist(alarm):
-                self._tell(
+                self.tell(
                     "alarm",
                     kind=alarm.kind.value,
                     where=alarm.where,
@@ -137,7 +131,7 @@ class OperatorRunner:
                 )
         for key, alarm in self._standing.items():
             if key not in now:
-                self._tell(
+                self.tell(
                     "alarm_over", kind=alarm.kind.value, where=alarm.where, signal=alarm.signal
                 )
         self._standing = now

@@ -3,6 +3,10 @@ connections and restarts of either side.
 
 Its memory is a file; it learns everything else from the server again. It manages all leases and
 orders of its tenant, so there must be none at its first start unless the user lets it adopt them.
+
+Why a crash is harmless: a turn depends on the view and the memory alone, so the next turn repeats
+any lost command, and hooks run again until their lease is recorded. What must never happen: a
+decision before the first probes, a hook that is skipped, or a budget that waits for a slow probe.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import msgspec
@@ -28,22 +29,16 @@ def wall_clock() -> int:
     return time.time_ns() // 1000
 
 
+@dataclass
 class Trader:
     """Trades for one tenant in one session. `spent` returns the cost of the task so far in
     micro-dollars; it is needed only with a budget."""
 
-    def __init__(
-        self,
-        session: AsyncSession,
-        adapter: EconAdapter,
-        spent: Callable[[], Awaitable[int]] | None = None,
-        clock: Clock = wall_clock,
-    ) -> None:
-        self._session = session
-        self.adapter = adapter
-        self._spent = spent
-        self._clock = clock
-        self._names = Names()
+    session: AsyncSession
+    adapter: EconAdapter
+    spent: Callable[[], Awaitable[int]] | None = None
+    clock: Clock = wall_clock
+    _names: Names = field(default_factory=Names)
 
     async def turn(self) -> tuple[TenantView, list[Outcome]]:
         """Look, decide and send. Returns the view and each command with its outcome."""
@@ -52,9 +47,9 @@ class Trader:
 
     async def look(self) -> TenantView:
         leases, orders = await self._lists()
-        spent = 0 if self._spent is None else await self._spent()
+        spent = 0 if self.spent is None else await self.spent()
         bare = TenantView(
-            self._clock(),
+            self.clock(),
             self._names.held(leases.leases),
             self._names.resting(orders.orders),
             spent=spent,
@@ -64,21 +59,21 @@ class Trader:
         return msgspec.structs.replace(bare, quotes=dict(zip(scopes, quotes, strict=True)))
 
     async def send(self, commands: list[TenantCommand], now: int) -> list[Outcome]:
-        outcomes = await self._session.send_many(
+        outcomes = await self.session.send_many(
             [self._names.request(command, now) for command in commands]
         )
         return list(zip(commands, outcomes, strict=True))
 
     async def _lists(self) -> tuple[LeasesReply, OrdersReply]:
         for _ in range(LOOKS_MAX):
-            leases, orders = await asyncio.gather(self._session.leases(), self._session.orders())
+            leases, orders = await asyncio.gather(self.session.leases(), self.session.orders())
             if leases.n == orders.n:
                 break
         return leases, orders  # the next turn corrects any mistake that follows from this
 
     async def _quote(self, scope: str) -> int | None:
         try:
-            quote = await self._session.quote(scope)
+            quote = await self.session.quote(scope)
         except NotFound:  # the lease that made it visible has just ended
             return None
         return None if quote.price is None else parse_price(quote.price)

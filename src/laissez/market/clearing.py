@@ -9,12 +9,12 @@ them open (`clear_leaves`). An open leaf goes to the highest limit that covers i
 
 Why one pass is enough. Opening a leaf can upset no other leaf. An order that wins leaves all books
 at once, so prices elsewhere only fall: no lease comes under pressure. The winner has the highest
-limit of all orders that cover the leaf, and no bid exceeds its own limit: so nobody presses the
+limit of all orders that cover the leaf, and no bid exceeds its own limit: so no bid presses the
 winner beyond its limit. The list of leaves is therefore made once. Each leaf is examined again when
 its turn comes, because the order that would have taken it may be filled by then.
 
 Why it ends. Each step fills an order or leaves a leaf without a taker. Orders are finite, and a
-leaf that nobody takes is not opened again in the same command.
+leaf that no order takes is not opened again in the same command.
 
 What must never happen: a second lease on a leaf; a filled order that still rests in a book; a lease
 that starts with a rate above its limit. Assertions say so, and stay on in production.

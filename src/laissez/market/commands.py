@@ -44,7 +44,7 @@ def at_market(scope: str, limit: int) -> Alternative:
 
 
 class Band(msgspec.Struct, frozen=True, gc=False):
-    """How far a price may move within one interval: `fraction_ppm` millionths of its anchor."""
+    """The largest move of a price within one interval: millionths of its anchor."""
 
     fraction_ppm: int
     interval_us: int

@@ -98,12 +98,12 @@ def clipped_floor(node: Node, price: int, now: int) -> int:
 
 
 def hold_of(leaf: Node) -> int:
-    """How long a lease that starts at this leaf now is held (M17); 0 if not at all."""
+    """The hold of a lease that starts at this leaf now (M17); 0 without a hold."""
     controls = governing(leaf, HOLD)
     return 0 if controls is None else controls.hold
 
 
 def flash_of(scope: Node) -> int:
-    """How long a bid at this scope must stand to be free of a fee (M18); 0 if there is no fee."""
+    """The time that a bid at this scope must stand to be free of a fee (M18); 0 without fees."""
     controls = governing(scope, FLASH)
     return 0 if controls is None else controls.flash

@@ -136,7 +136,7 @@ class Market:
         return self._state.forest.topology
 
     def next_deadline(self) -> int | None:
-        """When the next hold ends, which may move the market without a command (M17); `None` if
+        """The end of the next hold, which may move the market without a command (M17); `None` if
         nothing is held."""
         holds = self._state.holds
         while holds and holds[0][2].end >= 0:  # ended early

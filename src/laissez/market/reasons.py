@@ -9,7 +9,7 @@ from enum import StrEnum
 
 
 class Reason(StrEnum):
-    """Why a command was refused. `docs/reference/market.md` says what `subject`, `found` and
+    """The reason to refuse a command. `docs/reference/market.md` says what `subject`, `found` and
     `bound` hold for each."""
 
     MALFORMED = "malformed"
@@ -34,7 +34,7 @@ class Reason(StrEnum):
 
 
 class EndReason(StrEnum):
-    """Why a lease ended (M13)."""
+    """The reason for the end of a lease (M13)."""
 
     RELINQUISHED = "relinquished"
     OUTBID = "outbid"

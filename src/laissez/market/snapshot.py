@@ -37,7 +37,7 @@ class _Log(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     times: list[int]
     revisions: list[int]
     prices: list[int]
-    by: list[int]  # tenant numbers, 0 for nobody
+    by: list[int]  # tenant numbers, 0 for none
     others: list[int]
 
 

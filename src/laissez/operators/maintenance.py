@@ -6,7 +6,7 @@ offline, and is 0 then, so that the floor has fallen when the leaves come back. 
 operator's side ever ends a lease other than by price.
 
 At its end a window brings back the leaves that it took (`Memory.taken`) and no others: a broken
-host that somebody took offline by hand stays offline.
+host that was taken offline by hand stays offline.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ class AlarmKind(StrEnum):
 
 
 class Alarm(msgspec.Struct, frozen=True, gc=False):
-    """Something that a person must mend. Every decision repeats it as long as it holds.
+    """A fault that a person must mend. Every decision repeats it as long as it holds.
 
     `where` is the map, window or node; `signal` is empty if none is affected; `since` is in
     microseconds.
@@ -121,7 +121,7 @@ class Memory(msgspec.Struct, frozen=True):
 class OperatorView(msgspec.Struct, frozen=True):
     """One instant. Prices are micro-dollars per hour, times microseconds.
 
-    `floors` and `controls` are the nodes' own, whoever set them; `leased` and `offline` are leaves.
+    `floors` and `controls` are the nodes' own, from any source; `leased` and `offline` are leaves.
     """
 
     now: int

@@ -2,8 +2,8 @@
 kept.
 
 Numbers read back exactly, and rows are in the order of the runs: the same runs give the same bytes.
-A file with one of these names but another first line belongs to somebody else, and is neither
-deleted nor overwritten.
+A file with one of these names but another first line is not ours, and is neither deleted nor
+overwritten.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 How it works. Actions wait in a heap, ordered by time and then by the order of scheduling. `run`
 takes the earliest one, moves the clock to its time and calls it; the action may schedule more.
-Nothing else moves the clock, and nobody reads the clock of the machine.
+Nothing else moves the clock, and nothing reads the clock of the machine.
 
 Why a run is deterministic. The key (time, sequence number) is unique, so the heap never compares
 two actions and ties break in one way only. Each part of a simulation draws from a random stream of

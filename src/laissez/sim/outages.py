@@ -16,8 +16,8 @@ HOST: Final = "host"
 
 
 class Outages:
-    """Everything that takes leaves offline goes through here. A leaf comes back when no reason is
-    left: the repair of a host does not end its maintenance."""
+    """The single place that takes leaves offline. A leaf comes back when no reason is left: the
+    repair of a host does not end its maintenance."""
 
     def __init__(self, cloud: Cloud, leaves: Iterable[str], reason: str) -> None:
         """`leaves` are already offline in the cloud, for `reason`."""

@@ -169,7 +169,7 @@ def _prices(simulation: Simulation) -> Iterable[PricePoint]:
 
 
 def baseline_of(scenario: Scenario) -> Scenario:
-    """All that the draws and the runs alone depend on."""
+    """The part of a scenario on which draws and runs alone depend."""
     return replace(
         scenario,
         name="any",

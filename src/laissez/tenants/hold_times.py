@@ -39,7 +39,7 @@ class HoldTimes:
         self._lasting_us = sum([view.now - since for since in held.values() if since < view.now])
 
     def expected_s(self, cold_s: float = 0.0) -> float:
-        """How long a node that needs `cold_s` to start will be kept, at least a minute."""
+        """The expected time for which a node that needs `cold_s` to start is kept."""
         first_s = max(self._expected_s, COLD_STARTS * cold_s)
         return max(
             EXPECTED_S_MIN,

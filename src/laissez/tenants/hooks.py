@@ -31,7 +31,7 @@ class HookError(ValueError):
 
 class Application(ABC):
     """An application as its adapter sees it. It must give the same answer for the same `held` and
-    `now` until it is told something new, because the adapter caches answers within a decision.
+    `now` until it learns something new, because the adapter caches answers within a decision.
 
     `is_storable` says that utility beyond the objective counts later: progress does, requests
     served in time do not.
@@ -57,7 +57,7 @@ class Application(ABC):
 
     @cached_property
     def hold_times(self) -> HoldTimes:
-        """How long nodes were kept so far."""
+        """The times for which nodes were kept so far."""
         return HoldTimes(HOLD_S)
 
     def see(self, view: TenantView) -> None:
@@ -73,19 +73,19 @@ class Application(ABC):
         return False
 
     def cold_start_s(self, node: str) -> float:
-        """How long `node` takes to become useful."""
+        """The time that `node` takes to become useful."""
         return 0.0
 
     def since_checkpoint_s(self, now: int) -> float:
-        """How much work would be lost if a node went now."""
+        """The work, in seconds, that would be lost if a node went now."""
         return 0.0
 
     def until_checkpoint_s(self, now: int) -> float:
-        """How long until no work would be lost."""
+        """The time until no work would be lost."""
         return math.inf
 
     def expected_hold_s(self, now: int) -> float:
-        """How long a node is likely to be kept. The cost of a change is spread over this time."""
+        """The expected time for which a node is kept. The cost of a change is spread over it."""
         return self.hold_times.expected_s()
 
 

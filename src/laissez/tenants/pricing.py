@@ -6,8 +6,8 @@ beyond its objective an application needs nothing. Progress is different, becaus
 what is done today need not be done tomorrow. So a node that is already held, and of which any part
 is needed, is worth keeping for all that it does; otherwise a job whose only node is faster than
 necessary would stop and start all the time, and pay a cold start for each. Work beyond what is
-required now is worth part of its value: a job takes nodes that nobody needs while they are cheap,
-and lets go of them first.
+required now is worth part of its value: a job takes idle nodes while they are cheap, and gives them
+up first.
 
 Growing costs a reconfiguration. The new node is of no use before its cold start is over. An
 application that restarts stands still meanwhile. It restarts now and repeats the work since its

@@ -15,7 +15,7 @@ from typing import Final, Protocol
 from laissez.client import AsyncClient, AsyncSession, LaissezError
 from laissez.live.operator_runner import OperatorRunner
 from laissez.live.sample.maps import make_operator
-from laissez.live.sample.worlds import BatchWorld, InferenceWorld, TrainingWorld
+from laissez.live.sample.worlds import InferenceWorld, batches, training_jobs
 from laissez.live.trader import Trader, wall_clock
 from laissez.tenants import AdapterSettings, Application, EconAdapter, Leaves
 
@@ -37,8 +37,8 @@ class World(Protocol):
 
 WORLDS: Final[dict[str, Callable[[int], World]]] = {
     "dynamo": InferenceWorld,
-    "sailor": TrainingWorld,
-    "parabricks": BatchWorld,
+    "sailor": training_jobs,
+    "parabricks": batches,
 }
 
 

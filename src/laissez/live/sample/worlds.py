@@ -1,16 +1,21 @@
-"""The worlds of the sample's applications: an inference service, training jobs and batches."""
+"""The worlds of the sample's applications: an inference service, training jobs and batches. Jobs
+run in the worlds of the simulator."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Final
 
-from laissez.tenants import Deadline, Leaves
+from laissez.sim.worlds.jobs import BatchWorld, TrainingWorld
+from laissez.sim.worlds.world import World
+from laissez.tenants import Application, Deadline, Leaves
 from laissez.tenants.dynamo import Dynamo, Observation, Serving, Sla, built_in
 from laissez.tenants.parabricks import Batch, Parabricks
 from laissez.tenants.sailor import HostLayout, Job, Planner, Sailor, WhatIf, builtin_profile
 from laissez.units import HOUR_US, SECOND_US
 
+TYPES: Final = ("h100", "a100")
 SWING_S: Final = 3 * 3600.0  # of the application's time: three minutes of ours
 BURST_EVERY_S, BURST_S = 2400.0, 300.0
 # at its mean; conversations as in Azure's trace of 2023, mean lengths
@@ -41,7 +46,7 @@ class InferenceWorld:
     def __init__(self, now: int) -> None:
         profiles = built_in("llama-3.1-8b", 1)
         self._serving = Serving(profiles, Sla(2048, 256, 200, 20), correct=False)
-        self.app = Dynamo(self._serving, ("h100", "a100"), REVENUE_PER_HOUR, REQUESTS_PER_S)
+        self.app = Dynamo(self._serving, TYPES, REVENUE_PER_HOUR, REQUESTS_PER_S)
         self._start = self._at = now
 
     def live(self, held: Leaves, now: int) -> None:
@@ -59,81 +64,49 @@ class InferenceWorld:
         return REQUESTS_PER_S * (1 + 0.7 * math.sin(2 * math.pi * at_s / SWING_S)) * burst
 
 
-class TrainingWorld:
-    """One training job after the other, each with a deadline.
+class Jobs:
+    """One job after the other, each in a world of the simulator that `make` makes."""
 
-    Nodes join at a checkpoint. When a working node is lost, the job goes back to its last
-    checkpoint. It restarts in both cases.
-    """
+    def __init__(self, make: Callable[[int], World], now: int) -> None:
+        self._make, self._world = make, make(now)
 
-    def __init__(self, now: int) -> None:
-        self._what_if = WhatIf(
-            Planner(builtin_profile("GPT-Neo-2.7")),
-            ("h100", "a100"),
-            HostLayout(leaf_words=5, gpus_per_host=8),
-        )
-        self._begin(now)
+    @property
+    def app(self) -> Application:
+        return self._world.app
 
-    def _begin(self, now: int) -> None:
+    def live(self, held: Leaves, now: int) -> None:
+        """Let time pass until `now`, when the tenant has `held`. A lost node was taken without
+        warning."""
+        world = self._world
+        for leaf in sorted(world.nodes.keys() - set(held)):
+            world.lose(leaf, now, voluntary=False)
+        for leaf in held:
+            if leaf not in world.nodes:
+                world.gain(leaf, now)
+        world.advance(now)
+        if world.is_over():
+            self._world = self._make(now)
+
+
+def training_jobs(now: int) -> Jobs:
+    """Training jobs, each with a deadline."""
+    layout = HostLayout(leaf_words=5, gpus_per_host=8)
+    what_if = WhatIf(Planner(builtin_profile("GPT-Neo-2.7")), TYPES, layout)
+
+    def make(now: int) -> TrainingWorld:
         deadline = Deadline(now, now + JOB_HOURS * HOUR_US, JOB_VALUE)
         job = Job(deadline, epochs=1, samples_per_epoch=SAMPLES, checkpoint_s=CHECKPOINT_S)
-        self.app = Sailor(job, self._what_if, nodes_max=JOB_NODES_MAX)
-        self._at = self._running_from = now
-        self._working: Leaves = ()
+        return TrainingWorld(Sailor(job, what_if, nodes_max=JOB_NODES_MAX))
 
-    def live(self, held: Leaves, now: int) -> None:
-        job = self.app.job
-        if job.done >= 1:
-            self._begin(now)
-        elif not set(self._working) <= set(held):
-            self.app.progressed(job.saved, now)
-            self._restart(held, now)
-        else:
-            self._work(now)
-            if held != self._working and (job.since_checkpoint_s(now) == 0 or not self._working):
-                self._restart(held, now)
-        self._at = now
-
-    def _work(self, now: int) -> None:
-        hours = max(0, now - max(self._at, self._running_from)) / HOUR_US
-        job = self.app.job
-        self.app.progressed(
-            min(1.0, job.done + job.share_per_hour(self._what_if.speed(self._working)) * hours), now
-        )
-        if job.until_checkpoint_s(now) <= 0:
-            self.app.checkpointed(now)
-
-    def _restart(self, held: Leaves, now: int) -> None:
-        self._working = held
-        self._running_from = now + round(self.app.restart_s * SECOND_US)
+    return Jobs(make, now)
 
 
-class BatchWorld:
-    """One batch of genomes after the other, with time to wait for cheap hours.
+def batches(now: int) -> Jobs:
+    """Batches of genomes, with time to wait for cheap hours."""
 
-    A node works once its cold start is over. A lost node loses its work since the checkpoint.
-    """
+    def make(now: int) -> BatchWorld:
+        batch = Batch([1.0] * GENOMES, TYPES, now=now, nodes_max=BATCH_NODES_MAX)
+        deadline = Deadline(now, now + BATCH_HOURS * HOUR_US, BATCH_VALUE)
+        return BatchWorld(Parabricks(batch, deadline, COLD_S))
 
-    def __init__(self, now: int) -> None:
-        self._begin(now)
-
-    def _begin(self, now: int) -> None:
-        batch = Batch([1.0] * GENOMES, ("h100", "a100"), now=now, nodes_max=BATCH_NODES_MAX)
-        self.app = Parabricks(
-            batch, Deadline(now, now + BATCH_HOURS * HOUR_US, BATCH_VALUE), COLD_S
-        )
-        self._since: dict[str, int] = {}
-
-    def live(self, held: Leaves, now: int) -> None:
-        batch = self.app.batch
-        if batch.done >= 1:
-            self._begin(now)
-            return
-        warm = tuple(
-            leaf for leaf, since in self._since.items() if now - since >= COLD_S * SECOND_US
-        )
-        for leaf in [leaf for leaf in warm if leaf not in held]:
-            batch.lost(leaf, warm, now)
-            warm = tuple(other for other in warm if other != leaf)
-        batch.advance(warm, now)
-        self._since = {leaf: self._since.get(leaf, now) for leaf in held}
+    return Jobs(make, now)

@@ -1,8 +1,4 @@
-"""A run as one self-contained HTML page: the holder and the price of every GPU over time.
-
-`data` is the data of a run, and `page` fills it into the template beside it: `page.html`,
-`page.css` and the parts of the script.
-"""
+"""The timeline of a run as an HTML page, and the files of the page."""
 
 from laissez.sim.timeline.page import render, write_timeline
 

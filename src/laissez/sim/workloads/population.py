@@ -20,7 +20,7 @@ from laissez.sim.workloads.jobs import draw_batch, draw_training
 from laissez.sim.workloads.spec import DrawContext, Need, Planners, Spec
 from laissez.units import HOUR_US, MICRO_PER_DOLLAR
 
-ON_DEMAND_TIMES: Final = 10.0  # the highest list price: nobody outbids such a limit
+ON_DEMAND_TIMES: Final = 10.0  # the highest list price: no tenant outbids such a limit
 DRAW: Final = {"inference": draw_inference, "training": draw_training, "batch": draw_batch}
 
 

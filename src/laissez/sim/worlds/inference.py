@@ -144,7 +144,7 @@ class InferenceWorld(World):
         ]
         capacity = sum([speed for _, speed in speeds])
         if capacity <= 0:
-            self._queue.waiting = 0.0  # nobody waits for a service that is down
+            self._queue.waiting = 0.0  # no request waits for a service that is down
             return 0.0, 0.0, 0.0
         objective_s = self.app.serving.sla.ttft_ms / 1000
         tokens_per_s = arrived * load.isl / seconds

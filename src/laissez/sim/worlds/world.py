@@ -65,7 +65,7 @@ class World(ABC):
 
     @abstractmethod
     def performance(self) -> float:
-        """How much of the objective was achieved so far, from 0 to 1."""
+        """The achieved part of the objective so far, from 0 to 1."""
 
     @abstractmethod
     def _pass(self, now: int) -> None:

@@ -28,7 +28,7 @@ class Coverage(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def advantage(self) -> float:
-        """How much better the node is at prefill than at decode, from 0 to 1."""
+        """The comparative advantage at prefill over decode, from 0 to 1."""
         both = self.prefill + self.decode
         return self.prefill / both if both > 0 else 0.0
 

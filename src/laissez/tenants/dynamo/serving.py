@@ -1,8 +1,7 @@
 """The state of one inference service: what it has observed, its plan, and the service level that
 the nodes held give under that plan.
 
-It changes only when it is told what happened (`observe`). Everything else answers from the plan in
-force.
+Only observations (`observe`) change it. Everything else answers from the plan in force.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A batch: a queue of samples, the progress of each, and the part of it that is saved.
 
-`advance` is told which nodes worked and until when. It lets the samples run on, takes a checkpoint
-at every interval, and notices a pause. `lost` takes back what a node did since the last checkpoint,
+`advance` gets the nodes that worked and the time. It lets the samples run on, takes a checkpoint at
+every interval, and notices a pause. `lost` takes back the work of a node since the last checkpoint,
 `released` saves it. A finished sample is written and cannot be lost. Sizes count in samples of 50x
 coverage: a sample of size 2 takes twice as long.
 """
@@ -61,17 +61,13 @@ class Batch:
         self._at = self._saved_at = now
         self._alone = {kind: run_time.per_hour(1) for kind, run_time in run_times.items()}
         self._speeds = Cache(CACHED_MAX, self._speed)
-        self._unfinished = len(sizes)
+        self.samples_left = len(sizes)
         self._working = False
-
-    @property
-    def samples_left(self) -> int:
-        return self._unfinished
 
     @property
     def _width(self) -> int:
         """The most samples that run at once."""
-        return min(self._unfinished, self.nodes_max)
+        return min(self.samples_left, self.nodes_max)
 
     @property
     def pace_best(self) -> float:
@@ -100,7 +96,7 @@ class Batch:
     def since_checkpoint_s(self, now: int) -> float:
         """Seconds of work that are not saved; none while paused or done."""
         return (
-            max(0, now - self._saved_at) / SECOND_US if self._unfinished and self._working else 0.0
+            max(0, now - self._saved_at) / SECOND_US if self.samples_left and self._working else 0.0
         )
 
     def until_checkpoint_s(self, now: int) -> float:
@@ -111,14 +107,14 @@ class Batch:
         if now < self._at:
             raise ParabricksError(f"expected a time from {self._at} on, found {now}")
         self._working = bool(held)
-        while held and self._unfinished and self._at < now:
+        while held and self.samples_left and self._at < now:
             until = min(now, self._saved_at + self._interval_us)
             self._run(held, until - self._at)
             self._at = until
             if until == self._saved_at + self._interval_us:
                 self.checkpointed(until)
         self._at = now
-        if not held or not self._unfinished:
+        if not held or not self.samples_left:
             self.checkpointed(now)
 
     def checkpointed(self, now: int) -> None:
@@ -168,13 +164,13 @@ class Batch:
             )
         self._left[sample] = self._saved[sample] = 0.0
         self._recount(now)
-        if not self._unfinished:
+        if not self.samples_left:
             self.checkpointed(now)
 
     def _run(self, held: Leaves, duration_us: int) -> None:
         """Run the longest samples in the fastest slots. Share GPUs again when one ends."""
         hours = duration_us / HOUR_US
-        while hours > 0 and self._unfinished:
+        while hours > 0 and self.samples_left:
             rates = slots(machines(held, self.scopes), self._width, self.run_times)
             if not rates:
                 return
@@ -202,9 +198,9 @@ class Batch:
 
     def _recount(self, now: int) -> None:
         unfinished = sum(left > 0 for left in self._left)
-        if unfinished != self._unfinished:
+        if unfinished != self.samples_left:
             self._speeds.clear()
-        self._unfinished = unfinished
+        self.samples_left = unfinished
         self.done = 1.0 - math.fsum(self._left) / self.total if unfinished else 1.0
         if not unfinished and self.done_at is None:
             self.done_at = now

@@ -58,7 +58,7 @@ class Stage(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """Which GPUs run which layers. `unused` GPUs would not help."""
+    """The GPUs of every layer. `unused` GPUs would not help."""
 
     microbatch: int
     stages: tuple[Stage, ...]

@@ -52,11 +52,3 @@ class Job:
     def share_per_hour(self, speed: float) -> float:
         """The share of the whole work that `speed` samples per second do in an hour."""
         return speed * HOUR_S / self.samples
-
-    def required(self, now: int, reserve_s: float) -> float:
-        """The share to do per hour from now on."""
-        return self.deadline.required(self.done, now, reserve_s)
-
-    def value(self, now: int, reserve_s: float) -> float:
-        """Dollars per hour for doing the whole work in an hour, at the present urgency."""
-        return self.deadline.value_of_progress(self.done, now, reserve_s)

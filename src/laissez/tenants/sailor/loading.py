@@ -2,7 +2,7 @@
 
 Every reader names the file and the field of a mistake, and takes a file as it is or gzipped
 (`.gz`). Sailor names GPU types `A100-40` or `GH-96`; a cluster has names of its own (`a100`), so
-`load_profile` is told which is which.
+`load_profile` gets the mapping.
 """
 
 from __future__ import annotations

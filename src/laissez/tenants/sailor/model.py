@@ -39,7 +39,7 @@ class Curve(SailorInput, frozen=True, gc=False):
     c: Positive
 
     def seconds(self, size: float) -> float:
-        """How long a message of `size` bytes takes."""
+        """The time of a message of `size` bytes."""
         if size <= 0:
             return 0.0
         m = max(0.0, math.log2(size / 1e6))

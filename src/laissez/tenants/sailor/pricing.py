@@ -23,7 +23,7 @@ class Sailor(SailorProfile):
         self.nodes_max = checked("nodes_max", nodes_max, Count, SailorError)
 
     def value_per_utility(self, now: int) -> float:
-        return self.job.value(now, 2 * self.restart_s)
+        return self.job.deadline.value_of_progress(self.job.done, now, 2 * self.restart_s)
 
     def wishes(self, held: Leaves, now: int) -> Sequence[Wish]:
         pace = self.job.share_per_hour(self.what_if.speed_per_node())

@@ -37,7 +37,7 @@ class SailorProfile(ProgressApplication):
 
     def utility_gap(self, held: Leaves, now: int) -> float:
         pace = self.job.share_per_hour(self.what_if.speed(held))
-        return self.job.required(now, 2 * self.restart_s) - pace
+        return self.job.deadline.required(self.job.done, now, 2 * self.restart_s) - pace
 
     def marginal_utility(self, node: str, held: Leaves, now: int) -> float:
         if node not in held:

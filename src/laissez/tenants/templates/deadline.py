@@ -21,8 +21,8 @@ from laissez.tenants.templates.template import State, Template, TemplateError
 from laissez.tenants.view import TenantView
 from laissez.units import HOUR_US, SECOND_US
 
-# Unless told otherwise, work is worth a fifth more than it would cost on demand. At less it would
-# hardly be done.
+# By default, work is worth a fifth more than it would cost on demand. For less it would hardly be
+# done.
 MARGIN: Final = 1.2
 COLD_START_S: Final = 300.0
 
@@ -155,8 +155,8 @@ class DeadlineJob(Template, ProgressApplication):
         return self.cold_s
 
     def since_checkpoint_s(self, now: int) -> float:
-        """Time since the last checkpoint that was told or that the interval implies; 0 while
-        nothing runs or if the interval is unknown."""
+        """Time since the last checkpoint, reported or implied by the interval; 0 while nothing runs
+        or if the interval is unknown."""
         if self.checkpoint_s is None or not self.learned.nodes:
             return 0.0
         return max(0, now - self.learned.saved_at) / SECOND_US % self.checkpoint_s

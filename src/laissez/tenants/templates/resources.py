@@ -139,7 +139,7 @@ def _kind(name: str, count: object) -> str:
         raise ConfigError(f"expected the name of an accelerator such as H100, found {name[:40]!r}")
     if count != "1":
         raise ConfigError(
-            f"expected 1 accelerator per node, found {shown(count)} of {name}; a node is one leaf"
-            " of the cluster, so ask for more `num_nodes` instead"
+            f"expected 1 accelerator per node, found {shown(count)} of {name}; ask for more"
+            " `num_nodes` instead"
         )
     return name.lower()

@@ -1,5 +1,5 @@
-"""A service with an objective: it is told how many replicas it needs (`needed`), and missing ones
-cost a penalty.
+"""A service with an objective: its probe reports the number of replicas needed (`needed`), and
+missing replicas cost a penalty.
 
 Utility is the share of the objective that is met. Each needed replica meets an equal part of it, so
 each is worth the penalty over their number. A *spare* replica meets nothing by itself, but stands

@@ -96,7 +96,7 @@ class Template(Application):
 
 
 def started(state: Mapping[str, object]) -> int:
-    """When the task of a state began."""
+    """The start of the task of a state."""
     start = state.get("start")
     if type(start) is not int:
         raise TemplateError(f"expected a state with its start in microseconds, found {start!r}")
