@@ -1,6 +1,6 @@
-"""`docs/reference/cli.md` lists every command of `laissez` as the program describes it.
+"""`docs/reference/cli.md` lists every command of `laissez` with the program's own help.
 
-Run this file as a program to write the page anew (`make reference`).
+Run this file as a program to write the page (`make reference`).
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def argument(parameter: Any) -> str:
 
 
 def parameters(command: Any) -> dict[str, str]:
-    """What a command takes: how its usage shows a parameter, and the line that explains it."""
+    """The parameters of a command, each as shown by its usage and with its explanation."""
     found = {}
     for one in command.params:
         if one.param_type_name == "argument":
@@ -108,7 +108,8 @@ def flowing(text: str | None) -> str:
 
 
 def entry(path: str, command: Any, shared: set[str]) -> str:
-    """Usage, help and options of a command. Lines of several commands are on the page once."""
+    """Usage, help and options of a command. Lines shared by several commands are on the page
+    once."""
     lines = parameters(command)
     usage = " ".join(
         [path, *(name for name, line in lines.items() if name[:2] != "[-" or line in shared)]
@@ -118,7 +119,7 @@ def entry(path: str, command: Any, shared: set[str]) -> str:
 
 
 def section(name: str, command: Any, shared: set[str]) -> str:
-    """A command with its subcommands. Those that check, measure and reproduce get a line each."""
+    """A command with its subcommands. Checks, benchmarks and experiments get one line each."""
     members = members_of(name, command)
     path = f"laissez {name}"
     if not members:

@@ -1,4 +1,4 @@
-"""What the pages about InfraMaps show is what happens, and their tables leave nothing out."""
+"""The examples of the pages about InfraMaps work, and their tables are complete."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_the_python_example_prints_what_the_page_shows() -> None:
 
 
 def test_the_tables_of_the_page_form_a_valid_file(tmp_path: Path) -> None:
-    """All of them but those of the map of one's own, with a source for each signal they name."""
+    """All tables except those of the custom map, with a source for each signal they name."""
     text = (
         "\n".join(block for block in TOML if "site_maps" not in block)
         + '\n[base.a100]\nprice = "1"\nfloor_max = "2"\n'

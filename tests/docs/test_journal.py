@@ -1,7 +1,7 @@
-"""`docs/reference/journal.md` describes entries so that a stranger can write a reader: its tables
-are those of the codec, and a reader that knows only the page agrees with the codec.
+"""`docs/reference/journal.md` describes entries well enough to write a reader: its tables are those
+of the codec, and a reader that knows only the page agrees with the codec.
 
-Run this file as a program to write the tables anew (`make reference`).
+Run this file as a program to write the tables (`make reference`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PAGE = REFERENCE / "journal.md"
 BEGIN = "<!-- These tables are made by `make reference`. -->\n\n"
 END = "\n\n<!-- The end of the tables. -->"
 GENESIS_HEADER = 42
-# These commands leave their tenant out: it is who sent them.
+# These commands omit their tenant, which is the sender.
 OF_TENANT = (
     market.PlaceOrder,
     market.AmendOrder,
@@ -66,7 +66,7 @@ def tables() -> str:
         (f"`{snake(kind)}`", fields_of(kind, ("tenant",) if kind in OF_TENANT else ()))
         for kind in codec.COMMANDS
     ]
-    # The tenant of an event comes first wherever it stands in the struct.
+    # The tenant of an event comes first, whatever its place in the struct.
     events_table = [
         (
             f"`{snake(kind)}`",

@@ -1,4 +1,4 @@
-"""Every name in the specification and the promises exists, and every link leads somewhere."""
+"""Every name in the specification and the promises exists, and every link has a target."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_every_command_and_page_named_by_the_promises_exists() -> None:
 
 
 def anchors(page: str) -> set[str]:
-    """What a link may name behind `#`: the headings as GitHub spells them."""
+    """The anchors of a page: its headings as GitHub spells them."""
     headings = re.findall(r"^#+ (.*)$", page, re.MULTILINE)
     return {re.sub(r"[^\w -]", "", one.lower()).replace(" ", "-") for one in headings}
 
@@ -74,7 +74,7 @@ def test_the_index_lists_every_page() -> None:
 
 
 def texts_of(module: Path) -> Iterator[str]:
-    """The strings of a module that are no docstrings."""
+    """The strings of a module except docstrings."""
     tree = ast.parse(module.read_text())
     docstrings = {
         id(node.body[0].value)

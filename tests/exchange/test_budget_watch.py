@@ -1,5 +1,4 @@
-"""Budgets that act: at the very instant, whoever looks how late; what each action does, and what it
-never does."""
+"""Budgets that act at the exact instant, however late the check, and the effects of each action."""
 
 from __future__ import annotations
 
@@ -83,8 +82,8 @@ def test_nothing_is_overspent_while_the_server_sleeps() -> None:
 
 @pytest.mark.parametrize("limit", [9 * DOLLAR, None])
 def test_under_load_at_most_a_tenth_of_a_second_of_the_rate_is_overspent(limit: int | None) -> None:
-    """Without a limit the worst case is a thousand times the rate, and what is known in advance is
-    little."""
+    """Without a limit the worst case is a thousand times the rate, so little is known in
+    advance."""
     rng = Random(5)
     for _ in range(4):
         world = Thrifty("a/1")
@@ -117,7 +116,7 @@ def test_a_tenant_with_many_leases_is_checked_less_often_and_overspends_under_a_
     while world.leases("ann"):
         world.say("bob", AmendOrder("bob", order, (Alternative("a/1", RATE, RATE),)), 10_000)
         looks.add(world.exchange.accounts["ann"].budget.due)  # type: ignore[union-attr]
-        if world.overspent("ann") > -RATE * SECOND_US // 20:  # now it rises
+        if world.overspent("ann") > -RATE * SECOND_US // 20:  # its rate rises now
             world.say(
                 "bob", AmendOrder("bob", order, (Alternative("a/1", 8 * DOLLAR, 8 * DOLLAR),))
             )
@@ -159,15 +158,14 @@ def test_thousands_of_bids_with_fees_are_each_examined_once() -> None:
 
     owing = Watched((1, 10 + number) for number in range(2_000))
     meter = Meter(0, 0, 3, 3, lambda: owing)
-    # at three a microsecond it cannot be reached by then
+    # at a rate of three, it cannot be reached by then
     assert meter.reaches(10**9, by=10**8) is None and gone_through == []
     assert meter.reaches(10**9) is not None
     assert len(gone_through) <= 2
 
 
 def transcript(busy: bool, seed: int) -> list[Event]:
-    """What ann is told while bob changes its rate, and eve, if she is busy, trades where nobody
-    else does."""
+    """The events of ann while bob changes her rate. If `busy`, eve trades in scopes of her own."""
     rng, others = Random(seed), Random(7)
     world = Thrifty("a/1", "c/1", tenants=("ann", "bob", "eve"))
     lease = world.leased_at(RATE, 9 * DOLLAR)
@@ -249,7 +247,7 @@ def test_thresholds_crossed_together_are_reported_once_and_in_order() -> None:
 
 
 def test_a_threshold_is_reported_before_a_key_issued_later() -> None:
-    """Also a command that the market hears nothing of comes after what is over by its time."""
+    """Even a command that does not reach the market comes after thresholds crossed by its time."""
     world = Thrifty("a/1")
     world.leased_at(RATE, 9 * DOLLAR)
     world.budget("ann", DOLLAR, Action.WARN)
@@ -289,7 +287,7 @@ def test_the_heap_of_checks_is_bounded_however_often_a_budget_is_set(
     assert since + -(-85 * DOLLAR * HOUR_US // RATE) == spent.at
 
 
-# -- what it does
+# -- actions
 
 
 def test_no_new_orders_cancels_open_orders_refuses_new_ones_and_keeps_leases() -> None:
@@ -329,8 +327,8 @@ def test_limits_to_floor_keeps_only_leases_that_no_other_tenant_wants() -> None:
 
 
 def held(limit: int) -> Thrifty:
-    """Ann's lease is held for an hour, at a floor of 2 $/h; when her budget is spent, its limits
-    are to fall to that."""
+    """Ann's lease is held for an hour at a floor of 2 $/h, to which its limit falls when her budget
+    is spent."""
     world = Thrifty("a/1", "b/1")
     world.say(OPERATOR, to_market.SetFloor("a", 2 * DOLLAR))
     world.say(OPERATOR, to_market.SetControls("a", hold_us=HOUR_US))
@@ -377,7 +375,7 @@ def test_relinquish_gives_up_every_lease_and_no_resting_order_wins_one_back() ->
         one.reason for one in told(applied, "ann", market_events.LeaseEnded)
     ]
     assert (0, 0) == (world.leases("ann"), world.open_orders("ann"))
-    assert 1 == world.leases("bob")  # it wins what was given up
+    assert 1 == world.leases("bob")  # it wins the relinquished leaves
     assert "budget_spent" == code(world.place("ann", "a", DOLLAR))
 
 
@@ -410,8 +408,8 @@ def test_a_spent_budget_that_is_raised_renewed_or_removed_blocks_nothing(
 
 
 def test_fees_for_cancelling_are_paid_from_the_budget() -> None:
-    """What withdrawing an order costs falls as time passes, and the budget is used up when both
-    together come to all of it."""
+    """The fee for withdrawing an order falls as time passes. The budget is spent when charges and
+    fee together reach it."""
     fees = []
     for waited_s in (0, 20, 40, 55):
         world = flashing()
@@ -425,7 +423,7 @@ def test_fees_for_cancelling_are_paid_from_the_budget() -> None:
             and 0 <= world.overspent("ann") < RATE
         )
         fees.append(sum(fee.charge for fee in world.exchange.market.fees("ann")))
-    # the first is free to go but for a microsecond
+    # the first bid is nearly free to withdraw
     assert DOLLAR // 2 == fees[0] < fees[1] < fees[2] and 0 == fees[3]
 
 
@@ -459,8 +457,8 @@ def test_a_bid_may_be_lowered_however_little_is_left() -> None:
 
 
 def test_a_refusal_for_a_fee_does_not_depend_on_hidden_prices() -> None:
-    """Of a bid, only what it lifts the price by is charged; a tenant that is refused need not learn
-    how much that is."""
+    """Only the rise in price that a bid causes is charged, and a refused tenant must not learn that
+    rise."""
     answers = []
     for floor in (0, 1, 5):
         world = flashing()
@@ -501,7 +499,7 @@ def test_a_history_with_budgets_gives_the_same_bytes_from_every_snapshot(seed: i
     machine = Replaying.begin(drawn.genesis)
     for step in drawn.steps:
         machine = Replaying.restore(machine.snapshot())
-        machine.exchange.is_due(step.at)  # a question in between changes nothing
+        machine.exchange.is_due(step.at)  # a question changes nothing
         assert (step.outcome, step.documents) == machine.apply(step.at, step.request)
 
 
@@ -517,7 +515,7 @@ def test_events_of_a_history_with_budgets_add_up_to_the_bills(seed: int) -> None
 
     for at, request, _ in requests_of(drawn):
         audit(at, request)
-    now = max(exchange.market.now, auditor.now)  # the last may be of caps
+    now = max(exchange.market.now, auditor.now)  # the last event may be about caps
     audit(now, Request(OPERATOR, SERVICE, "", b"", to_market.AdvanceTime()))
     assert [] == auditor.doubts
     assert {name: exchange.market.bill(name).total for name in exchange.accounts} == {

@@ -1,5 +1,5 @@
-"""Budgets that count on from the one before: raised, lowered, or given another action, with what
-was spent of them."""
+"""Budgets that keep counting: raised, lowered, or given another action, without losing their
+spending."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from support.budget_world import DOLLAR, HOUR_US, RATE, Thrifty, code, flashing,
 
 
 def half_spent(action: Action = Action.RELINQUISH) -> Thrifty:
-    """Of a budget of 36 dollars, 18 are spent after five hours; both told."""
+    """A budget of 36 dollars, of which 18 are spent after five hours, with both thresholds
+    reported."""
     world = Thrifty("a/1")
     world.leased_at(RATE, 9 * DOLLAR)
     world.budget("ann", 36 * DOLLAR, action, keep=False)
@@ -77,7 +78,7 @@ def test_a_spent_budget_that_is_raised_continues_and_reports_its_own_thresholds(
 
 @pytest.mark.parametrize("hours", [0, 6])
 def test_a_budget_set_again_unchanged_reports_nothing_twice_and_stays_spent(hours: int) -> None:
-    """As whoever sets it whenever it starts."""
+    """A client that sets its budget at every start does this."""
     world = half_spent()
     world.wait(hours * HOUR_US)
     before = world.exchange.accounts["ann"].budget

@@ -1,5 +1,5 @@
-"""Caps on what a tenant spends per hour: at them, past them, whose they are, and that they end
-nothing."""
+"""Caps on spending per hour: at and above each cap, the lower of two caps, and no effect on running
+leases."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_charges_and_order_limits_may_add_up_to_the_rate_cap_and_no_more() -> No
     assert ("cap_exceeded", f"rate: {why}") == (code(refused), detail(refused, "ann"))
     assert code(world.place("ann", "b", DOLLAR, 7 * DOLLAR)) is None
     assert "cap_exceeded" == code(world.place("ann", "b", 0, 1))
-    # it is charged no more for it
+    # its charge does not change
     assert code(world.say("ann", SetLimit("ann", lease_of(world, "ann"), 60 * DOLLAR))) is None
 
 
@@ -92,7 +92,7 @@ def test_open_orders_that_all_win_at_once_do_not_exceed_the_rate_cap() -> None:
 
 
 def test_winning_never_takes_a_tenant_above_its_rate_cap() -> None:
-    """Bob comes and goes and never bids, so that nothing but winning makes ann pay more."""
+    """Bob comes and goes and never bids, so that only winning makes ann pay more."""
     rng = Random(8)
     world = Thrifty(*(f"a/{number}" for number in range(8)))
     for number in range(8):
@@ -112,7 +112,7 @@ def test_winning_never_takes_a_tenant_above_its_rate_cap() -> None:
             started = world.exchange.market.counts(one).leases_started
             if rng.random() < chance:
                 world.say(one, Relinquish(one, rng.randint(1, max(1, started))))
-        for order in world.exchange.market.orders("ann")[1:]:  # what waits counts too: make room
+        for order in world.exchange.market.orders("ann")[1:]:  # open orders count too: make room
             world.say("ann", CancelOrder("ann", order.order))
         charged = sum(lease.charged for lease in world.exchange.market.leases("ann"))
         assert charged <= 20 * DOLLAR
@@ -121,7 +121,7 @@ def test_winning_never_takes_a_tenant_above_its_rate_cap() -> None:
 
 
 def test_a_refusal_does_not_depend_on_hidden_prices() -> None:
-    """Else a tenant could ask for any floor, by caps of its own, without ever trading."""
+    """Otherwise a tenant could probe any floor with its own caps, without trading."""
     answers = []
     for floor in (2, 4, 7):
         world = capped(5 * DOLLAR, None)
@@ -212,8 +212,7 @@ def test_a_lease_without_a_limit_counts_with_the_highest_possible_price() -> Non
 
 
 def flashing() -> Thrifty:
-    """Bids that are withdrawn within a minute pay for the rest of it. Bob holds both leaves,
-    whatever they cost."""
+    """Bids withdrawn within a minute pay for the rest of it. Bob holds both leaves at any price."""
     world = Thrifty("a/1", "b/1")
     for scope in ("a", "b"):
         world.say(OPERATOR, to_market.SetControls(scope, flash_us=MINUTE_US))
@@ -230,7 +229,7 @@ def test_running_fees_count_so_bidding_and_withdrawing_cannot_exceed_a_cap(own: 
     world.exchange = Exchange.restore(world.exchange.snapshot())
     assert "cap_exceeded" == code(world.place("ann", "a", 4 * DOLLAR + 1))
     assert code(world.place("ann", "a", 4 * DOLLAR)) is None
-    world.at += MINUTE_US  # nobody says anything meanwhile
+    world.at += MINUTE_US  # without commands meanwhile
     assert code(world.place("ann", "a", 6 * DOLLAR)) is None
 
 
@@ -248,9 +247,9 @@ def test_a_bid_moved_back_and_forth_at_the_cap_is_stopped_by_its_fees() -> None:
             )
             for scope, bid in (there, back, (there[0], 1))
         ]
-        assert [None, "cap_exceeded", None] == refused  # less, where it is, is always taken
+        assert [None, "cap_exceeded", None] == refused  # a lower bid in place is always accepted
         world.say("ann", CancelOrder("ann", order))
-        # of the bid, and of its only move
+        # the fees of the bid and of its only move
         assert sum(fee.rate for fee in world.exchange.market.fees("ann")) <= 2 * 9 * DOLLAR
 
 
@@ -342,7 +341,7 @@ def test_a_tenant_never_pays_more_than_its_worst_rate_whatever_others_bid() -> N
         who = rng.choice(("ann", "ann", "bob"))
         limit = rng.randrange(1, 9) * DOLLAR
         world.place(who, f"a/{rng.randrange(6)}", rng.randrange(limit), limit)
-        for order in world.exchange.market.orders("ann"):  # what waits counts too: make room
+        for order in world.exchange.market.orders("ann"):  # open orders count too: make room
             world.say("ann", CancelOrder("ann", order.order))
         for lease in world.exchange.market.leases("ann")[:2]:
             world.say("ann", SetLimit("ann", lease.lease, rng.choice((None, limit, 3 * DOLLAR))))
@@ -381,7 +380,7 @@ def test_ended_fees_are_dropped_even_if_nothing_asks() -> None:
     for _ in range(30):
         world.say("ann", CancelOrder("ann", world.placed("ann", "a", DOLLAR)))
     assert 30 == len(world.exchange.market.fees("ann"))
-    # each runs for ten microseconds, and the next begins two later
+    # each fee runs for ten microseconds, and the next begins two later
     assert len(world.exchange.accounts["ann"].running_fees) <= 5
 
 

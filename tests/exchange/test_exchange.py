@@ -1,5 +1,5 @@
-"""The exchange: the same requests give the same bytes, whenever it was saved and restored; ids,
-caps and statements."""
+"""The exchange: the same requests give the same bytes across any restores; ids, caps and
+statements."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Desk:
         )
 
     def placed(self, who: str, scope: str, bid: int, limit: int | None = None) -> int:
-        """Place an order; says its number."""
+        """Place an order; returns its number."""
         assert self.place(who, scope, bid, limit).refusal is None
         return self.exchange.market.counts(who).orders_placed
 
@@ -198,8 +198,7 @@ def billed(
 
 
 def replayed(drawn: Drawn, *, close: bool) -> tuple[Exchange, dict[str, list[Statement]]]:
-    """The exchange after the history, with the statements made on the way; without closing, time
-    only passes instead."""
+    """The exchange after the history, with its statements. Without closing, only time passes."""
     exchange = Exchange.begin(drawn.genesis)
     filed: dict[str, list[Statement]] = {}
     passing = Request(OPERATOR, SERVICE, "", b"", to_market.AdvanceTime())
@@ -277,7 +276,7 @@ def test_simultaneous_fees_are_all_billed() -> None:
     gateway.place("bob", "a", 1, 100)
     order = gateway.placed("ann", "a", 10)
     gateway.at += 20 * SECOND_US
-    # two fees until the bid of 10 is free to go, two until that of 8 is
+    # two fees until the bid of 10 can be withdrawn freely, two until that of 8 can
     for bid in (7, 3, 8, 5, 1):
         gateway.say("ann", AmendOrder("ann", order, (Alternative("a", bid, 10),)), 0)
     for after_s in (10, 20, 20, 60):

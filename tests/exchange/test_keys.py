@@ -1,5 +1,5 @@
-"""Tenants and keys: shown once, stored as hashes, alike when they are worthless, replaceable
-without a gap, revoked at once."""
+"""Tenants and keys: shown once, stored as hashes, indistinguishable when invalid, replaceable
+without downtime, revoked at once."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Office:
         ]
 
 
-# -- what a key is
+# -- keys
 
 
 def test_a_key_is_32_random_bytes_and_only_its_hash_is_kept() -> None:
@@ -158,7 +158,7 @@ def test_a_secret_is_shown_once_and_never_on_the_disk(tmp_path: Path) -> None:
         assert secret.encode() not in stored and secret.split("_", 2)[2].encode() not in stored
 
 
-# -- how many
+# -- bounds
 
 
 def test_two_keys_of_a_name_may_be_live_and_a_third_only_after_a_revocation() -> None:
@@ -175,7 +175,7 @@ def test_key_names_per_holder_are_limited() -> None:
     office = Office()
     assert [None] * KEY_NAMES_MAX == [office.issue(f"n{index}") for index in range(KEY_NAMES_MAX)]
     assert "too_many_keys" == office.issue("one more")
-    assert office.issue("n0") is None  # the second of a name that is there
+    assert office.issue("n0") is None  # the second of an existing name
     assert office.say(CreateTenant("bob", Caps())) is None and office.issue(holder="bob") is None
     assert office.say(RevokeKey(office.live("n1")[0])) is None
     assert office.issue("one more") is None
@@ -276,7 +276,7 @@ def test_an_invalid_name_is_refused(name: str) -> None:
 
 
 def test_a_name_with_the_tag_of_another_is_refused_even_after_a_restart() -> None:
-    """Whoever has another's ids has its webhooks."""
+    """A holder with another's ids would have its webhooks."""
     one, other = "team-24617", "team-463665"
     assert tag_of(one) == tag_of(other)
     office = Office()
@@ -350,4 +350,4 @@ def test_tenants_and_keys_survive_a_restart(tmp_path: Path) -> None:
 
     with_service(tmp_path / "data", before, secrets=secrets)
     with_service(tmp_path / "data", after, secrets=secrets)
-    Journal.open(tmp_path / "data").close()  # nobody holds it
+    Journal.open(tmp_path / "data").close()  # the lock is free

@@ -1,5 +1,4 @@
-"""Which webhooks there are: how many, from which event on, and that they are a holder's own, also
-after a restart."""
+"""The registry of webhooks: bounds, first events, and ownership, also after a restart."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What is kept of the past: events for streams that resume and ids of requests sent again; bounded
-by count and age, the same after a restart."""
+"""The event log: events for streams that resume and idempotency keys; bounded by count and age, the
+same after a restart."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ AGE_US = 100
 
 
 class Told:
-    """An event log that is told of entries one after the other."""
+    """An event log to which the test adds entries."""
 
     def __init__(self, events_max: int = PLENTY, commands_max: int = PLENTY) -> None:
         self.log = EventLog(events_max, commands_max, AGE_US)
@@ -123,7 +123,7 @@ def test_an_event_number_out_of_range_is_refused(n: int) -> None:
 
 
 def test_old_entries_are_forgotten_even_without_new_ones() -> None:
-    """Otherwise what a tenant still finds would reveal whether others were busy."""
+    """Otherwise a tenant could tell from its own history whether others were active."""
     one = told_some()
     one.add(who="ann", id="a")
     one.log.forget(AGE_US)
@@ -152,7 +152,7 @@ def test_a_forgotten_idempotency_key_can_be_used_again() -> None:
 
 
 def test_requests_without_an_idempotency_key_count_too() -> None:
-    """So that a start can tell how far back it must read."""
+    """So a start knows how far back to read."""
     log = Told(commands_max=3)
     log.add(who="ann", id="a")
     for _ in range(2):
@@ -172,7 +172,7 @@ def test_reading_forgets_old_entries(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story, Limits(history_hours=1.0))
 
 
-# -- over a restart
+# -- across a restart
 
 
 def kept_by(log: EventLog) -> tuple[object, ...]:
@@ -214,8 +214,7 @@ def test_a_restart_restores_the_event_log(tmp_path: Path, limits: Limits, snapsh
     with_service(tmp_path / "data", story, limits)
     opened = open_folder(tmp_path / "data", limits)
     opened.journal.close()
-    # The clock of the story ran ahead of the wall clock, so the service goes on from its last
-    # entry, as if no time had passed.
+    # The clock of the story ran ahead of the wall clock, so time continues from the last entry.
     assert kept_by(live[0]) == kept_by(opened.event_log)
     assert 0 < opened.event_log.keys and 0 < opened.event_log.events
     assert (opened.snapshot_seq > 0) is snapshot

@@ -1,5 +1,4 @@
-"""Reading what happened: in pieces, one page of a holder at a time, and what was read last is not
-read again."""
+"""The event reader: in pieces, one page per holder at a time, with a cache."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ GROUP = 10  # entries
 
 
 class Shelf:
-    """A journal whose every group takes a while to read."""
+    """A journal whose groups each take a while to read."""
 
     def __init__(self, loop: SimulatedLoop, us: int) -> None:
         self._loop, self._us = loop, us

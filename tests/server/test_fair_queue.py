@@ -1,5 +1,4 @@
-"""Who is served when, who is turned away, and who gets answers late. All time here is moved by
-hand."""
+"""The order of service, load shedding, and delayed answers. The test moves the clock."""
 
 from __future__ import annotations
 
@@ -35,7 +34,7 @@ class Hand:
 
 
 class Piece:
-    """Something to do that takes a while; `bug` happens instead."""
+    """Work that takes a while, or raises `bug`."""
 
     def __init__(
         self, hand: Hand, log: list[str], name: str, us: int = 1_000, bug: bool = False
@@ -69,7 +68,7 @@ class World:
         self.turns.wait(line, Piece(self.hand, self.log, name, us, bug))
 
     async def turn(self) -> list[str]:
-        """What is done in the next turn of the loop."""
+        """The work done in the next turn of the loop."""
         self.log.clear()
         await asyncio.sleep(0)
         return self.log.copy()
@@ -97,7 +96,7 @@ def test_work_is_done_at_once_while_nothing_waits_and_the_turn_lasts() -> None:
 
 
 class Begun:
-    """A request over HTTP: begun in its turn, it takes its time later."""
+    """An HTTP request: begun in its turn, it takes its time later."""
 
     def __init__(self, world: World, name: str) -> None:
         self._world, self._name = world, name
@@ -115,14 +114,14 @@ class Begun:
 def test_requests_begun_per_turn_are_limited() -> None:
     async def story(world: World) -> None:
         for _ in range(REQUESTS_MAX):
-            assert world.turns.may_begin() and world.turns.may_begin()  # the first was done at once
+            assert world.turns.may_begin() and world.turns.may_begin()
             world.turns.begun()
         assert not world.turns.may_begin()
         await world.turn()
         for number in range(REQUESTS_MAX + 2):
             world.turns.wait("noisy", Begun(world, f"n{number}"))
         world.turns.wait("ann", Begun(world, "a"))
-        # the next ones are read before there are more
+        # the next ones are read before more arrive
         assert ["n0", "a", "n1", "n2"] == await world.turn()
         assert ["n3", "n4", "n5"] == await world.turn()
 
@@ -130,7 +129,7 @@ def test_requests_begun_per_turn_are_limited() -> None:
 
 
 class Answered(Piece):
-    """What it is answered with is sent together with the other answers."""
+    """Work whose answer is sent together with the other answers."""
 
     def __init__(self, world: World, name: str) -> None:
         super().__init__(world.hand, world.log, name)
@@ -245,7 +244,7 @@ def test_the_operator_is_served_first() -> None:
 def test_a_burst_is_waited_out() -> None:
     async def story(world: World) -> None:
         world.come("ann", "a")
-        world.hand.us += WAIT_US_MAX + 1  # late, and the line is young
+        world.hand.us += WAIT_US_MAX + 1  # late, but the line is young
         assert ["a"] == await world.turn()
         assert 0 == world.turns.shed
 
@@ -258,7 +257,7 @@ def test_a_standing_line_sheds_work_that_waited_too_long() -> None:
         world.hand.us += BAD_FOR_US - WAIT_US_MAX
         world.come("ann", "just in time")
         world.come(OPERATOR, "the operator's")
-        world.hand.us += WAIT_US_MAX - 1_000  # the operator's takes so long
+        world.hand.us += WAIT_US_MAX - 1_000  # the operator's work takes that long
         assert ["the operator's", "too long away", "just in time"] == await world.turn()
         assert 1 == world.turns.shed
         world.come("ann", "soon after")
@@ -279,7 +278,7 @@ def test_the_operator_is_never_shed() -> None:
 
 def test_when_all_lines_are_late_young_lines_are_shed_too() -> None:
     async def story(world: World) -> None:
-        # every turn one comes and waits too long in a line of its own, while another line never
+        # in every turn new work waits too long in a line of its own, while another line never
         # empties
         for number in range(8):
             world.come(f"t{number}", f"{number}", TURN_US)
@@ -321,7 +320,7 @@ def test_refusals_are_immediate_up_to_the_burst_and_then_paced() -> None:
     assert [0, 0, 0, 0.1, 0.2] == [paces.delay_s("ann", 0) for _ in range(5)]
     assert 0 == paces.delay_s("bob", 0)
     assert 2 == paces.delayed
-    assert 0 == paces.delay_s("ann", 300_000)  # two were owed, and one more was earned meanwhile
+    assert 0 == paces.delay_s("ann", 300_000)  # two tokens were owed, and one more was earned
     assert 0.5 == paces.delay_s("ann", 300_000, 5)
 
 

@@ -1,5 +1,5 @@
-"""The gateway: nothing leaves before it is durable, nothing at all after a failure, nothing is done
-twice, and nobody sends more than it may."""
+"""The gateway: nothing leaves before it is durable, nothing leaves after a failure, no request is
+carried out twice, and rate limits hold."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ORDER = {"alternatives": [{"scope": "h100", "limit": "1"}]}
 
 
 class Gate:
-    """A journal that stores only while the gate is open, and fails if it is told to."""
+    """A journal that stores only while the gate is open, and fails on request."""
 
     def __init__(self, world: World) -> None:
         journal: Journal = world.gateway._journal
@@ -80,7 +80,7 @@ READS = (
 
 
 def asked(world: World) -> dict[str, asyncio.Task[Any]]:
-    """Every kind of question, and a command, under way."""
+    """Every kind of question and a command, under way."""
     tasks = {path: asyncio.create_task(world.ask(who, "GET", path)) for who, path in READS}
     tasks["place"] = asyncio.create_task(world.ask("ann", "POST", "/v1/orders", ORDER))
     tasks["refused"] = asyncio.create_task(
@@ -198,7 +198,7 @@ def test_only_the_operator_learns_why_the_journal_failed(tmp_path: Path) -> None
             ]
         for answer in answers:
             assert "journal_failed" == answer.json()["code"]
-            # an entry's number counts everybody's commands
+            # entry numbers count all tenants' commands
             assert not [word for word in (str(tmp_path), "space", "entry") if word in answer.text]
         assert (
             world.gateway.failure is not None and "No space left on device" in world.gateway.failure
@@ -284,7 +284,7 @@ def test_an_earlier_time_is_a_bug_and_stops_the_service(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story)
 
 
-# -- nothing is done twice
+# -- nothing is carried out twice
 
 
 def test_a_request_repeated_while_it_is_pending_is_carried_out_once(tmp_path: Path) -> None:
@@ -337,7 +337,7 @@ def test_the_services_own_commands_have_no_idempotency_key(tmp_path: Path) -> No
     with_service(tmp_path / "data", story)
 
 
-# -- how much may be sent
+# -- rate limits
 
 
 def test_a_rate_limit_allows_a_burst_and_then_its_rate() -> None:
@@ -441,7 +441,7 @@ def test_pending_commands_are_limited(tmp_path: Path) -> None:
             for _ in range(4):
                 gateway.admission.admit(ANN)
                 gateway.enter("ann", SERVICE, "", CancelOrder("ann", 9))
-            gateway.admission.admit(ANN)  # the fifth may come
+            gateway.admission.admit(ANN)  # the fifth is admitted
             with pytest.raises(ProblemError, match="nothing was done") as refused:
                 gateway.admission.admit(ANN, 2)
             assert ("overloaded", 503) == (refused.value.code, refused.value.status)

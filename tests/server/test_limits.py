@@ -1,5 +1,5 @@
-"""Every bound of `laissez.wire.limits` that the service enforces: what is just allowed, and what is
-one too much.
+"""Every bound of `laissez.wire.limits` that the service enforces: the bound is allowed, one more is
+not.
 
 Which of them are settings: `test_settings.py`. Bounds on heads, on what is kept and on how fast one
 may send: `test_heads.py`, `test_event_log.py`, `test_gateway.py`, `test_accounts_and_keys.py`; on
@@ -112,7 +112,7 @@ def test_instances_per_request_are_limited(tmp_path: Path) -> None:
         refused = await world.ask(
             "ann", "POST", "/v1/instances", {"type": "a100", "count": most + 1, "max_price": "1"}
         )
-        # one of them holds the leaf
+        # one of them has the leaf
         assert (
             400 <= refused.status_code < 500
             and most - 1 == world.gateway.exchange.market.counts("ann").orders_open
@@ -143,7 +143,7 @@ def test_commands_at_once_and_per_second_are_limited(tmp_path: Path) -> None:
         world = live.world
 
         async def sent(count: int, name: str) -> int:
-            """How many of them were let in."""
+            """The number of admitted requests."""
             await peer.say(
                 *[
                     {"type": "cancel_order", "id": f"{name}{index}", "order": no_order("ann")}

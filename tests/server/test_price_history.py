@@ -1,4 +1,4 @@
-"""What a lease was charged, over REST: the newest pieces, and all before them as one."""
+"""Price histories of leases over REST: the newest segments, and all earlier ones as one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.once
 
 
 async def repriced(world: World, times: int) -> str:
-    """A lease of ann's that bob makes cheaper and dearer in turn, once a second."""
+    """A lease of ann's whose price bob lowers and raises in turn, once a second."""
     lease: str = (await world.place("ann", "a100", "9"))["lease"]
     order = (await world.place("bob", "a100", "2"))["id"]
     for time in range(times):
@@ -57,7 +57,7 @@ def test_an_ended_lease_shows_its_newest_segments_and_the_rest_as_one(
             before["end"],
             before["rate"],
         )
-        # each is rounded down to a millionth
+        # each cost is rounded down to a millionth
         assert total(whole) == pytest.approx(total([before, *newest]), abs=Decimal("0.0001"))
 
     with_service(tmp_path / "data", story)

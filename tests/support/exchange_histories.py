@@ -26,11 +26,11 @@ from laissez_check.histories import Draft, Step, draw_history
 from laissez_check.worlds import World
 
 LENGTH = 150
-KEYS_LATER = 10  # keys, caps, budgets and books change about every so many commands
+KEYS_LATER = 10  # commands between changes of keys, caps, budgets and books, on average
 
 
 class Happened(msgspec.Struct, frozen=True):
-    """A request as the journal holds it, and what came of it."""
+    """A request as the journal holds it, and its outcome."""
 
     at: int
     request: bytes
@@ -51,7 +51,7 @@ def with_fees(count: int) -> list[int]:
 
 @cache
 def draw(seed: int, length: int = LENGTH) -> Drawn:
-    """A history, played once to know what comes of it."""
+    """A history, played once to get the outcomes."""
     drawn = draw_history(seed, length)
     return _Play(seed, drawn.world).all(drawn.steps)
 
@@ -59,7 +59,7 @@ def draw(seed: int, length: int = LENGTH) -> Drawn:
 class _Play:
     def __init__(self, seed: int, world: World) -> None:
         self._rng = Random(seed)
-        self._is_thrifty = seed % 3 == 0  # budgets that act and caps keep much from happening
+        self._is_thrifty = seed % 3 == 0  # budgets and caps prevent many commands
         self._world = world
         self._genesis = Market(Topology.of(world.leaves), world.orders_per_tenant_max).snapshot()
         self._machine = Replaying.begin(self._genesis)
@@ -87,11 +87,11 @@ class _Play:
     def _say(self, command: market.Command) -> None:
         tenant = getattr(command, "tenant", OPERATOR)
         if hasattr(command, "tenant") and tenant not in self._world.tenants:
-            return  # one that no key belongs to
+            return  # a tenant without a key
         try:
             said = msgspec.msgpack.decode(msgspec.msgpack.encode(command), type=type(command))
         except (msgspec.MsgspecError, UnicodeEncodeError, TypeError, OverflowError):
-            return  # malformed on purpose: never gets so far
+            return  # malformed on purpose: never reaches the exchange
         of_session = type(said) is market.PlaceOrder and self._rng.random() < 0.2
         self._enter(tenant, said, of_session)
 
@@ -149,7 +149,7 @@ class _Play:
 
 
 def requests_of(drawn: Drawn) -> list[tuple[int, Request, Applied]]:
-    """The requests of a history with their times, and what came of each."""
+    """The requests of a history with their times and outcomes."""
     machine = Replaying.begin(drawn.genesis)
     found = []
     for step in drawn.steps:

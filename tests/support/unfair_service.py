@@ -1,5 +1,5 @@
-"""`laissez_bench.processor_time` with a service that answers refusals as fast as they are asked
-for. Run by `test_bench_verdicts`."""
+"""`laissez_bench.processor_time` with a service that answers refusals without a rate limit. Run by
+`test_bench_verdicts`."""
 
 from __future__ import annotations
 
@@ -15,6 +15,6 @@ from laissez_bench import processor_time
 if __name__ == "__main__":
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(RefusalPace, "delay_s", lambda *_: 0.0)
-        # it never ends, so nobody waits until it does
+        # it never ends, so do not wait for it
         patch.setattr(processor_time, "FIRST_BURST_S", 0.1)
         processor_time.main()

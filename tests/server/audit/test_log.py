@@ -1,5 +1,5 @@
-"""What was refused before it reached the journal leaves one line, however it was asked; no secret
-is in it, and a flood does not fill the disk."""
+"""Each request refused before the journal leaves one line without secrets, and a flood does not
+fill the disk."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_every_refused_request_leaves_one_line_without_its_content(tmp_path: Pat
         ]
         assert 201 == (await ask("ann", "POST", "/v1/orders", ORDER, key="once")).status_code
         assert 201 == (await ask("bob", "POST", "/v1/orders", ORDER)).status_code
-        # the exchange's: it is in the journal
+        # refused by the exchange, so in the journal
         assert 404 == (await ask("ann", "DELETE", f"/v1/orders/{no_order('ann')}")).status_code
         for request, (_, status, *_) in expected:
             assert status == (await request).status_code
@@ -144,7 +144,7 @@ def test_refusals_of_a_session_are_logged_unless_they_are_in_the_journal(tmp_pat
             await peer.ask(type="set_floor", id=live.world.secrets["ann"], node="h100", price="1")
         for greeted in (True, False):
             async with live.peer("ann") if greeted else live.connected("ann") as peer:
-                # a kind of frame that there is not
+                # an unknown kind of frame
                 peer.socket.transport.write(b"\x83\x80\x00\x00\x00\x00")
                 assert 1002 == (await peer.end())[0]
         with pytest.raises(Exception, match="403"):
@@ -162,7 +162,7 @@ def test_refusals_of_a_session_are_logged_unless_they_are_in_the_journal(tmp_pat
             ("bad_request", 400, "session.hello", ""),
         ] == [told(line) for line in lines(folder)]
         assert ["key_0123456789abcdef", *[""] * 7] == [line.claimed for line in lines(folder)]
-        # not one that is a key
+        # no id is a key
         assert ["", "", "a", "o", *[""] * 4] == [line.id for line in lines(folder)]
 
     folder = tmp_path / "data"
@@ -177,7 +177,7 @@ def test_unreadable_commands_of_a_batch_are_logged_once_and_others_are_in_the_jo
             {"type": "place_order", **ORDER},
             {"type": "place_order", "alternatives": [{"scope": "h100", "limit": "-1"}]},
         )
-        for _ in range(2):  # sent again it is not a new one
+        for _ in range(2):  # a repeat is not logged again
             answer = await world.ask(
                 "ann", "POST", "/v1/batch", {"commands": [good, bad, bad]}, key="all"
             )
@@ -207,7 +207,7 @@ def test_sign_ins_and_sign_outs_are_logged_with_the_address_and_are_no_refusals(
                 )
             ).status_code
         )
-        for _ in range(2):  # the second time nobody is signed in
+        for _ in range(2):  # the second sign-out has no sign-in
             assert (
                 200 == (await world.ask(None, "DELETE", "/v1/signin", headers=headers)).status_code
             )
@@ -266,7 +266,7 @@ def test_the_view_merges_commands_and_refusals_by_time(tmp_path: Path) -> None:
 
 
 class Still:
-    """A clock that stands still until it is moved."""
+    """A clock that stands still until the test moves it."""
 
     def __init__(self, us: int) -> None:
         self.us = us
@@ -290,7 +290,7 @@ def test_a_flood_leaves_few_lines_and_a_complete_count() -> None:
     for _ in range(5):
         flooded(refusals, 100)
         hand.us += 1_000_000
-    assert 25 == len(refusals.take())  # what is beyond is told once a minute
+    assert 25 == len(refusals.take())  # the rest is reported once a minute
     hand.us += 60_000_000
     (rest,) = refusals.take()
     assert ("unauthenticated", 401, 475, "") == (rest.code, rest.status, rest.times, rest.address)
@@ -358,7 +358,7 @@ def test_a_database_set_aside_is_a_line_and_a_problem(tmp_path: Path) -> None:
     assert [
         f"refusals, line 1: the log before it was damaged, and is set aside as {FILE}.damaged-1"
     ] == verify(folder).problems
-    with_service(folder, story, secrets=secrets)  # told once
+    with_service(folder, story, secrets=secrets)  # reported once
     assert [CUT, "unauthenticated", "unauthenticated"] == [line.code for line in lines(folder)]
 
 
@@ -387,7 +387,7 @@ def test_the_service_writes_the_log_and_completes_it_at_its_end(tmp_path: Path) 
                 transport=InProcess(service.app), base_url="http://test"
             ) as client:
                 assert 401 == (await client.get("/v1/orders")).status_code
-                await eventually(lambda: bool(lines(folder)))  # without being told to
+                await eventually(lambda: bool(lines(folder)))  # unprompted
                 assert 404 == (await client.get("/nothing")).status_code
             await service.say_farewell()
             await service.stop_tasks()

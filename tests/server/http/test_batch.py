@@ -1,5 +1,5 @@
-"""A batch lets others have their turn between its commands: each is still carried out once, in
-order, and only while the key is in force."""
+"""A batch lets other work run between its commands. Each command is still carried out once, in
+order, and only while the key is valid."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _a_turn_after_every_command(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def with_dear_leaves(folder: Path, story: Story, limits: Limits = GENEROUS) -> None:
-    """Every order waits, so that the market tells which were placed."""
+    """Every order waits, so that the market shows the placed ones."""
 
     async def begin(world: World) -> None:
         world.gateway.enter(OPERATOR, "", "", SetFloor("h100", 9_000_000))
@@ -79,7 +79,7 @@ def test_batches_of_two_tenants_are_interleaved(tmp_path: Path) -> None:
                 world.gateway.exchange.market.orders(), key=lambda order: order.order
             )
         ]
-        # neither waited for all of the other's
+        # neither batch waited for the whole other one
         assert 2 * COUNT == len(owners) and sorted(owners) != owners
 
     with_dear_leaves(tmp_path, story)

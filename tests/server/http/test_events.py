@@ -1,5 +1,4 @@
-"""Events over HTTP: pages, and a stream that goes on where it broke off, is bounded, and ends when
-it must."""
+"""Events over HTTP: pages, and streams that resume, are bounded, and end when they must."""
 
 from __future__ import annotations
 
@@ -216,7 +215,7 @@ def test_catching_up_waits_for_the_rate_limit(
         latest = world.gateway.latest("ann")
         stream = Listening(world, "ann", "after=0")
         assert latest == len(await stream.until(latest))
-        # three pages, for two questions each
+        # three pages, at two questions each
         assert 3 == latest // 100 == len(waited) and all(seconds > 0.9 for seconds in waited)
         await stream.leave()
 
@@ -282,7 +281,7 @@ def test_a_new_stream_first_sends_the_number_to_resume_after(tmp_path: Path) -> 
         following = ClientStream()
         assert [] == list(following.feed(stream.text.encode()))
         assert 2 == following.last
-        await world.place("ann", "h100", "1")  # while nobody listens
+        await world.place("ann", "h100", "1")  # while no stream is open
         again = Listening(world, "ann", headers={"last-event-id": str(following.last)})
         assert ["3", "4"] == [one["id"] for one in await again.until(2)]
         await again.leave()

@@ -1,4 +1,4 @@
-"""Sending again: the same key gets the same bytes, also after a restart, and never does anything
+"""Idempotency: a repeated key gets the same bytes, even after a restart, and is never carried out
 twice."""
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ async def held(world: World) -> dict[str, Any]:
 
 
 async def changes(world: World) -> list[Case]:
-    """Every kind of change, ready to be made once."""
+    """Every kind of change, each of which can be made once."""
     mine = await held(world)
     other = await world.place("ann", "h100", "5")
     third = await world.place("ann", "h100", "5")

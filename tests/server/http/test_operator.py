@@ -1,5 +1,5 @@
-"""What the operator does over REST: the market's figures, resources, floors, controls, tenants,
-keys; and what a monitor reads."""
+"""The operator's REST API: totals of the market, resources, floors, controls, tenants and keys;
+metrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Orders, leases, prices and instances over REST: what a tenant does all day."""
+"""Orders, leases, prices and instances over REST."""
 
 from __future__ import annotations
 
@@ -281,7 +281,7 @@ def test_instances_beyond_the_cap_on_orders_are_refused_one_by_one(tmp_path: Pat
     with_service(tmp_path / "data", story)
 
 
-# -- refusals of the market, and how many commands one may send
+# -- refusals of the market, and rate limits
 
 
 @pytest.mark.parametrize(
@@ -416,7 +416,7 @@ def test_a_stopping_or_failed_service_says_so(tmp_path: Path) -> None:
             answer = await world.ask("ann", method, path)
             assert (503, "journal_failed") == (answer.status_code, answer.json()["code"])
         ready = await world.ask(None, "GET", "/readyz")
-        # the reason is for the log, not for whoever asks
+        # the reason is for the log, not for callers
         assert "failed" == ready.json()["status"] and "the disk is full" not in ready.text
         assert 200 == (await world.ask(None, "GET", "/healthz")).status_code
 

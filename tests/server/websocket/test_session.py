@@ -1,5 +1,4 @@
-"""Sessions over real connections: how they begin, what each message is answered with, and what is
-refused."""
+"""Sessions over real connections: the handshake, answers to each message, and refusals."""
 
 from __future__ import annotations
 
@@ -301,8 +300,7 @@ def test_a_fragmented_message_is_one_message(tmp_path: Path) -> None:
 
 
 def test_frames_may_arrive_in_any_pieces(tmp_path: Path) -> None:
-    """Cut in every place, with frames that are control frames, long, in parts, and empty between
-    the plain ones."""
+    """Plain frames mixed with control, long, fragmented and empty ones, cut in every place."""
     long = '{"type": "ping", "id": "long"}' + " " * 300
     frames = [
         Frame(Opcode.TEXT, b'{"type": "ping", "id": "1"}'),
@@ -335,8 +333,8 @@ def test_frames_may_arrive_in_any_pieces(tmp_path: Path) -> None:
     [
         (b"\x81\x05hello", 1002),  # not masked
         (b"\xc1\x80abcd", 1002),  # a reserved bit
-        (b"\x83\x80abcd", 1002),  # no such kind of frame
-        (b"\x80\x80abcd", 1002),  # goes on with what was never begun
+        (b"\x83\x80abcd", 1002),  # unknown opcode
+        (b"\x80\x80abcd", 1002),  # continues a message that never began
         (b"\x81\xff" + (2**40).to_bytes(8, "big") + b"abcd", 1009),
         (b"\x01\x81abcda" + b"\x81\x80abcd", 1002),  # a new message inside another
     ],
@@ -363,7 +361,7 @@ def test_pings_are_rate_limited(tmp_path: Path) -> None:
                 connection._parsed < 1_000 and not connection.transport.is_reading()
                 for connection in live.connections
             )
-            for peer in (nobody, ann):  # a farewell would not be read for seconds
+            for peer in (nobody, ann):  # a closing message would not be read for seconds
                 peer.socket.transport.abort()
 
     with_live(tmp_path / "data", tale, replace(GENEROUS, refusals_per_second=1, refusals_burst=2))
@@ -442,7 +440,7 @@ def test_messages_require_the_keys_scope(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("holder", "scope"), [("ann", "trade"), ("operator", "operate")])
 def test_a_key_without_read_gets_only_new_events(tmp_path: Path, holder: str, scope: str) -> None:
-    """It had everything told again with resume_after, though GET /v1/events was refused."""
+    """A bug: resume_after sent all events again, although GET /v1/events was refused."""
 
     async def tale(live: Live) -> None:
         secret = live.world.new_secret(holder, scope)
@@ -458,7 +456,7 @@ def test_a_key_without_read_gets_only_new_events(tmp_path: Path, holder: str, sc
                     "resume_after: what happened before takes a key with the scope read; yours has"
                     f" {scope}" == refused["detail"]
                 )
-        async with live.peer(secret, resume_after=latest) as peer:  # nothing happened since
+        async with live.peer(secret, resume_after=latest) as peer:  # no events since
             placed = await live.world.place("ann", "h100", "1")
             told = (await peer.until("event"))["told"]
             assert (latest + 1, placed["id"]) == (told["n"], told["event"]["order"])

@@ -1,5 +1,4 @@
-"""How the service ends a session: told only what is durable, and always after which event to
-resume."""
+"""The end of a session: only durable state is sent, always with the number to resume after."""
 
 from __future__ import annotations
 
@@ -112,7 +111,7 @@ def test_a_session_that_ends_while_catching_up_resumes_after_the_last_page(
         session, wire = session_of(world, "ann", Hello(resume_after=0))
         wire.is_full = True
         greeting = asyncio.create_task(session.greet(Hello(resume_after=0)))
-        await eventually(lambda: bool(wire.said))  # and the peer reads no further
+        await eventually(lambda: bool(wire.said))  # the peer has stopped reading
         if reason == "key_revoked":
             world.gateway.enter(OPERATOR, SERVICE, "", RevokeKey(session.key))
             await eventually(lambda: session.ended is not None)
@@ -148,7 +147,7 @@ def test_a_slow_session_resumes_before_unsent_events(tmp_path: Path) -> None:
                 msgspec.json.encode([{"type": "ping", "id": str(number)} for number in range(20)])
             )
             world.gateway.enter("ann", SERVICE, "", order("ann"))
-            # all of it becomes known at once
+            # everything becomes durable at once
             await eventually(lambda: world.gateway._commit.durable == world.gateway.position)
         await many_turns()
         assert (4408, "slow_consumer") == session.ended
@@ -171,7 +170,7 @@ def test_session_orders_are_cancelled_even_while_the_last_commands_are_stored(
         await gateway.all_durable()
         append = gateway._journal.append
         gateway._journal.append = lambda *group: stored.wait(SOON_S) and append(*group)  # type: ignore[method-assign, assignment]
-        # later than anything the market knows of
+        # later than the market's own time
         gateway.enter("ann", SERVICE, "", CancelOrder("ann", 9))
         assert 1 == cancel_orphans(gateway, last_done(gateway))
         stored.set()
@@ -229,7 +228,7 @@ def test_a_session_with_a_revoked_key_resumes_before_later_events(tmp_path: Path
         secret = live.world.new_secret("ann", "read", "trade")
         id = (await live.world.ask(secret, "GET", "/v1/me")).json()["key"]
         async with live.peer(secret) as revoked:
-            with held_up(gateway):  # all of it becomes durable together
+            with held_up(gateway):  # everything becomes durable together
                 gateway.enter("ann", SERVICE, "", order("ann"))
                 sent = gateway.latest("ann")
                 gateway.enter(OPERATOR, SERVICE, "", RevokeKey(id))

@@ -1,5 +1,4 @@
-"""Orders that go with their session: cancelled when it ends, or when the server starts again;
-leases stay."""
+"""Session orders: cancelled when the session ends or the server restarts; leases stay."""
 
 from __future__ import annotations
 
@@ -69,7 +68,7 @@ def test_session_orders_are_cancelled_at_the_start_after_a_crash(tmp_path: Path)
             orders.append(
                 (await peer.ask(**place("waits", "a100", "1")))["events"][0]["event"]["order"]
             )
-            # as for a server that is killed: nothing is entered any more
+            # as in a killed server: no more commands are entered
             live.world.gateway.stopping = True
         await live.is_left()
 

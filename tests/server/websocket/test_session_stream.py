@@ -1,5 +1,4 @@
-"""What a session is told without asking: events once each and in order, notices, heartbeats; and
-how it ends."""
+"""The stream of a session: events once each and in order, notices, heartbeats, and its end."""
 
 from __future__ import annotations
 
@@ -38,7 +37,7 @@ BURST = 100_000
 
 
 def numbers(messages: list[Message]) -> list[int]:
-    """Of all events told, in replies and by themselves."""
+    """The numbers of all received events, in replies and separate."""
     told: list[int] = []
     for message in messages:
         told += [one["n"] for one in message.get("events", ())] + (
@@ -56,7 +55,7 @@ async def places(peer: Peer, count: int, scope: str = "h100", first: int = 0) ->
 
 
 def test_events_come_in_order_even_if_a_question_in_the_frame_causes_some(tmp_path: Path) -> None:
-    """A budget is spent by what the order may cost, and acts when anybody looks."""
+    """The possible fee of the order spends the budget, which acts on the next read."""
 
     async def tale(live: Live) -> None:
         await live.world.place("bob", "a100", "9")
@@ -148,8 +147,8 @@ def test_a_session_resumes_where_the_previous_one_broke_off(
 def test_a_welcome_does_not_wait_for_missed_events(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """That may take long where many come back together, and whoever is not welcomed gives up and
-    comes again."""
+    """Catching up may take long when many reconnect together, and a client without a welcome gives
+    up and reconnects."""
 
     async def tale(live: Live) -> None:
         await live.world.place("ann", "h100", "1")
