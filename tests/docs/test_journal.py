@@ -105,7 +105,7 @@ def test_actions_are_stored_as_their_indexes() -> None:
 # -- a reader that knows only the page
 
 
-class Stranger:
+class PageReader:
     """Reads entries with the page, SQLite and a MessagePack library."""
 
     def __init__(self, page: str, genesis: bytes) -> None:
@@ -294,7 +294,7 @@ def test_a_reader_that_knows_only_the_page_agrees_with_the_codec(tmp_path: Path)
         ours = Codec(Names(Market.restore(reader.genesis).topology.nodes))
     database = sqlite3.connect(tmp_path / "journal.db")
     (genesis,) = database.execute("SELECT value FROM meta WHERE key = 'genesis'").fetchone()
-    stranger = Stranger(PAGE.read_text(), genesis)
+    stranger = PageReader(PAGE.read_text(), genesis)
     told = set()
     for (packed,) in database.execute("SELECT entries FROM groups ORDER BY first"):
         for at, request, outcome in msgspec.msgpack.decode(packed):

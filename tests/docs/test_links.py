@@ -55,7 +55,7 @@ def anchors(page: str) -> set[str]:
     return {re.sub(r"[^\w -]", "", one.lower()).replace(" ", "-") for one in headings}
 
 
-def leads_nowhere(page: Path, link: str) -> bool:
+def is_broken(page: Path, link: str) -> bool:
     path, _, anchor = link.partition("#")
     target = ROOT / page.parent / path if path else ROOT / page
     return not target.exists() or bool(anchor and anchor not in anchors(target.read_text()))
@@ -64,7 +64,7 @@ def leads_nowhere(page: Path, link: str) -> bool:
 @pytest.mark.parametrize("page", PAGES, ids=str)
 def test_every_link_has_a_target(page: Path) -> None:
     links = re.findall(r"\]\(((?!https?:)[^)\s]+)\)", PAGES[page])
-    assert [] == [link for link in links if leads_nowhere(page, link)]
+    assert [] == [link for link in links if is_broken(page, link)]
 
 
 def test_the_index_lists_every_page() -> None:

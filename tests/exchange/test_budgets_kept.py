@@ -9,13 +9,13 @@ from laissez.exchange import events
 from laissez.exchange.commands import SERVICE, Action, Request, SetBudget
 from laissez.market import commands as to_market
 from laissez_check.event_audit import Auditor
-from support.budget_world import DOLLAR, HOUR_US, RATE, Thrifty, code, flashing, told
+from support.budget_world import DOLLAR, HOUR_US, RATE, BudgetWorld, code, told, with_flash_fees
 
 
-def half_spent(action: Action = Action.RELINQUISH) -> Thrifty:
+def half_spent(action: Action = Action.RELINQUISH) -> BudgetWorld:
     """A budget of 36 dollars, of which 18 are spent after five hours, with both thresholds
     reported."""
-    world = Thrifty("a/1")
+    world = BudgetWorld("a/1")
     world.leased_at(RATE, 9 * DOLLAR)
     world.budget("ann", 36 * DOLLAR, action, keep=False)
     world.wait(5 * HOUR_US)
@@ -108,7 +108,7 @@ def test_a_kept_budget_does_not_act_at_an_invalid_time() -> None:
 
 
 def test_keeping_without_a_previous_budget_counts_from_now() -> None:
-    world = Thrifty("a/1")
+    world = BudgetWorld("a/1")
     world.leased_at(RATE, 9 * DOLLAR)
     world.wait(5 * HOUR_US)
     (set_,) = told(
@@ -118,7 +118,7 @@ def test_keeping_without_a_previous_budget_counts_from_now() -> None:
 
 
 def test_a_kept_budget_is_not_refused_for_cancellation_fees_but_acts() -> None:
-    world = flashing()
+    world = with_flash_fees()
     world.budget("ann", 10 * DOLLAR, Action.RELINQUISH)
     world.place("ann", "b", 60 * DOLLAR)
     world.budget("ann", DOLLAR // 2, Action.RELINQUISH, keep=True)

@@ -27,7 +27,7 @@ from laissez.server.data_folder import Replaying
 from laissez.wire import requests
 from laissez.wire.decoding import read_caps
 from laissez.wire.problems import ProblemError
-from support.budget_world import DOLLAR, HOUR_US, Thrifty, code, detail, told
+from support.budget_world import DOLLAR, HOUR_US, BudgetWorld, code, detail, told
 from support.exchange_histories import draw, with_fees
 from support.live_world import Live, place, with_live
 from support.service_world import World, with_service
@@ -35,13 +35,13 @@ from support.service_world import World, with_service
 MINUTE_US = 60_000_000
 
 
-def capped(rate: int | None, worst_rate: int | None) -> Thrifty:
-    world = Thrifty("a/1", "b/1")
+def capped(rate: int | None, worst_rate: int | None) -> BudgetWorld:
+    world = BudgetWorld("a/1", "b/1")
     world.say("ann", SetOwnCaps(rate, worst_rate))
     return world
 
 
-def lease_of(world: Thrifty, who: str) -> int:
+def lease_of(world: BudgetWorld, who: str) -> int:
     return world.exchange.market.leases(who)[0].lease
 
 
@@ -49,7 +49,7 @@ def lease_of(world: Thrifty, who: str) -> int:
 
 
 def test_charges_and_order_limits_may_add_up_to_the_rate_cap_and_no_more() -> None:
-    world = Thrifty("a/1", "b/1")
+    world = BudgetWorld("a/1", "b/1")
     world.leased_at(2 * DOLLAR, 50 * DOLLAR)
     world.say("ann", SetOwnCaps(9 * DOLLAR, None))
     world.place("bob", "b", 9 * DOLLAR)
@@ -69,7 +69,7 @@ def test_charges_and_order_limits_may_add_up_to_the_rate_cap_and_no_more() -> No
 def test_no_more_leases_are_won_than_the_operators_rate_cap_allows(
     bid: int, limit: int, won: int
 ) -> None:
-    world = Thrifty(*(f"a/{number}" for number in range(12)))
+    world = BudgetWorld(*(f"a/{number}" for number in range(12)))
     world.say(OPERATOR, to_market.SetFloor("a", 2 * DOLLAR))
     world.say(OPERATOR, SetCaps("ann", Caps(rate=10 * DOLLAR)))
     refused = [code(world.place("ann", "a", bid * DOLLAR, limit * DOLLAR)) for _ in range(12)]
@@ -78,7 +78,7 @@ def test_no_more_leases_are_won_than_the_operators_rate_cap_allows(
 
 
 def test_open_orders_that_all_win_at_once_do_not_exceed_the_rate_cap() -> None:
-    world = Thrifty(*(f"a/{number}" for number in range(6)))
+    world = BudgetWorld(*(f"a/{number}" for number in range(6)))
     world.say(OPERATOR, to_market.SetFloor("a", 9 * DOLLAR))
     world.say("ann", SetOwnCaps(10 * DOLLAR, None))
     assert [None, None, None, "cap_exceeded"] == [
@@ -94,7 +94,7 @@ def test_open_orders_that_all_win_at_once_do_not_exceed_the_rate_cap() -> None:
 def test_winning_never_takes_a_tenant_above_its_rate_cap() -> None:
     """Bob comes and goes and never bids, so that only winning makes ann pay more."""
     rng = Random(8)
-    world = Thrifty(*(f"a/{number}" for number in range(8)))
+    world = BudgetWorld(*(f"a/{number}" for number in range(8)))
     for number in range(8):
         world.say(OPERATOR, to_market.SetFloor(f"a/{number}", rng.randrange(2, 8) * DOLLAR))
     world.say("ann", SetOwnCaps(20 * DOLLAR, None))
@@ -165,7 +165,7 @@ def test_limits_may_add_up_to_the_worst_rate_exactly() -> None:
 def test_an_order_counts_with_its_highest_limit_and_an_amended_one_as_it_will_be(
     own: SetOwnCaps,
 ) -> None:
-    world = Thrifty("a/1", "b/1")
+    world = BudgetWorld("a/1", "b/1")
     world.say("ann", own)
     for leaf in ("a", "b"):
         world.place("bob", leaf, 9 * DOLLAR)
@@ -203,7 +203,7 @@ def test_a_held_lease_counts_with_its_highest_charge_after_its_limit_was_lowered
 
 
 def test_a_lease_without_a_limit_counts_with_the_highest_possible_price() -> None:
-    world = Thrifty("a/1", "b/1")
+    world = BudgetWorld("a/1", "b/1")
     world.leased_at(DOLLAR)
     world.say("ann", SetLimit("ann", lease_of(world, "ann"), None))
     world.say("ann", SetOwnCaps(None, 10_001 * DOLLAR))
@@ -211,9 +211,9 @@ def test_a_lease_without_a_limit_counts_with_the_highest_possible_price() -> Non
     assert code(world.place("ann", "b", DOLLAR)) is None
 
 
-def flashing() -> Thrifty:
+def with_flash_fees() -> BudgetWorld:
     """Bids withdrawn within a minute pay for the rest of it. Bob holds both leaves at any price."""
-    world = Thrifty("a/1", "b/1")
+    world = BudgetWorld("a/1", "b/1")
     for scope in ("a", "b"):
         world.say(OPERATOR, to_market.SetControls(scope, flash_us=MINUTE_US))
         world.place("bob", scope, DOLLAR, 9_000 * DOLLAR)
@@ -222,7 +222,7 @@ def flashing() -> Thrifty:
 
 @pytest.mark.parametrize("own", [SetOwnCaps(10 * DOLLAR, None), SetOwnCaps(None, 10 * DOLLAR)])
 def test_running_fees_count_so_bidding_and_withdrawing_cannot_exceed_a_cap(own: SetOwnCaps) -> None:
-    world = flashing()
+    world = with_flash_fees()
     world.say("ann", own)
     order = world.placed("ann", "a", 6 * DOLLAR)
     world.say("ann", CancelOrder("ann", order))
@@ -235,7 +235,7 @@ def test_running_fees_count_so_bidding_and_withdrawing_cannot_exceed_a_cap(own: 
 
 def test_a_bid_moved_back_and_forth_at_the_cap_is_stopped_by_its_fees() -> None:
     for there, back in ((("b", 9), ("a", 9)), (("a", 1), ("a", 9))):
-        world = flashing()
+        world = with_flash_fees()
         world.say("ann", SetOwnCaps(None, 10 * DOLLAR))
         order = world.placed("ann", "a", 9 * DOLLAR, 10 * DOLLAR)
         refused = [
@@ -269,7 +269,7 @@ def test_an_ended_hold_is_over_for_caps_with_or_without_budgets(others_budget: b
 
 
 def test_the_lower_of_both_caps_is_in_force_and_removing_ones_own_leaves_the_operators() -> None:
-    world = Thrifty("a/1")
+    world = BudgetWorld("a/1")
     world.place("bob", "a", 9 * DOLLAR)
     world.say(OPERATOR, SetCaps("ann", Caps(rate=5 * DOLLAR)))
     world.say("ann", SetOwnCaps(3 * DOLLAR, None))
@@ -283,7 +283,7 @@ def test_the_lower_of_both_caps_is_in_force_and_removing_ones_own_leaves_the_ope
 
 
 def test_a_cap_below_present_spending_ends_nothing_and_allows_no_growth() -> None:
-    world = Thrifty("a/1", "b/1")
+    world = BudgetWorld("a/1", "b/1")
     world.leased_at(2 * DOLLAR, 9 * DOLLAR)
     lease = lease_of(world, "ann")
     world.place("bob", "b", 9 * DOLLAR)
@@ -310,7 +310,7 @@ def test_caps_are_kept_in_snapshots() -> None:
 
 
 def test_caps_out_of_range_are_refused() -> None:
-    world = Thrifty()
+    world = BudgetWorld()
     for wrong in (-1, PER_HOUR_MAX + 1):
         for field in ("rate", "worst_rate"):
             refused = world.say(OPERATOR, SetCaps("ann", Caps(**{field: wrong})))
@@ -333,7 +333,7 @@ def test_invalid_texts_of_caps_are_refused(text: str) -> None:
 
 def test_a_tenant_never_pays_more_than_its_worst_rate_whatever_others_bid() -> None:
     rng = Random(3)
-    world = Thrifty(*(f"a/{number}" for number in range(6)))
+    world = BudgetWorld(*(f"a/{number}" for number in range(6)))
     world.say("ann", SetOwnCaps(None, 20 * DOLLAR))
     world.say(OPERATOR, to_market.SetFloor("a", 3 * DOLLAR))
     most = 0
@@ -374,7 +374,7 @@ def test_cached_limits_of_open_orders_match_the_market_even_from_a_snapshot(seed
 
 
 def test_ended_fees_are_dropped_even_if_nothing_asks() -> None:
-    world = Thrifty("a/1")
+    world = BudgetWorld("a/1")
     world.say(OPERATOR, to_market.SetControls("a", flash_us=10))
     world.place("bob", "a", 9 * DOLLAR)
     for _ in range(30):
@@ -466,6 +466,6 @@ def test_a_session_refuses_exceeded_caps_in_the_same_way(tmp_path: Path) -> None
 
 
 def test_the_event_names_the_new_caps() -> None:
-    applied = Thrifty().say("ann", SetOwnCaps(2_500_000, None))
+    applied = BudgetWorld().say("ann", SetOwnCaps(2_500_000, None))
     (event,) = told(applied, "ann", events.OwnCapsSet)
     assert (2_500_000, None) == (event.rate, event.worst_rate)

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.once
 WAIT_US_MAX = 50_000
 
 
-class Hand:
+class ManualClock:
     """Moves a clock."""
 
     def __init__(self) -> None:
@@ -33,11 +33,11 @@ class Hand:
         self.clock = Clock(0, wall=lambda: 0, passed=lambda: self.us * 1_000)
 
 
-class Piece:
+class FakeWork:
     """Work that takes a while, or raises `bug`."""
 
     def __init__(
-        self, hand: Hand, log: list[str], name: str, us: int = 1_000, bug: bool = False
+        self, hand: ManualClock, log: list[str], name: str, us: int = 1_000, bug: bool = False
     ) -> None:
         self._hand, self._log, self._name, self._left, self._bug = hand, log, name, us, bug
 
@@ -59,13 +59,13 @@ class Piece:
 
 class World:
     def __init__(self) -> None:
-        self.hand = Hand()
+        self.hand = ManualClock()
         self.together = CoalescedWrites()
         self.turns = FairQueue(self.hand.clock, WAIT_US_MAX, self.together)
         self.log: list[str] = []
 
     def come(self, line: str, name: str, us: int = 1_000, bug: bool = False) -> None:
-        self.turns.wait(line, Piece(self.hand, self.log, name, us, bug))
+        self.turns.wait(line, FakeWork(self.hand, self.log, name, us, bug))
 
     async def turn(self) -> list[str]:
         """The work done in the next turn of the loop."""
@@ -95,7 +95,7 @@ def test_work_is_done_at_once_while_nothing_waits_and_the_turn_lasts() -> None:
     run(story)
 
 
-class Begun:
+class RequestWork:
     """An HTTP request: begun in its turn, it takes its time later."""
 
     def __init__(self, world: World, name: str) -> None:
@@ -119,8 +119,8 @@ def test_requests_begun_per_turn_are_limited() -> None:
         assert not world.turns.may_begin()
         await world.turn()
         for number in range(REQUESTS_MAX + 2):
-            world.turns.wait("noisy", Begun(world, f"n{number}"))
-        world.turns.wait("ann", Begun(world, "a"))
+            world.turns.wait("noisy", RequestWork(world, f"n{number}"))
+        world.turns.wait("ann", RequestWork(world, "a"))
         # the next ones are read before more arrive
         assert ["n0", "a", "n1", "n2"] == await world.turn()
         assert ["n3", "n4", "n5"] == await world.turn()
@@ -128,7 +128,7 @@ def test_requests_begun_per_turn_are_limited() -> None:
     run(story)
 
 
-class Answered(Piece):
+class AnsweredWork(FakeWork):
     """Work whose answer is sent together with the other answers."""
 
     def __init__(self, world: World, name: str) -> None:
@@ -143,7 +143,7 @@ class Answered(Piece):
 def test_answers_leave_at_the_end_of_their_turn() -> None:
     async def story(world: World) -> None:
         for number in range(2):
-            world.turns.wait("ann", Answered(world, f"a{number}"))
+            world.turns.wait("ann", AnsweredWork(world, f"a{number}"))
         world.come("bob", "long", TURN_US)
         first = await world.turn()
         assert ["a0", "long", "a1"] == first[:3] and ["a0 sent", "a1 sent"] == first[-2:]
@@ -172,7 +172,7 @@ def test_finished_work_is_answered_even_if_a_bug_follows() -> None:
 
 
 def test_refusing_many_takes_no_longer_than_a_turn() -> None:
-    class Dear(Piece):
+    class Dear(FakeWork):
         def turn_away(self) -> int:
             self._hand.us += TURN_US
             return super().turn_away()

@@ -19,7 +19,7 @@ from laissez.server.settings import Limits
 from laissez.server.websocket.session import FRAMES_WAITING_MAX
 from laissez_check.wire.bad_inputs import TEXT, frame
 from support.live_world import Live, Peer, eventually, with_live
-from support.service_world import GENEROUS, World, no_order, with_service
+from support.service_world import GENEROUS, World, unknown_order, with_service
 
 pytestmark = pytest.mark.once
 
@@ -31,7 +31,7 @@ JSON_BODY = {"Content-Type": "application/json"}
 PING = {"type": "ping", "id": "p"}
 
 
-class Boulder:
+class StuckWork:
     """Work that is not done until it is released, or until everything in its line has waited too
     long."""
 
@@ -51,10 +51,10 @@ class Boulder:
 
 
 @asynccontextmanager
-async def blocked(live: Live, who: str) -> AsyncIterator[Boulder]:
+async def blocked(live: Live, who: str) -> AsyncIterator[StuckWork]:
     """No work of this holder proceeds in the block, and none is late until the test advances
     time."""
-    boulder = Boulder(live.world)
+    boulder = StuckWork(live.world)
     live.world.gateway.admission.queue.wait(who, boulder)
     try:
         yield boulder
@@ -275,7 +275,9 @@ def test_answers_covered_by_a_rate_limit_are_never_delayed(tmp_path: Path) -> No
         for _ in range(5):
             assert (
                 404
-                == (await world.ask("ann", "DELETE", f"/v1/orders/{no_order('ann')}")).status_code
+                == (
+                    await world.ask("ann", "DELETE", f"/v1/orders/{unknown_order('ann')}")
+                ).status_code
             )
             assert 200 == (await world.ask("ann", "GET", "/v1/orders")).status_code
         assert 0 == world.gateway.admission.delayed

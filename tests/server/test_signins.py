@@ -81,7 +81,7 @@ def code_of(answer: httpx.Response) -> tuple[int, str]:
     return answer.status_code, answer.json()["code"]
 
 
-def told_alike(answer: httpx.Response) -> tuple[int, bytes, tuple[tuple[str, str], ...]]:
+def answered_alike(answer: httpx.Response) -> tuple[int, bytes, tuple[tuple[str, str], ...]]:
     return answer.status_code, answer.content, tuple(answer.headers.items())
 
 
@@ -187,7 +187,10 @@ def test_a_wrong_key_is_refused_as_everywhere(tmp_path: Path) -> None:
         wrong = await world.ask("x", "GET", "/v1/me")
         for key in ("", "x", "lz_", "lz_0_x", world.secrets["ann"] + "x", revoked, "ключ"):
             answer = await sign_in(world, key)
-            assert told_alike(wrong) == told_alike(answer) and "set-cookie" not in answer.headers
+            assert (
+                answered_alike(wrong) == answered_alike(answer)
+                and "set-cookie" not in answer.headers
+            )
 
     with_service(tmp_path / "data", story)
 
@@ -334,7 +337,7 @@ def test_an_invalid_cookie_is_answered_like_a_wrong_key(tmp_path: Path) -> None:
                     json=body,
                     headers=[(b"cookie", f"{COOKIE}={token}".encode())],
                 )
-                assert told_alike(wrong) == told_alike(answer), token
+                assert answered_alike(wrong) == answered_alike(answer), token
         assert 200 == (await by_cookie(world, good)).status_code
 
     with_service(tmp_path / "data", story)

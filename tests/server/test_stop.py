@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.once, pytest.mark.slow]
 STANDS_S = 0.2
 
 
-async def press_and_stop(server: Running, secret: str) -> None:
+async def order_and_stop(server: Running, secret: str) -> None:
     """Place an order that would win a leaf when its owner's hold ends, then stop the server under
     the session."""
     async with connect(server.url.replace("http", "ws") + "/v1/session") as session:
@@ -53,7 +53,7 @@ def test_session_orders_are_cancelled_before_the_server_ends(tmp_path: Path) -> 
             "POST", "/v1/orders", {"alternatives": [{"scope": "h100/g0", "limit": "2"}]}, ann
         ).json()
         assert "filled" == held["state"]
-        asyncio.run(asyncio.wait_for(press_and_stop(server, bob), WITHIN_S))
+        asyncio.run(asyncio.wait_for(order_and_stop(server, bob), WITHIN_S))
         assert 0 == server.process.wait(WITHIN_S)
     with running(tmp_path) as server:
         placed, cancelled = [
@@ -76,7 +76,7 @@ def sending(server: Running, content: bytes) -> Iterator[socket.socket]:
         yield connection
 
 
-def heard(connection: socket.socket) -> bytes:
+def received(connection: socket.socket) -> bytes:
     """All input until the peer has closed the connection."""
     content = b""
     with contextlib.suppress(ConnectionResetError):
@@ -98,7 +98,7 @@ def test_an_incomplete_request_is_refused_when_the_server_stops(tmp_path: Path, 
             # by the time of this answer the server has read the other request
             assert 200 == server.ask("GET", "/v1/me").status_code
             assert 0 == server.stop()
-            head, _, body = heard(connection).partition(b"\r\n\r\n")
+            head, _, body = received(connection).partition(b"\r\n\r\n")
         assert head.startswith(b"HTTP/1.1 503 ") and b"application/problem+json" in head
         assert ("stopping", 503) == (json.loads(body)["code"], json.loads(body)["status"])
         assert not {"Traceback", "Exception"} & set(
@@ -114,7 +114,7 @@ def test_late_answers_are_aborted_without_an_error(tmp_path: Path) -> None:
         connections = [stack.enter_context(sending(server, asked)) for _ in range(12)]
         assert connections[0].recv(65_536).startswith(b"HTTP/1.1 401 ")
         assert 0 == server.stop()
-        assert b"" == heard(connections[-1])
+        assert b"" == received(connections[-1])
         assert not {"Traceback", "Exception", "ERROR", "Cancel"} & set(
             server.log.read_text().replace(":", " ").split()
         )

@@ -48,7 +48,7 @@ def made(folder: Path) -> Path:
             at = BEGAN + day * DAY_US
             journal.append(written[day * 2 : day * 2 + 2])
             append(folder, [noted(at + number) for number in range(3)])
-        assert DAYS[:3] == brought_up(folder)
+        assert DAYS[:3] == make_digests(folder)
     return folder
 
 
@@ -66,7 +66,7 @@ def append(folder: Path, lines: Sequence[Line] = ()) -> End:
         )
 
 
-def brought_up(folder: Path) -> list[str]:
+def make_digests(folder: Path) -> list[str]:
     """Make the missing digests; returns their days."""
     with (
         Reader.of(folder) as reader,

@@ -32,7 +32,7 @@ DOLLAR = 1_000_000
 RATE = 36 * DOLLAR // 10
 
 
-class Thrifty:
+class BudgetWorld:
     def __init__(self, *leaves: str, tenants: tuple[str, ...] = ("ann", "bob")) -> None:
         self.exchange = Exchange(Market(Topology.of(leaves or ("a/1", "a/2"))))
         self.at = HOUR_US
@@ -113,10 +113,10 @@ def detail(applied: Applied, who: str) -> str:
     return explain(applied.refusal, who)
 
 
-def flashing() -> Thrifty:
+def with_flash_fees() -> BudgetWorld:
     """Bids in `b` withdrawn within a minute pay for the rest of it. Bob holds its only leaf at any
     price."""
-    world = Thrifty("a/1", "b/1")
+    world = BudgetWorld("a/1", "b/1")
     world.say(OPERATOR, SetControls("b", flash_us=60 * SECOND_US))
     world.place("bob", "b", DOLLAR, 9_000 * DOLLAR)
     return world

@@ -29,7 +29,7 @@ LENGTH = 150
 KEYS_LATER = 10  # commands between changes of keys, caps, budgets and books, on average
 
 
-class Happened(msgspec.Struct, frozen=True):
+class Recorded(msgspec.Struct, frozen=True):
     """A request as the journal holds it, and its outcome."""
 
     at: int
@@ -40,7 +40,7 @@ class Happened(msgspec.Struct, frozen=True):
 
 class Drawn(msgspec.Struct, frozen=True):
     genesis: bytes
-    steps: tuple[Happened, ...]
+    steps: tuple[Recorded, ...]
     tenants: tuple[str, ...]
 
 
@@ -65,7 +65,7 @@ class _Play:
         self._machine = Replaying.begin(self._genesis)
         self._exchange = self._machine.exchange
         self._now = 1
-        self._steps: list[Happened] = []
+        self._steps: list[Recorded] = []
 
     def all(self, steps: tuple[Step, ...]) -> Drawn:
         for tenant in self._world.tenants:
@@ -79,9 +79,9 @@ class _Play:
                 self._now = at
             self._say(step.command)
             if self._rng.randrange(KEYS_LATER) == 0:
-                self._say_something_else()
+                self._say_account_command()
             if self._is_thrifty and self._rng.randrange(KEYS_LATER) == 0:
-                self._say_what_may_be_spent()
+                self._say_cap_or_budget()
         return Drawn(self._genesis, tuple(self._steps), self._world.tenants)
 
     def _say(self, command: market.Command) -> None:
@@ -95,7 +95,7 @@ class _Play:
         of_session = type(said) is market.PlaceOrder and self._rng.random() < 0.2
         self._enter(tenant, said, of_session)
 
-    def _say_something_else(self) -> None:
+    def _say_account_command(self) -> None:
         tenant = self._rng.choice((*self._world.tenants, OPERATOR, "nobody"))
         key = self._rng.choice((*self._exchange.keys, "key_unknown"))
         scopes = ("read", "operate") if tenant == OPERATOR else ("read",)
@@ -125,7 +125,7 @@ class _Play:
             said,
         )
 
-    def _say_what_may_be_spent(self) -> None:
+    def _say_cap_or_budget(self) -> None:
         said: commands.Command = self._rng.choice(
             (
                 commands.SetBudget(
@@ -145,7 +145,7 @@ class _Play:
             Request(who, SERVICE, "", b"", command, of_session)
         )
         outcome, documents = self._machine.apply(self._now, request)
-        self._steps.append(Happened(self._now, request, outcome, documents))
+        self._steps.append(Recorded(self._now, request, outcome, documents))
 
 
 def requests_of(drawn: Drawn) -> list[tuple[int, Request, Applied]]:

@@ -142,7 +142,7 @@ class Live:
             assert "welcome" == welcome["type"], welcome
             yield peer
 
-    async def is_left(self, sessions: int = 0) -> None:
+    async def until_open(self, sessions: int = 0) -> None:
         """Wait until the given number of sessions is open."""
         await eventually(lambda: len(self.sessions) == sessions)
 
@@ -153,13 +153,13 @@ async def eventually(is_so: Callable[[], bool]) -> None:
             await asyncio.sleep(0.001)
 
 
-async def many_turns() -> None:
+async def settle_loop() -> None:
     """Let everything run that need not wait for the journal."""
     for _ in range(100):
         await asyncio.sleep(0)
 
 
-def deaf_socket(port: int) -> socket.socket:
+def slow_socket(port: int) -> socket.socket:
     """A connection with a small receive buffer."""
     made = socket.socket()
     made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SMALL_BUFFER)

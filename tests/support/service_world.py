@@ -82,7 +82,7 @@ class HeldCommit(GroupCommit):
 
 
 @contextmanager
-def held_up(gateway: Gateway) -> Iterator[None]:
+def journal_held(gateway: Gateway) -> Iterator[None]:
     """In the block the journal stores, but the gateway learns of it only at the end."""
     commit = gateway._commit
     assert isinstance(commit, HeldCommit)
@@ -94,7 +94,7 @@ def held_up(gateway: Gateway) -> Iterator[None]:
         gateway._release(commit.durable)
 
 
-def no_order(who: str) -> str:
+def unknown_order(who: str) -> str:
     """The id of an order that `who` never placed. The market refuses it, in the journal. Other ids
     are refused before the journal."""
     return order_id(tag_of(who), 999)
@@ -123,7 +123,7 @@ def session_on(
     )
 
 
-class Passing:
+class MovingClock:
     """A clock that the test moves. Each reading also advances it by a microsecond, as real time
     does."""
 
@@ -144,7 +144,7 @@ class World:
         gateway: Gateway,
         app: App,
         places: StreamQuota,
-        passing: Passing,
+        passing: MovingClock,
         secrets: dict[str, str],
         beside: Beside,
     ) -> None:
@@ -208,7 +208,7 @@ class World:
         return before
 
 
-def with_pages_of(monkeypatch: pytest.MonkeyPatch, events: int) -> None:
+def with_page_size(monkeypatch: pytest.MonkeyPatch, events: int) -> None:
     """Sets the page size of the catch-up."""
     for module in (catch_up, sessions):
         monkeypatch.setattr(module, "PAGE", events)
@@ -245,7 +245,7 @@ async def _run(
     if is_new:
         create(folder, topology, settings.limits.open_orders_max)
     opened = open_folder(folder, settings.limits)
-    passing = Passing()
+    passing = MovingClock()
     clock = Clock(max(opened.journal.last_at, opened.exchange.market.now) + 1, passed=passing)
     gateway = Gateway(
         opened.exchange,

@@ -30,7 +30,7 @@ DAY_S = 86_400
 PATIENCE_S = 3  # the longest wait of a test
 
 
-class Got(msgspec.Struct):
+class Received(msgspec.Struct):
     """A received request."""
 
     head: str
@@ -47,7 +47,7 @@ class Receiver:
     bytes, or None for no answer."""
 
     def __init__(self) -> None:
-        self.got: list[Got] = []
+        self.got: list[Received] = []
         self.answers: list[int | bytes | None] = []
         self.closed = 0  # connections that the client ended
         self.port = 0
@@ -57,7 +57,7 @@ class Receiver:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}/hook?token=1"
 
-    async def count(self, requests: int) -> list[Got]:
+    async def count(self, requests: int) -> list[Received]:
         """Wait until the given number of requests has come in total."""
         await self._until(lambda: len(self.got) >= requests)
         return self.got
@@ -75,7 +75,7 @@ class Receiver:
             headers = {name: value for name, _, value in (line.partition(": ") for line in lines)}
             body = await reader.readexactly(int(headers["Content-Length"]))
             async with self._news:
-                self.got.append(Got(head, headers, body))
+                self.got.append(Received(head, headers, body))
                 self._news.notify_all()
             answer = self.answers.pop(0) if self.answers else 204
             if isinstance(answer, int):
@@ -168,7 +168,7 @@ class Hooks:
             guard.look_up = look_up  # type: ignore[method-assign]
         return asked
 
-    def verified(self, secret: str, got: Got) -> tuple[Numbered, ...]:
+    def verified(self, secret: str, got: Received) -> tuple[Numbered, ...]:
         return verify(
             secret, got.headers, got.body, now=self.world.gateway.clock.now() / 1e6
         ).events

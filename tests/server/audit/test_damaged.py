@@ -21,12 +21,12 @@ from support.audit_world import (
     BEGAN,
     DAYS,
     append,
-    brought_up,
     change,
     digests,
     identity_of,
     lines,
     made,
+    make_digests,
     noted,
     remove,
     stored,
@@ -62,7 +62,7 @@ def test_an_altered_digest_stays_and_is_reported_with_its_place(
     """A bug once trusted any readable digest."""
     change(folder, "digests", lambda rows: {**rows, line: spoiled(rows[line])})
     damaged = stored(folder, "digests")
-    assert [] == brought_up(folder) and damaged == stored(folder, "digests")
+    assert [] == make_digests(folder) and damaged == stored(folder, "digests")
     assert f"'line': {line}," in str([vars(record) for record in caplog.records])
 
 
@@ -71,7 +71,7 @@ def test_unreadable_digests_at_the_end_are_reported_and_remade(
 ) -> None:
     whole = stored(folder, "digests")
     change(folder, "digests", lambda rows: {**rows, 3: b"nonsense", 4: rows[1][:-20]})
-    assert [DAYS[2]] == brought_up(folder) and whole == stored(folder, "digests")
+    assert [DAYS[2]] == make_digests(folder) and whole == stored(folder, "digests")
     told = [record.found for record in caplog.records]  # type: ignore[attr-defined]
     assert [repr(b"nonsense"), repr(whole[1][:-20])] == told
 
@@ -90,7 +90,7 @@ def test_nothing_follows_from_a_false_last_digest(folder: Path, found: bytes, me
     with pytest.raises(
         Broken, match="digests, line 3: the journal or the log of refusals is not what it says"
     ):
-        brought_up(folder)
+        make_digests(folder)
     assert damaged == stored(folder, "digests")
 
 
@@ -213,11 +213,11 @@ def test_unsynced_lines_and_digests_are_synced_before_others_follow_them(
             disk.fail_at = disk.operations + fails
             with suppress(OSError, JournalError, BesideFailed):
                 append(folder, [noted(BEGAN + 3 * DAY_US + number) for number in range(10, 15)])
-                brought_up(folder)
+                make_digests(folder)
             disk.kill()
             disk.fail_at = None
             end = append(folder)
-            brought_up(folder)
+            make_digests(folder)
             known = digests(folder)
             disk.power_off()
             assert (end, known) == (append(folder), digests(folder))

@@ -38,7 +38,6 @@ from support.audit_world import (
     GENESIS,
     Rows,
     append,
-    brought_up,
     change,
     digests,
     entries,
@@ -46,6 +45,7 @@ from support.audit_world import (
     keep,
     lines,
     made,
+    make_digests,
     noted,
     remove,
     stored,
@@ -226,9 +226,9 @@ def store(folder: Path, forged: list[Entry]) -> None:
     (folder / "journal.mark").unlink()
 
 
-def digest_anew(folder: Path) -> None:
+def recompute_digests(folder: Path) -> None:
     change(folder, "digests", lambda rows: {})
-    brought_up(folder)
+    make_digests(folder)
 
 
 def test_digests_reveal_a_journal_with_recomputed_checksums(folder: Path) -> None:
@@ -243,7 +243,7 @@ def test_digests_kept_elsewhere_reveal_recomputed_digests(folder: Path, tmp_path
     kept = keep(folder, tmp_path / "kept.jsonl")
     assert (True, 3) == (verify(folder, kept).ok, verify(folder, kept).compared)
     store(folder, entries(first_floor=2))
-    digest_anew(folder)
+    recompute_digests(folder)
     assert verify(folder).ok
     found = problems(folder, kept)
     assert f"{kept}, line 1: {FILE} has another digest of {DAYS[0]}" == found[0]
@@ -256,7 +256,7 @@ def test_digests_kept_elsewhere_reveal_recomputed_digests(folder: Path, tmp_path
 def test_digests_kept_elsewhere_reveal_a_removed_record(folder: Path, tmp_path: Path) -> None:
     kept = keep(folder, tmp_path / "kept.jsonl")
     (folder / FILE).unlink()
-    brought_up(folder)
+    make_digests(folder)
     assert verify(folder).ok
     assert {f"{kept}, line {n}: {FILE} has another digest of {DAYS[n - 1]}" for n in (1, 2, 3)} <= {
         *problems(folder, kept)
@@ -281,7 +281,7 @@ def test_a_forged_outcome_is_found_despite_valid_checksums(
 ) -> None:
     first, *others = entries()
     store(folder, [msgspec.structs.replace(first, **forged), *others])
-    digest_anew(folder)
+    recompute_digests(folder)
     assert [found] == [one[: len(found)] for one in problems(folder)]
 
 
@@ -403,13 +403,13 @@ def test_a_running_service_makes_missing_digests_even_of_days_while_it_was_down(
 ) -> None:
     folder = tmp_path / "data"
 
-    def keeper_of(world: World, keep_days: int = 90) -> AuditWriter:
+    def writer_of(world: World, keep_days: int = 90) -> AuditWriter:
         return AuditWriter(
             world.gateway, world.gateway._journal, world.beside, Audit(keep_days=keep_days)
         )
 
     async def first(world: World) -> None:
-        keeper = keeper_of(world)
+        keeper = writer_of(world)
         await world.ask(None, "GET", "/v1/orders")
         await keeper.write()
         # the day is not over; a running server does not matter
@@ -423,7 +423,7 @@ def test_a_running_service_makes_missing_digests_even_of_days_while_it_was_down(
 
     async def later(world: World) -> None:
         world.passing.pass_us(3 * DAY_US)
-        await keeper_of(world).write()
+        await writer_of(world).write()
         assert 2 == len(dates()) and verify(folder).ok  # of the two days with any activity
         assert (
             world.gateway.refusals.digested_us
@@ -432,7 +432,7 @@ def test_a_running_service_makes_missing_digests_even_of_days_while_it_was_down(
         )
         world.passing.pass_us(3 * DAY_US)
         await world.ask(None, "GET", "/v1/orders")
-        await keeper_of(world, keep_days=2).write()
+        await writer_of(world, keep_days=2).write()
         # older lines were removed, their digests were not
         assert {day_of(world.gateway.clock.now())} == {line.at[:10] for line in lines(folder)}
         verdict = verify(folder)
@@ -449,10 +449,10 @@ def test_a_running_service_makes_missing_digests_even_of_days_while_it_was_down(
     async def much_later(world: World) -> None:
         """Days without a refusal: no earlier line is left, but the numbers continue."""
         world.passing.pass_us(9 * DAY_US)
-        await keeper_of(world, keep_days=2).write()
+        await writer_of(world, keep_days=2).write()
         assert 1 == len(lines(folder))
         await world.ask(None, "GET", "/v1/orders")
-        await keeper_of(world, keep_days=2).write()
+        await writer_of(world, keep_days=2).write()
         assert [(5, REMOVED, 4), (6, "unauthenticated", 0)] == [
             (line.n, line.code, line.until) for line in lines(folder)
         ]

@@ -18,7 +18,7 @@ from laissez.server.event_reader import EventReader
 from laissez.server.http.events import EventStream
 from laissez.server.rates import notify_rates
 from laissez.server.settings import Limits
-from support.service_world import GENEROUS, World, with_pages_of, with_service
+from support.service_world import GENEROUS, World, with_page_size, with_service
 from support.stream_reader import SOON_S, StreamReader
 
 pytestmark = pytest.mark.once
@@ -144,7 +144,7 @@ def test_events_that_are_no_longer_kept_are_gone(tmp_path: Path) -> None:
 def test_a_stream_sends_events_and_resumes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: int
 ) -> None:
-    with_pages_of(monkeypatch, page)
+    with_page_size(monkeypatch, page)
 
     async def story(world: World) -> None:
         await world.place("ann", "h100", "1")
@@ -179,7 +179,7 @@ def test_a_stream_sends_events_and_resumes(
 def test_a_stream_misses_and_repeats_nothing_while_it_catches_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: int
 ) -> None:
-    with_pages_of(monkeypatch, page)
+    with_page_size(monkeypatch, page)
 
     async def story(world: World) -> None:
         for _ in range(30):
@@ -199,7 +199,7 @@ def test_a_stream_misses_and_repeats_nothing_while_it_catches_up(
 def test_catching_up_waits_for_the_rate_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with_pages_of(monkeypatch, 100)
+    with_page_size(monkeypatch, 100)
 
     async def story(world: World) -> None:
         waited: list[float] = []
@@ -226,7 +226,7 @@ def test_catching_up_waits_for_the_rate_limit(
 def test_a_stream_ends_if_its_missed_events_leave_the_history(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: int
 ) -> None:
-    with_pages_of(monkeypatch, page)
+    with_page_size(monkeypatch, page)
 
     async def story(world: World) -> None:
         for _ in range(3):

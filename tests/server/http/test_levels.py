@@ -19,7 +19,15 @@ from laissez.server.http import events
 from laissez.server.settings import Limits
 from laissez.wire.books import Levels
 from laissez.wire.problems import Code, ProblemError
-from support.service_world import GENEROUS, LEAVES, TOPOLOGY, Replaced, World, held_up, with_service
+from support.service_world import (
+    GENEROUS,
+    LEAVES,
+    TOPOLOGY,
+    Replaced,
+    World,
+    journal_held,
+    with_service,
+)
 from support.stream_reader import SOON_S, StreamReader
 
 pytestmark = pytest.mark.once
@@ -251,7 +259,7 @@ def test_nothing_is_shown_before_it_is_durable(tmp_path: Path) -> None:
         stream = Watching(world)
         await stream.until(1)
         before = world.gateway.position
-        with held_up(world.gateway):
+        with journal_held(world.gateway):
             placing = asyncio.create_task(world.place("bob", "a100", "4.5"))
             async with asyncio.timeout(SOON_S):
                 while world.gateway._commit.durable == before:
@@ -290,7 +298,7 @@ def test_a_key_revoked_while_a_stream_opens_gets_nothing(tmp_path: Path) -> None
     async def story(world: World) -> None:
         secret = world.new_secret("operator", "read")
         key = (await world.ask(secret, "GET", "/v1/me")).json()["key"]
-        with held_up(world.gateway):
+        with journal_held(world.gateway):
             world.gateway.enter("ann", SERVICE, "", CancelOrder("ann", 9))  # must be stored first
             stream = Watching(world, secret)
             async with asyncio.timeout(SOON_S):

@@ -21,7 +21,7 @@ from laissez.server import preview
 from laissez.server.forked import Copy, CopyFailed
 from laissez.wire.limits import PREVIEW_COMMANDS_MAX
 from server.test_gateway import Gate
-from support.live_world import many_turns
+from support.live_world import settle_loop
 from support.service_world import HOUR_US, LEAVES, World, with_service
 
 pytestmark = [
@@ -40,7 +40,7 @@ async def asked(world: World, commands: Commands) -> dict[str, Any]:
     return found
 
 
-async def a_lively_market(world: World) -> None:
+async def busy_market(world: World) -> None:
     """Ann holds the east at limits from 2 to 5, Bob two leaves of the west. Both have open orders:
     Ann would win back the first leaf of the east."""
     for number, leaf in enumerate(LEAVES[:4]):
@@ -54,7 +54,7 @@ async def a_lively_market(world: World) -> None:
     world.passing.pass_us(HOUR_US)
 
 
-async def really(world: World, commands: Commands) -> list[dict[str, Any]]:
+async def actual_effects(world: World, commands: Commands) -> list[dict[str, Any]]:
     results = (await world.ask("operator", "POST", "/v1/batch", {"commands": commands})).json()[
         "results"
     ]
@@ -111,14 +111,14 @@ STEPS: dict[str, Commands] = {
 @pytest.mark.parametrize("step", STEPS)
 def test_a_preview_predicts_the_effects_exactly(tmp_path: Path, step: str) -> None:
     async def story(world: World) -> None:
-        await a_lively_market(world)
+        await busy_market(world)
         commands = STEPS[step]
         state, position = world.gateway.exchange.snapshot(), world.gateway.position
         said = await asked(world, commands)
         assert (state, position) == (world.gateway.exchange.snapshot(), world.gateway.position)
 
         were, charged = await owners(world), await rates(world)
-        results = await really(world, commands)
+        results = await actual_effects(world, commands)
         now, charged_now = await owners(world), await rates(world)
         told = [
             (one["event"], one.get("tenant"))
@@ -171,7 +171,7 @@ def test_a_preview_predicts_the_effects_exactly(tmp_path: Path, step: str) -> No
 
 def test_the_steps_cover_every_effect(tmp_path: Path) -> None:
     async def story(world: World) -> None:
-        await a_lively_market(world)
+        await busy_market(world)
         found = [await asked(world, commands) for commands in STEPS.values()]
         kinds = ("refused", "leases_ended", "leases_started", "transfers", "dearer", "cheaper")
         assert [] == [kind for kind in kinds if not any(one[kind] for one in found)]
@@ -363,7 +363,7 @@ def test_a_preview_waits_until_its_state_is_durable(tmp_path: Path) -> None:
             previews = world.app.site.previews
             await until(lambda: len(previews._under_way) == 1)
             await until(lambda: len(previews._under_way) == 0)
-            await many_turns()
+            await settle_loop()
             assert not asking.done()
             gate.open()
             assert 1 == (await asking)["leases_ended"]

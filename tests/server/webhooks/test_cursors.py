@@ -145,7 +145,7 @@ def test_a_cursor_of_nonexistent_events_is_ignored(tmp_path: Path) -> None:
         with_hooks(tmp_path / "data", after, secrets=secrets, runs=False)
 
 
-def left_with_a_dead_letter(folder: Path, secrets: dict[str, str]) -> str:
+def with_dead_letter(folder: Path, secrets: dict[str, str]) -> str:
     """The id of a webhook whose first event was given up."""
     ids: list[str] = []
 
@@ -163,7 +163,7 @@ def left_with_a_dead_letter(folder: Path, secrets: dict[str, str]) -> str:
 def test_missing_dead_letters_are_noticed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """The cursor has their number. A bug once showed an empty list."""
     secrets: dict[str, str] = {}
-    id = left_with_a_dead_letter(tmp_path / "data", secrets)
+    id = with_dead_letter(tmp_path / "data", secrets)
 
     async def after(hooks: Hooks) -> None:
         assert 0 == (await hooks.show(id))["dead_letters"]
@@ -179,7 +179,7 @@ def test_a_damaged_dead_letter_is_logged_and_not_shown(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     secrets: dict[str, str] = {}
-    id = left_with_a_dead_letter(tmp_path / "data", secrets)
+    id = with_dead_letter(tmp_path / "data", secrets)
 
     async def after(hooks: Hooks) -> None:
         assert [] == await hooks.letters(id)

@@ -15,7 +15,7 @@ from websockets.frames import Frame, Opcode
 from laissez.wire.session import JSON, MSGPACK
 from laissez_check.wire.bad_inputs import TEXT, frame
 from support.live_world import Live, Peer, events_of, eventually, place, with_live
-from support.service_world import GENEROUS, no_order
+from support.service_world import GENEROUS, unknown_order
 
 pytestmark = pytest.mark.once
 
@@ -128,7 +128,7 @@ def test_a_connection_lost_before_the_hello_leaves_nothing(tmp_path: Path) -> No
     async def tale(live: Live) -> None:
         async with live.connected("ann"):
             pass
-        await live.is_left()
+        await live.until_open()
         assert 0 == len(live.world.places)
 
     with_live(tmp_path / "data", tale)
@@ -346,7 +346,7 @@ def test_protocol_violations_close_the_connection(
         async with live.peer("ann") as peer:
             peer.socket.transport.write(first_bytes)
             assert (code, []) == await peer.end()
-            await live.is_left()
+            await live.until_open()
 
     with_live(tmp_path / "data", tale)
 
@@ -417,7 +417,7 @@ def test_input_after_a_protocol_violation_is_ignored(tmp_path: Path) -> None:
         async with live.peer("ann") as peer:
             peer.socket.transport.write(b"\x83\x80abcd" * 50)
             assert 1002 == (await peer.end())[0]
-            await live.is_left()
+            await live.until_open()
             assert 1 == live.world.gateway.refusals.noted
 
     with_live(tmp_path / "data", tale)
@@ -487,9 +487,11 @@ def test_a_repeated_command_gets_the_first_answer_on_any_session_and_over_http(
                 and first["events"] == done.json()["events"]
             )
             assert "idempotency_conflict" == (await peer.ask(**place("one", "a100", "6")))["code"]
-            refused = await peer.ask(type="cancel_order", id="two", order=no_order("ann"))
+            refused = await peer.ask(type="cancel_order", id="two", order=unknown_order("ann"))
             position += 1
-            assert refused == await peer.ask(type="cancel_order", id="two", order=no_order("ann"))
+            assert refused == await peer.ask(
+                type="cancel_order", id="two", order=unknown_order("ann")
+            )
             assert position == live.world.gateway.position
 
     with_live(tmp_path / "data", tale)

@@ -51,7 +51,7 @@ def test_a_filled_order_is_not_cancelled_with_its_session(tmp_path: Path) -> Non
             await live.world.ask("bob", "DELETE", f"/v1/leases/{held['lease']}")
             assert "lease.started" == (await peer.hear())["told"]["event"]["type"]
             position = live.world.gateway.position
-        await live.is_left()
+        await live.until_open()
         assert position == live.world.gateway.position
 
     with_live(tmp_path / "data", tale)
@@ -70,7 +70,7 @@ def test_session_orders_are_cancelled_at_the_start_after_a_crash(tmp_path: Path)
             )
             # as in a killed server: no more commands are entered
             live.world.gateway.stopping = True
-        await live.is_left()
+        await live.until_open()
 
     async def after(live: Live) -> None:
         gateway = live.world.gateway

@@ -21,14 +21,14 @@ from support.live_world import (
     Live,
     Message,
     Peer,
-    deaf_socket,
     events_of,
     eventually,
-    many_turns,
     place,
+    settle_loop,
+    slow_socket,
     with_live,
 )
-from support.service_world import GENEROUS, with_pages_of
+from support.service_world import GENEROUS, with_page_size
 
 pytestmark = pytest.mark.once
 
@@ -120,7 +120,7 @@ SOME_PAGES, NO_PAGE = 3, 500
 def test_a_session_resumes_where_the_previous_one_broke_off(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str, page: int
 ) -> None:
-    with_pages_of(monkeypatch, page)
+    with_page_size(monkeypatch, page)
     secrets: dict[str, str] = {}
 
     async def before(live: Live) -> None:
@@ -173,7 +173,7 @@ def test_a_welcome_does_not_wait_for_missed_events(
 def test_events_during_the_catch_up_come_after_missed_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: int
 ) -> None:
-    with_pages_of(monkeypatch, page)
+    with_page_size(monkeypatch, page)
 
     async def tale(live: Live) -> None:
         gateway = live.world.gateway
@@ -197,7 +197,7 @@ def test_events_during_the_catch_up_come_after_missed_ones(
 def test_commands_sent_right_after_the_hello_are_answered_after_the_welcome(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: int
 ) -> None:
-    with_pages_of(monkeypatch, page)
+    with_page_size(monkeypatch, page)
 
     async def tale(live: Live) -> None:
         for _ in range(10):
@@ -340,7 +340,7 @@ def test_a_revoked_key_ends_its_sessions_at_once_and_no_others(tmp_path: Path) -
             )
             assert position == live.world.gateway.position
             assert "pong" == (await other.ask(type="ping", id="p"))["type"]
-            await live.is_left(1)
+            await live.until_open(1)
 
     with_live(tmp_path / "data", tale)
 
@@ -377,7 +377,7 @@ def test_a_slow_session_is_cut_off_and_resumes(
 
     async def tale(live: Live) -> None:
         world = live.world
-        options: dict[str, Any] = {"sock": deaf_socket(live.port), "max_queue": 1}
+        options: dict[str, Any] = {"sock": slow_socket(live.port), "max_queue": 1}
         async with live.peer("operator", socket_options=options) as deaf, live.peer("ann") as ann:
             last = world.gateway.latest("operator")
             for turn in range(400):
@@ -398,7 +398,7 @@ def test_a_slow_session_is_cut_off_and_resumes(
                     ]
                 )
                 await ann.hear_all(sum(len(reply["events"]) == 1 for reply in replies))
-            await live.is_left(1)
+            await live.until_open(1)
             code, heard = await deaf.end()
             told = numbers(heard)
             assert list(range(last + 1, last + 1 + len(told))) == told
@@ -426,13 +426,13 @@ def test_a_slow_session_is_cut_off_and_resumes(
 def test_missed_events_do_not_make_a_session_slow(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: int
 ) -> None:
-    with_pages_of(monkeypatch, page)
+    with_page_size(monkeypatch, page)
 
     async def tale(live: Live) -> None:
         for _ in range(60):
             await live.world.place("ann", "h100", "1")
         async with live.peer(
-            "ann", resume_after=0, socket_options={"sock": deaf_socket(live.port)}
+            "ann", resume_after=0, socket_options={"sock": slow_socket(live.port)}
         ) as peer:
             await live.world.place("ann", "h100", "1")
             latest = live.world.gateway.latest("ann")
@@ -445,7 +445,7 @@ def test_a_dead_peer_is_noticed(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         async with live.peer("ann") as peer:
             peer.socket.transport.abort()
-            await live.is_left()
+            await live.until_open()
         assert 0 == len(live.world.places) and [] == live.world.gateway.following()
 
     with_live(tmp_path / "data", tale)
@@ -497,8 +497,8 @@ def test_an_oversized_frame_closes_the_session_without_effect(tmp_path: Path) ->
             with pytest.raises(Closed) as closed:
                 await peer.hear()
             assert 1009 == closed.value.code
-            await live.is_left()
-            await many_turns()
+            await live.until_open()
+            await settle_loop()
             assert before == live.world.gateway.position
 
     with_live(tmp_path / "data", tale, GENEROUS)
