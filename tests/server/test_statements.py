@@ -136,7 +136,7 @@ def test_a_caller_in_debt_is_refused_before_more_is_read(
         answer = await world.ask("ann", "GET", "/v1/bills", params={"since": format_time(hours[0])})
         assert (429, [HOURS * (PER_HOUR + 100)]) == (answer.status_code, paid)
         assert answer.json()["detail"].endswith(
-            "2 at once; what you have just asked for counts as more than that"
+            "2 at once; your recent requests count as more than that"
         )
 
     with_service(tmp_path / "data", story, Limits(commands_per_second=1, commands_burst=2))

@@ -79,7 +79,7 @@ def unauthenticated() -> ProblemError:
     """A new error each time: raising one object again would keep the frames, and so the requests,
     of every earlier raise."""
     return ProblemError(
-        Code.UNAUTHENTICATED, "expected a key that is in force, as Authorization: Bearer lz_..."
+        Code.UNAUTHENTICATED, "expected a valid key, as Authorization: Bearer lz_..."
     )
 
 
