@@ -50,11 +50,10 @@ def no_long_delays(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def problem(
     code: str,
-    status: int | None = None,
     retry_after: float | None = None,
     headers: dict[str, str] | None = None,
 ) -> httpx.Response:
-    status = status or STATUS[code]
+    status = STATUS[code]
     return httpx.Response(
         status,
         content=msgspec.json.encode(Problem(code, "why", status, retry_after=retry_after)),

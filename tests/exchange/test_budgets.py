@@ -50,11 +50,11 @@ async def set_budget(world: World, amount: str, who: str = "ann") -> dict[str, A
     return found
 
 
-async def charged_an_hour(world: World, hours: int = 1) -> None:
-    """Ann leases the A100 at the 3.60 $/h that Bob bids for it, and `hours` pass."""
+async def charged_an_hour(world: World) -> None:
+    """Ann leases the A100 at the 3.60 $/h that Bob bids for it, and an hour passes."""
     await world.place("ann", "a100", "9")
     await world.place("bob", "a100", "3.6")
-    world.passing.pass_us(hours * HOUR_US)
+    world.passing.pass_us(HOUR_US)
 
 
 def about(expected: str, found: str) -> bool:

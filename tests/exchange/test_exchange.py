@@ -54,16 +54,11 @@ SECOND_US = 1_000_000
 class TimedExchange:
     """An exchange at a time that the test moves."""
 
-    def __init__(
-        self,
-        *leaves: str,
-        tenants: tuple[str, ...] = ("ann", "bob"),
-        orders_max: int = OPEN_ORDERS_MAX,
-    ) -> None:
+    def __init__(self, *leaves: str, orders_max: int = OPEN_ORDERS_MAX) -> None:
         self.exchange = Exchange(Market(Topology.of(leaves or ("a/1", "a/2")), orders_max))
         self.at = HOUR_US
         self.statements: dict[str, list[Statement]] = {}
-        for tenant in tenants:
+        for tenant in ("ann", "bob"):
             self.say(OPERATOR, CreateTenant(tenant, Caps()))
 
     def say(self, who: str, command: Command, after_us: int = 1) -> Applied:

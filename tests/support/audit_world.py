@@ -23,8 +23,10 @@ DAYS = [day_of(BEGAN + day * DAY_US) for day in range(4)]
 GENESIS = Market(Topology.of(["h100/gpu0"]), 10).snapshot()
 
 
-def noted(at: int, code: str = "forbidden") -> Line:
-    return Line(0, format_time(at), code, 403, "listTenants", "ann", "key_1", address="10.0.0.1")
+def noted(at: int) -> Line:
+    return Line(
+        0, format_time(at), "forbidden", 403, "listTenants", "ann", "key_1", address="10.0.0.1"
+    )
 
 
 def entries(first_floor: int = 1, key: str = SERVICE) -> list[Entry]:

@@ -97,11 +97,11 @@ def environment_of(home: Path) -> dict[str, str]:
 class Shell:
     """A persistent bash, so that examples share exported variables, and the server beside it."""
 
-    def __init__(self, folder: Path, url: str = USUAL) -> None:
+    def __init__(self, folder: Path) -> None:
         commands = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         self.environment = environment_of(folder) | {"PATH": commands, "COLUMNS": "160"}
         self.folder = folder
-        self.url = url
+        self.url = USUAL
         self._server: subprocess.Popen[str] | None = None
         self._bash = subprocess.Popen(
             ["bash", "--norc"],

@@ -67,11 +67,10 @@ class Guest:
     def lost(self, leaf: str, since: int, voluntary: bool) -> None:
         self.news.append((self.cloud.kernel.now, "gave" if voluntary else "lost", leaf))
 
-    def asks(self, *scopes: str, limit: int = DEAR, bid: int | None = None) -> None:
+    def asks(self, *scopes: str, limit: int = DEAR) -> None:
         """One GPU below any of `scopes`."""
-        price = limit if bid is None else bid
         self.cloud.send(
-            [PlaceOrder(self.name, tuple(Alternative(scope, price, limit) for scope in scopes))]
+            [PlaceOrder(self.name, tuple(Alternative(scope, limit, limit) for scope in scopes))]
         )
 
     @property

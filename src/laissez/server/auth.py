@@ -89,5 +89,5 @@ def check_may_look_back(principal: Principal, asked_by: str) -> None:
         has = ", ".join(sorted(principal.scopes))
         raise ProblemError(
             Code.FORBIDDEN,
-            f"{asked_by}: what happened before takes a key with the scope read; yours has {has}",
+            f"{asked_by}: past events need a key with the scope read; yours has {has}",
         )

@@ -118,12 +118,12 @@ def answers(heard: bytes) -> list[tuple[int, dict[str, Any]]]:
     return found
 
 
-def posted(live: Live, size: int, more: str = "") -> bytes:
+def posted(live: Live, size: int) -> bytes:
     head = (
         "POST /v1/orders HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer"
         f" {live.world.secrets['ann']}\r\nContent-Type: application/json\r\n"
     )
-    return f"{head}{more}Content-Length: {size}\r\n\r\n".encode()
+    return f"{head}Content-Length: {size}\r\n\r\n".encode()
 
 
 def test_a_late_head_is_a_408_and_a_timely_one_may_wait_for_its_body(tmp_path: Path) -> None:

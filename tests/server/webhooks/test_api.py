@@ -115,7 +115,7 @@ def test_a_key_without_read_can_only_have_new_events_sent(
         )
         assert is_problem(refused, 403, "forbidden")
         assert (
-            f"after: what happened before takes a key with the scope read; yours has {scope}"
+            f"after: past events need a key with the scope read; yours has {scope}"
             == refused.json()["detail"]
         )
         assert position == world.gateway.position

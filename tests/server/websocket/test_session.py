@@ -453,7 +453,7 @@ def test_a_key_without_read_gets_only_new_events(tmp_path: Path, holder: str, sc
                 code, (refused,) = await peer.end()
                 assert (4401, "forbidden", 403) == (code, refused["code"], refused["status"])
                 assert (
-                    "resume_after: what happened before takes a key with the scope read; yours has"
+                    "resume_after: past events need a key with the scope read; yours has"
                     f" {scope}" == refused["detail"]
                 )
         async with live.peer(secret, resume_after=latest) as peer:  # no events since

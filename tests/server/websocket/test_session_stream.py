@@ -46,8 +46,8 @@ def numbers(messages: list[Message]) -> list[int]:
     return told
 
 
-async def places(peer: Peer, count: int, scope: str = "h100", first: int = 0) -> list[Message]:
-    await peer.say(*[place(f"{scope}{index}", scope, "1") for index in range(first, first + count)])
+async def places(peer: Peer, count: int) -> list[Message]:
+    await peer.say(*[place(f"h100{index}", "h100", "1") for index in range(count)])
     return await peer.hear_all(count)
 
 
