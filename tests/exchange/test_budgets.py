@@ -441,7 +441,7 @@ def test_an_unknown_action_is_refused(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story)
 
 
-# -- who sees it
+# -- privacy
 
 
 def test_only_the_tenant_and_the_operator_see_a_budget(tmp_path: Path) -> None:

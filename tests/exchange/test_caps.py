@@ -45,7 +45,7 @@ def lease_of(world: BudgetWorld, who: str) -> int:
     return world.exchange.market.leases(who)[0].lease
 
 
-# -- what they bound
+# -- bounds
 
 
 def test_charges_and_order_limits_may_add_up_to_the_rate_cap_and_no_more() -> None:
@@ -265,7 +265,7 @@ def test_an_ended_hold_is_over_for_caps_with_or_without_budgets(others_budget: b
     assert code(world.place("ann", "b", 5 * DOLLAR)) is None
 
 
-# -- whose they are
+# -- the lower of two caps
 
 
 def test_the_lower_of_both_caps_is_in_force_and_removing_ones_own_leaves_the_operators() -> None:
