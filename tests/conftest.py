@@ -1,7 +1,7 @@
-"""For every test: no secret may get into a log, a problem, a figure or what a process says on
-standard error, and no price into a service's log.
+"""For every test: no secret may leak into a log, a problem, a metric or the standard error of a
+process, and no price into a service's log.
 
-And none fails because a machine is busy: Hypothesis has no deadlines.
+Hypothesis has no deadlines, so no test fails because the machine is busy.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from support.secrecy import WATCH
 
 
 def pytest_configure() -> None:
-    """Before any test module is imported, and with it what it takes by name."""
+    """Begin before test modules are imported, because they import functions by name."""
     WATCH.begin()
     hypothesis.settings.register_profile("laissez", deadline=None)
     hypothesis.settings.load_profile("laissez")
@@ -31,7 +31,7 @@ def pytest_collection() -> None:
 def pytest_runtest_makereport(
     call: pytest.CallInfo[None],
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """What processes said that share the standard error of the test."""
+    """Check the output of processes that share the test's standard error."""
     report = yield
     if call.when == "call":
         WATCH.look(report.capstderr, "standard error of a test")

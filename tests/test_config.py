@@ -1,5 +1,5 @@
-"""The configuration loader: what a class says is what a table may hold, and every mistake is told
-with its place, what was expected and what was found."""
+"""The configuration loader: a class describes a table, and every mistake is reported with its
+place, the expected and the found value."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def test_bounds_are_described() -> None:
 
 def test_a_file_is_loaded_or_refused_with_its_name(tmp_path: Path) -> None:
     file = tmp_path / "a.toml"
-    file.write_bytes(b"\xef\xbb\xbfa = 1")  # a mark that some editors write
+    file.write_bytes(b"\xef\xbb\xbfa = 1")  # a byte order mark, which some editors write
     assert {"a": 1} == load_toml(file)
     file.write_text("a = ")
     for bad in (file, tmp_path / "none"):

@@ -1,5 +1,5 @@
-"""Ctrl-C and what `timeout` sends reach a whole group of processes: the parent alone hears of them,
-and nobody is left over or waited for in vain."""
+"""Ctrl-C and the signal of `timeout` reach a whole group of processes: only the parent handles
+them, no process is left over, and no wait hangs."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ with multiprocessing.get_context("spawn").Pool(1, leave_signals_to_the_parent) a
 
 
 def test_a_signal_to_the_group_does_not_leave_the_parent_waiting() -> None:
-    """As `timeout` does. A worker that waits for work holds a lock; one that died with it would
-    keep all others waiting for ever."""
+    """The signal of `timeout`. A worker that waits for work holds a lock; if it died with the lock,
+    all others would wait for ever."""
     with subprocess.Popen(
         [sys.executable, "-c", IDLE_WORKER], stdout=subprocess.PIPE, start_new_session=True
     ) as process:
@@ -57,7 +57,7 @@ def test_only_the_caller_of_output_of_gets_ctrl_c_and_it_ends_the_process() -> N
         try:
             assert process.stderr is not None and b"begun\n" == process.stderr.readline()
             os.killpg(process.pid, signal.SIGINT)
-            # read to its end: nobody is left that could write
+            # reading ends: no process is left that could write
             assert (b"", 7) == (process.stderr.read(), process.wait(20))
         finally:
             process.kill()

@@ -1,4 +1,4 @@
-"""Which server and key the client uses, and where it refuses to send the key."""
+"""The server and key that the client uses, and refusals to send the key."""
 
 from __future__ import annotations
 

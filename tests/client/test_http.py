@@ -50,11 +50,10 @@ def no_long_delays(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def problem(
     code: str,
-    status: int | None = None,
     retry_after: float | None = None,
     headers: dict[str, str] | None = None,
 ) -> httpx.Response:
-    status = status or STATUS[code]
+    status = STATUS[code]
     return httpx.Response(
         status,
         content=msgspec.json.encode(Problem(code, "why", status, retry_after=retry_after)),
@@ -63,8 +62,8 @@ def problem(
 
 
 class Script:
-    """A server that answers with one step after another, the last one for ever, and keeps what it
-    was sent."""
+    """A server that answers with one step after another, repeats the last, and keeps the
+    requests."""
 
     def __init__(self, *steps: Step) -> None:
         self.steps = list(steps)
@@ -83,7 +82,7 @@ class Script:
 
 
 def relinquish(script: Script, retries: int = 4) -> LeaseDone:
-    """By both clients, which must agree."""
+    """The result of both clients, which must agree."""
 
     async def awaited() -> LeaseDone:
         async with AsyncClient(
@@ -162,10 +161,10 @@ def test_a_refusal_is_not_retried(code: str, kind: type[ApiError]) -> None:
         ([httpx.ConnectError], ConnectionFailed),
         ([httpx.ReadTimeout], OutcomeUnknown),
         ([httpx.WriteError, httpx.ConnectError], OutcomeUnknown),  # the first may have arrived
-        # turned away before the key was looked at
+        # refused before the key was checked
         ([httpx.ReadTimeout, problem("rate_limited")], OutcomeUnknown),
         ([httpx.ReadTimeout, problem("unauthenticated")], OutcomeUnknown),
-        # looked at and refused: so it was the first time
+        # refused after the check, so it was the first attempt
         ([httpx.ReadTimeout, problem("not_your_lease")], NotFound),
         ([problem("journal_failed")], OutcomeUnknown),
         ([problem("internal")], OutcomeUnknown),
@@ -320,7 +319,7 @@ def events_of(*numbers: int) -> httpx.Response:
 
 
 def take(count: int, script: Script, after: int | None) -> list[Any]:
-    """From both clients, which must agree."""
+    """Events from both clients, which must agree."""
 
     async def awaited() -> list[Any]:
         found = []

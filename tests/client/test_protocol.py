@@ -80,7 +80,7 @@ class Harness:
         return future
 
     def sent(self) -> list[dict[str, Any]]:
-        """All that goes out now, in one list."""
+        """All messages that leave now, in one list."""
         found: list[dict[str, Any]] = []
         while (frame := self.state.next_frame()) is not None:
             found += self.decode(frame)

@@ -81,7 +81,7 @@ class Peer:
         return hello
 
     async def answer_all(self) -> None:
-        """Every command is carried out, and causes one event."""
+        """Carry out every command, each with one event."""
         n = 0
         while True:
             replies: list[wire.Sent] = []
@@ -114,8 +114,8 @@ Play = Callable[[Peer], Awaitable[None]]
 async def server(
     *plays: Play, subprotocols: tuple[str, ...] = (wire.MSGPACK, wire.JSON), **options: Any
 ) -> AsyncIterator[str]:
-    """A server whose first connection goes by the first play, and so on; the last play is for all
-    that follow."""
+    """A server whose first connection follows the first play, and so on. All later connections
+    follow the last play."""
     waiting = list(plays)
 
     async def play(socket: ServerConnection) -> None:
@@ -383,7 +383,7 @@ def test_the_key_is_in_the_header_and_in_no_log(caplog: pytest.LogCaptureFixture
 
 @pytest.fixture
 def url() -> Iterator[str]:
-    """A willing server in a thread of its own."""
+    """A cooperative server in its own thread."""
     found: list[str] = []
     started, stopping = threading.Event(), threading.Event()
 
@@ -467,7 +467,7 @@ def test_closing_waits_for_work_that_another_thread_is_starting(
         reader.start()
         starting.wait()
     reader.join(10)
-    assert [numbered(1)] == seen  # received before the end, so not lost
+    assert [numbered(1)] == seen  # received before the end, so delivered
 
 
 def test_a_blocking_session_must_be_opened_before_use(url: str) -> None:

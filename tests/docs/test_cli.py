@@ -1,6 +1,6 @@
-"""`docs/reference/cli.md` lists every command of `laissez` as the program describes it.
+"""`docs/reference/cli.md` lists every command of `laissez` with the program's own help.
 
-Run this file as a program to write the page anew (`make reference`).
+Run this file as a program to write the page (`make reference`).
 """
 
 from __future__ import annotations

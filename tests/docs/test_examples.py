@@ -1,4 +1,5 @@
-"""The pages about the API and for operators show what happens, and their tables are complete."""
+"""The examples of the API's and operators' pages print what the pages show, and their tables are
+complete."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ from support.doc_shell import Example, Shell, examples, matches
 from support.paths import EXAMPLES, GUIDES, REFERENCE, ROOT
 from support.service_world import World, with_service
 
-# two stories, each in this order
+# two groups of pages, each run in this order
 OF_API = ("api", "billing", "sessions", "client")
 OF_OPERATOR = ("serve", "accounts", "backup", "monitor")
 PAGES = {name: (REFERENCE / f"{name}.md").read_text() for name in OF_API} | {
@@ -46,7 +47,7 @@ pytestmark = pytest.mark.once
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Example]]:
-    """All examples, with what they printed."""
+    """All examples with their output."""
     found = {page: examples(text) for page, text in PAGES.items()}
     for story in (OF_API, OF_OPERATOR):
         shell = Shell(tmp_path_factory.mktemp(story[0]))

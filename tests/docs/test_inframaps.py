@@ -1,4 +1,4 @@
-"""What the pages about InfraMaps show is what happens, and their tables leave nothing out."""
+"""The examples of the pages about InfraMaps work, and their tables are complete."""
 
 from __future__ import annotations
 

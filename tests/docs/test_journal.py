@@ -30,7 +30,7 @@ PAGE = REFERENCE / "journal.md"
 BEGIN = "<!-- These lists are made by `make reference`. -->\n\n"
 END = "\n\n<!-- The end of the lists. -->"
 GENESIS_HEADER = 42
-# These commands leave their tenant out: it is who sent them.
+# These commands omit their tenant, which is the sender.
 OF_TENANT = (
     market.PlaceOrder,
     market.AmendOrder,
@@ -104,7 +104,7 @@ def test_actions_are_stored_as_their_indexes() -> None:
 # -- a reader that knows only the page
 
 
-class Stranger:
+class PageReader:
     """Reads entries with the page, SQLite and a MessagePack library."""
 
     def __init__(self, page: str, genesis: bytes) -> None:
@@ -293,7 +293,7 @@ def test_a_reader_that_knows_only_the_page_agrees_with_the_codec(tmp_path: Path)
         ours = Codec(Names(Market.restore(reader.genesis).topology.nodes))
     database = sqlite3.connect(tmp_path / "journal.db")
     (genesis,) = database.execute("SELECT value FROM meta WHERE key = 'genesis'").fetchone()
-    stranger = Stranger(PAGE.read_text(), genesis)
+    stranger = PageReader(PAGE.read_text(), genesis)
     told = set()
     for (packed,) in database.execute("SELECT entries FROM groups ORDER BY first"):
         for at, request, outcome in msgspec.msgpack.decode(packed):

@@ -1,4 +1,4 @@
-"""Every name in the specification and the promises exists, and every link leads somewhere."""
+"""Every name in the specification and the promises exists, and every link has a target."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def test_every_command_and_page_named_by_the_promises_exists() -> None:
 
 
 def anchors(page: str) -> set[str]:
-    """What a link may name behind `#`: the headings as GitHub spells them."""
+    """The anchors of a page: its headings as GitHub spells them."""
     headings = re.findall(r"^#+ (.*)$", page, re.MULTILINE)
     return {re.sub(r"[^\w -]", "", one.lower()).replace(" ", "-") for one in headings}
 
 
-def leads_nowhere(page: Path, link: str) -> bool:
+def is_broken(page: Path, link: str) -> bool:
     path, _, anchor = link.partition("#")
     target = ROOT / page.parent / path if path else ROOT / page
     return not target.exists() or bool(anchor and anchor not in anchors(target.read_text()))
@@ -64,7 +64,7 @@ def leads_nowhere(page: Path, link: str) -> bool:
 @pytest.mark.parametrize("page", PAGES, ids=str)
 def test_every_link_has_a_target(page: Path) -> None:
     links = re.findall(r"\]\(((?!https?:)[^)\s]+)\)", PAGES[page])
-    assert [] == [link for link in links if leads_nowhere(page, link)]
+    assert [] == [link for link in links if is_broken(page, link)]
 
 
 def test_the_index_lists_every_page() -> None:
@@ -74,7 +74,7 @@ def test_the_index_lists_every_page() -> None:
 
 
 def texts_of(module: Path) -> Iterator[str]:
-    """The strings of a module that are no docstrings."""
+    """The strings of a module except docstrings."""
     tree = ast.parse(module.read_text())
     docstrings = {
         id(node.body[0].value)

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.once
 
 @pytest.fixture(scope="module")
 def traces() -> dict[str, Calls]:
-    """Of another process: only there can the market be told to run interpreted."""
+    """Traces of another process, because only a new process can run the market interpreted."""
     done = subprocess.run(
         [sys.executable, "-m", "support.order_trace"],
         cwd=TESTS,
@@ -59,7 +59,7 @@ def steps(section: str) -> list[tuple[str, str]]:
 
 
 def missing(expected: list[tuple[str, str]], called: list[tuple[str, str]]) -> str:
-    """The first step that was not called after the step before it."""
+    """The first step that was not called after the previous one."""
     rest = iter(called)
     for step in expected:
         if step not in rest:

@@ -1,7 +1,7 @@
 """Every snippet of the README and of the pages that continue it runs, and prints the shown output.
 
 Commands that take minutes are only parsed, with all their options: the checks and benchmarks behind
-them have tests of their own.
+them have their own tests.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def test_a_slow_command_is_parsed(command: str, monkeypatch: pytest.MonkeyPatch)
     invoke = typer.core.TyperCommand.invoke
 
     def parsed(self: typer.core.TyperCommand, context: Any) -> Any:
-        """The outermost command hands its line on; the one that it is handed to is not run."""
+        """The outermost command passes its line on; the inner command is not run."""
         return invoke(self, context) if context.allow_extra_args else understood.append(context)
 
     monkeypatch.chdir(ROOT)

@@ -2,7 +2,7 @@
 The meaning is the comment in `docs/examples/laissez.toml`; `tests/server/test_settings.py` compares
 that file with the code.
 
-Run this file as a program to write the page anew (`make reference`).
+Run this file as a program to write the page (`make reference`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from support.paths import EXAMPLES, REFERENCE
 
 PAGE = REFERENCE / "settings.md"
 FILE = (EXAMPLES / "laissez.toml").read_text()
-COUNT_MAX = 1_000_000_000_000  # of counts that have no bound of their own
+COUNT_MAX = 1_000_000_000_000  # for counts without a bound
 BEGIN = "<!-- The rest is made by `make reference`. -->\n\n"
 
 pytestmark = pytest.mark.once

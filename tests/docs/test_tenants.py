@@ -1,4 +1,4 @@
-"""The pages about tasks and adapters show what happens, and their tables are complete."""
+"""The examples of the pages about tasks and adapters work, and their tables are complete."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ TRADE = next(one for one in EXAMPLES if "async def trade" in one.steps[0][0])
 
 
 def ran(example: Example, names: dict[str, Any]) -> str:
-    """What a program prints; what it defines stays in `names`."""
+    """The output of a program; its definitions stay in `names`."""
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
         exec(
@@ -99,7 +99,7 @@ def test_a_custom_adapter_takes_under_30_lines_and_all_hooks_are_named() -> None
     assert known <= set(named(rest.partition("```")[0]))
 
 
-# -- at the console, and live: with one server
+# -- in a shell and live, with one server
 
 
 @pytest.fixture(scope="module")

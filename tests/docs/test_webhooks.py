@@ -1,5 +1,5 @@
-"""What `docs/guides/webhooks.md` shows works: its receiver takes deliveries, its commands are
-there."""
+"""The examples of `docs/guides/webhooks.md` work: its receiver accepts deliveries, and its commands
+exist."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_the_receiver_of_the_page_accepts_only_genuine_deliveries(
 
     async def tale(hooks: Hooks) -> None:
         made = await hooks.create(url=f"http://127.0.0.1:{server.server_port}/laissez")
-        # it has another secret
+        # signed with another secret
         assert "status 400" == (await hooks.until(made["id"], failures=1))["last_error"]
         shown["SECRET"] = made["secret"]
         hooks.pass_s(1)

@@ -1,5 +1,4 @@
-"""Budgets that act: at the very instant, whoever looks how late; what each action does, and what it
-never does."""
+"""Budgets that act at the exact instant, however late the check, and the effects of each action."""
 
 from __future__ import annotations
 
@@ -30,11 +29,11 @@ from support.budget_world import (
     HOUR_US,
     RATE,
     SECOND_US,
-    Thrifty,
+    BudgetWorld,
     code,
-    flashing,
     times,
     told,
+    with_flash_fees,
 )
 from support.exchange_histories import draw, requests_of
 
@@ -48,7 +47,7 @@ THRIFTY_SEEDS = (0, 3, 6, 9, 12)
 def test_thresholds_are_reported_at_their_exact_microsecond_however_late_the_check(
     action: Action,
 ) -> None:
-    world = Thrifty("a/1")
+    world = BudgetWorld("a/1")
     world.leased_at(RATE, 9 * DOLLAR)
     world.budget("ann", 36 * DOLLAR, action)
     since = world.at
@@ -69,7 +68,7 @@ def test_thresholds_are_reported_at_their_exact_microsecond_however_late_the_che
 
 
 def test_nothing_is_overspent_while_the_server_sleeps() -> None:
-    world = Thrifty("a/1")
+    world = BudgetWorld("a/1")
     world.leased_at(7_777_777, 9 * DOLLAR)
     world.budget("ann", 12_345_679, Action.RELINQUISH)
     world.exchange = Exchange.restore(world.exchange.snapshot())
@@ -83,11 +82,11 @@ def test_nothing_is_overspent_while_the_server_sleeps() -> None:
 
 @pytest.mark.parametrize("limit", [9 * DOLLAR, None])
 def test_under_load_at_most_a_tenth_of_a_second_of_the_rate_is_overspent(limit: int | None) -> None:
-    """Without a limit the worst case is a thousand times the rate, and what is known in advance is
-    little."""
+    """Without a limit the worst case is a thousand times the rate, so little is known in
+    advance."""
     rng = Random(5)
     for _ in range(4):
-        world = Thrifty("a/1")
+        world = BudgetWorld("a/1")
         lease = world.leased_at(RATE, 9 * DOLLAR)
         world.say("ann", SetLimit("ann", lease, limit))
         world.budget("ann", rng.randrange(1_000, 3_000), Action.RELINQUISH)
@@ -105,7 +104,7 @@ def test_under_load_at_most_a_tenth_of_a_second_of_the_rate_is_overspent(limit: 
 
 
 def test_a_tenant_with_many_leases_is_checked_less_often_and_overspends_under_a_second() -> None:
-    world = Thrifty("a/1", "b/1")
+    world = BudgetWorld("a/1", "b/1")
     lease = world.leased_at(RATE, 9 * DOLLAR)
     world.say("ann", SetLimit("ann", lease, None))
     world.place("bob", "b", 9 * DOLLAR)
@@ -117,7 +116,7 @@ def test_a_tenant_with_many_leases_is_checked_less_often_and_overspends_under_a_
     while world.leases("ann"):
         world.say("bob", AmendOrder("bob", order, (Alternative("a/1", RATE, RATE),)), 10_000)
         looks.add(world.exchange.accounts["ann"].budget.due)  # type: ignore[union-attr]
-        if world.overspent("ann") > -RATE * SECOND_US // 20:  # now it rises
+        if world.overspent("ann") > -RATE * SECOND_US // 20:  # its rate rises now
             world.say(
                 "bob", AmendOrder("bob", order, (Alternative("a/1", 8 * DOLLAR, 8 * DOLLAR),))
             )
@@ -159,17 +158,16 @@ def test_thousands_of_bids_with_fees_are_each_examined_once() -> None:
 
     owing = Watched((1, 10 + number) for number in range(2_000))
     meter = Meter(0, 0, 3, 3, lambda: owing)
-    # at three a microsecond it cannot be reached by then
+    # at a rate of three, it cannot be reached by then
     assert meter.reaches(10**9, by=10**8) is None and gone_through == []
     assert meter.reaches(10**9) is not None
     assert len(gone_through) <= 2
 
 
 def transcript(busy: bool, seed: int) -> list[Event]:
-    """What ann is told while bob changes its rate, and eve, if she is busy, trades where nobody
-    else does."""
+    """The events of ann while bob changes her rate. If `busy`, eve trades in scopes of her own."""
     rng, others = Random(seed), Random(7)
-    world = Thrifty("a/1", "c/1", tenants=("ann", "bob", "eve"))
+    world = BudgetWorld("a/1", "c/1", tenants=("ann", "bob", "eve"))
     lease = world.leased_at(RATE, 9 * DOLLAR)
     world.say("ann", SetLimit("ann", lease, rng.choice((None, 9 * DOLLAR))))
     world.budget("ann", rng.randrange(1_000, 3_000), rng.choice(list(Action)))
@@ -194,7 +192,7 @@ def test_the_instant_of_spending_does_not_depend_on_other_tenants_activity() -> 
 
 def test_budgets_act_in_the_order_in_which_they_are_spent() -> None:
     names = tuple(f"t{number:02}" for number in range(12))
-    world = Thrifty(*(f"a/{name}" for name in names), tenants=(*names, "bob"))
+    world = BudgetWorld(*(f"a/{name}" for name in names), tenants=(*names, "bob"))
     for name in names:
         world.place(name, f"a/{name}", DOLLAR, 9 * DOLLAR)
         world.place("bob", f"a/{name}", DOLLAR // 2, DOLLAR // 2)
@@ -210,7 +208,7 @@ def test_budgets_act_in_the_order_in_which_they_are_spent() -> None:
 
 
 def test_a_lease_won_at_the_end_of_a_hold_while_the_server_sleeps_counts_from_then() -> None:
-    world = Thrifty("a/1")
+    world = BudgetWorld("a/1")
     world.say(OPERATOR, to_market.SetControls("a", hold_us=HOUR_US))
     world.place("bob", "a", DOLLAR)
     world.place("ann", "a", 5 * DOLLAR)
@@ -226,7 +224,7 @@ def test_a_lease_won_at_the_end_of_a_hold_while_the_server_sleeps_counts_from_th
 
 
 def test_another_tenants_hold_end_does_not_affect_a_budget() -> None:
-    world = Thrifty("a/1", "b/1")
+    world = BudgetWorld("a/1", "b/1")
     world.say(OPERATOR, to_market.SetControls("b", hold_us=HOUR_US))
     world.place("bob", "b", DOLLAR)
     world.leased_at(RATE)
@@ -237,7 +235,7 @@ def test_another_tenants_hold_end_does_not_affect_a_budget() -> None:
 
 
 def test_thresholds_crossed_together_are_reported_once_and_in_order() -> None:
-    world = Thrifty("a/1")
+    world = BudgetWorld("a/1")
     world.leased_at(RATE, 9 * DOLLAR)
     world.budget("ann", 1, Action.NO_NEW_ORDERS)  # a millisecond's worth
     order = world.placed("bob", "a", DOLLAR)
@@ -249,8 +247,8 @@ def test_thresholds_crossed_together_are_reported_once_and_in_order() -> None:
 
 
 def test_a_threshold_is_reported_before_a_key_issued_later() -> None:
-    """Also a command that the market hears nothing of comes after what is over by its time."""
-    world = Thrifty("a/1")
+    """Even a command that does not reach the market comes after thresholds crossed by its time."""
+    world = BudgetWorld("a/1")
     world.leased_at(RATE, 9 * DOLLAR)
     world.budget("ann", DOLLAR, Action.WARN)
     applied = world.say(OPERATOR, IssueKey("ann", "key_1", bytes(32), ("read",), "k"), HOUR_US)
@@ -259,7 +257,7 @@ def test_a_threshold_is_reported_before_a_key_issued_later() -> None:
 
 
 def test_is_due_is_true_from_the_exact_instant() -> None:
-    world = Thrifty("a/1")
+    world = BudgetWorld("a/1")
     lease = world.leased_at(RATE, 9 * DOLLAR)
     world.say("ann", SetLimit("ann", lease, None))
     world.budget("ann", 36 * DOLLAR, Action.RELINQUISH)
@@ -271,14 +269,14 @@ def test_is_due_is_true_from_the_exact_instant() -> None:
             exchange.is_due(since + hours * HOUR_US),
         ]
     assert before == exchange.snapshot()
-    assert not Thrifty().exchange.is_due(100 * HOUR_US)
+    assert not BudgetWorld().exchange.is_due(100 * HOUR_US)
 
 
 def test_the_heap_of_checks_is_bounded_however_often_a_budget_is_set(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(budget_watch, "STALE_MAX", 5)
-    world = Thrifty("a/1")
+    world = BudgetWorld("a/1")
     world.leased_at(RATE, 9 * DOLLAR)
     for amount in range(50):
         world.budget("ann", (36 + amount) * DOLLAR, Action.RELINQUISH)
@@ -289,11 +287,11 @@ def test_the_heap_of_checks_is_bounded_however_often_a_budget_is_set(
     assert since + -(-85 * DOLLAR * HOUR_US // RATE) == spent.at
 
 
-# -- what it does
+# -- actions
 
 
 def test_no_new_orders_cancels_open_orders_refuses_new_ones_and_keeps_leases() -> None:
-    world = Thrifty("a/1", "b/1")
+    world = BudgetWorld("a/1", "b/1")
     lease = world.leased_at(RATE, 9 * DOLLAR)
     world.place("bob", "b", 5 * DOLLAR)
     placed = world.placed("ann", "b", DOLLAR)
@@ -310,7 +308,7 @@ def test_no_new_orders_cancels_open_orders_refuses_new_ones_and_keeps_leases() -
 
 
 def test_limits_to_floor_keeps_only_leases_that_no_other_tenant_wants() -> None:
-    world = Thrifty("a/1", "b/1")
+    world = BudgetWorld("a/1", "b/1")
     world.say(OPERATOR, to_market.SetFloor("b", DOLLAR))
     world.leased_at(RATE, 9 * DOLLAR)
     (started,) = told(world.place("ann", "b", 9 * DOLLAR), "ann", market_events.LeaseStarted)
@@ -328,10 +326,10 @@ def test_limits_to_floor_keeps_only_leases_that_no_other_tenant_wants() -> None:
     assert 0 == world.leases("ann")
 
 
-def held(limit: int) -> Thrifty:
-    """Ann's lease is held for an hour, at a floor of 2 $/h; when her budget is spent, its limits
-    are to fall to that."""
-    world = Thrifty("a/1", "b/1")
+def held(limit: int) -> BudgetWorld:
+    """Ann's lease is held for an hour at a floor of 2 $/h, to which its limit falls when her budget
+    is spent."""
+    world = BudgetWorld("a/1", "b/1")
     world.say(OPERATOR, to_market.SetFloor("a", 2 * DOLLAR))
     world.say(OPERATOR, to_market.SetControls("a", hold_us=HOUR_US))
     world.place("ann", "a", limit)
@@ -367,7 +365,7 @@ def test_limits_to_floor_lowers_the_limit_of_a_lease_after_its_hold() -> None:
 
 
 def test_relinquish_gives_up_every_lease_and_no_resting_order_wins_one_back() -> None:
-    world = Thrifty("a/1", "a/2")
+    world = BudgetWorld("a/1", "a/2")
     world.leased_at(RATE, 9 * DOLLAR)
     world.place("ann", "a", 9 * DOLLAR)
     world.place("ann", "a", 2 * DOLLAR)
@@ -377,12 +375,12 @@ def test_relinquish_gives_up_every_lease_and_no_resting_order_wins_one_back() ->
         one.reason for one in told(applied, "ann", market_events.LeaseEnded)
     ]
     assert (0, 0) == (world.leases("ann"), world.open_orders("ann"))
-    assert 1 == world.leases("bob")  # it wins what was given up
+    assert 1 == world.leases("bob")  # it wins the relinquished leaves
     assert "budget_spent" == code(world.place("ann", "a", DOLLAR))
 
 
 def test_warn_only_reports() -> None:
-    world = Thrifty("a/1")
+    world = BudgetWorld("a/1")
     world.leased_at(RATE, 9 * DOLLAR)
     world.place("ann", "a", DOLLAR)
     world.budget("ann", DOLLAR, Action.WARN)
@@ -397,7 +395,7 @@ def test_warn_only_reports() -> None:
 def test_a_spent_budget_that_is_raised_renewed_or_removed_blocks_nothing(
     again: tuple[int | None, Action],
 ) -> None:
-    world = Thrifty("a/1")
+    world = BudgetWorld("a/1")
     world.leased_at(RATE, 9 * DOLLAR)
     world.budget("ann", DOLLAR, Action.RELINQUISH)
     world.wait(HOUR_US)
@@ -410,11 +408,11 @@ def test_a_spent_budget_that_is_raised_renewed_or_removed_blocks_nothing(
 
 
 def test_fees_for_cancelling_are_paid_from_the_budget() -> None:
-    """What withdrawing an order costs falls as time passes, and the budget is used up when both
-    together come to all of it."""
+    """The fee for withdrawing an order falls as time passes. The budget is spent when charges and
+    fee together reach it."""
     fees = []
     for waited_s in (0, 20, 40, 55):
-        world = flashing()
+        world = with_flash_fees()
         world.leased_at(RATE, 9 * DOLLAR)
         world.budget("ann", 60_000, Action.RELINQUISH)  # a minute of the rate
         world.wait(waited_s * SECOND_US)
@@ -425,12 +423,12 @@ def test_fees_for_cancelling_are_paid_from_the_budget() -> None:
             and 0 <= world.overspent("ann") < RATE
         )
         fees.append(sum(fee.charge for fee in world.exchange.market.fees("ann")))
-    # the first is free to go but for a microsecond
+    # the first bid is nearly free to withdraw
     assert DOLLAR // 2 == fees[0] < fees[1] < fees[2] and 0 == fees[3]
 
 
 def test_an_order_whose_fee_could_exceed_the_rest_of_the_budget_is_refused() -> None:
-    world = flashing()
+    world = with_flash_fees()
     world.budget("ann", 100_000, Action.RELINQUISH)  # 6 $/h for a minute
     assert "budget_spent" == code(world.place("ann", "b", 6_000_000))
     order = world.placed("ann", "b", 5_999_999)
@@ -445,7 +443,7 @@ def test_an_order_whose_fee_could_exceed_the_rest_of_the_budget_is_refused() -> 
 
 
 def test_a_bid_may_be_lowered_however_little_is_left() -> None:
-    world = flashing()
+    world = with_flash_fees()
     world.budget("ann", 100_000, Action.RELINQUISH)
     order = world.placed("ann", "b", 5_999_999)
     for bid in (5_999_999, 4 * DOLLAR):
@@ -459,11 +457,11 @@ def test_a_bid_may_be_lowered_however_little_is_left() -> None:
 
 
 def test_a_refusal_for_a_fee_does_not_depend_on_hidden_prices() -> None:
-    """Of a bid, only what it lifts the price by is charged; a tenant that is refused need not learn
-    how much that is."""
+    """Only the rise in price that a bid causes is charged, and a refused tenant must not learn that
+    rise."""
     answers = []
     for floor in (0, 1, 5):
-        world = flashing()
+        world = with_flash_fees()
         world.say(OPERATOR, to_market.SetFloor("b", floor * DOLLAR))
         world.budget("ann", 100_000, Action.RELINQUISH)
         answers.append(world.place("ann", "b", 6 * DOLLAR).refusal)
@@ -476,7 +474,7 @@ def test_a_refusal_for_a_fee_does_not_depend_on_hidden_prices() -> None:
 
 
 def test_a_budget_below_the_fees_of_cancelling_is_refused_unless_it_only_warns() -> None:
-    world = flashing()
+    world = with_flash_fees()
     world.place("ann", "b", 60 * DOLLAR)
     assert "budget_spent" == code(world.say("ann", SetBudget(DOLLAR, Action.RELINQUISH), 0))
     assert code(world.say("ann", SetBudget(DOLLAR, Action.WARN), 0)) is None
@@ -484,7 +482,7 @@ def test_a_budget_below_the_fees_of_cancelling_is_refused_unless_it_only_warns()
 
 
 def test_fees_charged_before_a_budget_do_not_count() -> None:
-    world = flashing()
+    world = with_flash_fees()
     order = world.placed("ann", "b", 61 * DOLLAR)
     world.say("ann", CancelOrder("ann", order), 30 * SECOND_US)
     world.budget("ann", 1_000, Action.RELINQUISH)
@@ -501,7 +499,7 @@ def test_a_history_with_budgets_gives_the_same_bytes_from_every_snapshot(seed: i
     machine = Replaying.begin(drawn.genesis)
     for step in drawn.steps:
         machine = Replaying.restore(machine.snapshot())
-        machine.exchange.is_due(step.at)  # a question in between changes nothing
+        machine.exchange.is_due(step.at)  # a question changes nothing
         assert (step.outcome, step.documents) == machine.apply(step.at, step.request)
 
 
@@ -517,7 +515,7 @@ def test_events_of_a_history_with_budgets_add_up_to_the_bills(seed: int) -> None
 
     for at, request, _ in requests_of(drawn):
         audit(at, request)
-    now = max(exchange.market.now, auditor.now)  # the last may be of caps
+    now = max(exchange.market.now, auditor.now)  # the last event may be about caps
     audit(now, Request(OPERATOR, SERVICE, "", b"", to_market.AdvanceTime()))
     assert [] == auditor.doubts
     assert {name: exchange.market.bill(name).total for name in exchange.accounts} == {
@@ -543,7 +541,7 @@ def test_the_auditor_reports_a_held_lease_that_limits_to_floor_kept(kept: bool) 
 def test_closed_books_do_not_change_when_a_budget_acts() -> None:
     ends = []
     for close in (True, False):
-        world = Thrifty("a/1")
+        world = BudgetWorld("a/1")
         world.leased_at(RATE, 9 * DOLLAR)
         world.budget("ann", 36 * DOLLAR, Action.RELINQUISH)
         for _ in range(9):
@@ -558,7 +556,7 @@ def test_closed_books_do_not_change_when_a_budget_acts() -> None:
 
 
 def test_a_request_with_an_earlier_time_is_refused_and_no_budget_acts() -> None:
-    world = Thrifty("a/1")
+    world = BudgetWorld("a/1")
     world.leased_at(RATE, 9 * DOLLAR)
     world.budget("ann", DOLLAR, Action.RELINQUISH)
     for at in (world.at - 1, to_market.TIME_MAX_US + 1):
@@ -569,7 +567,7 @@ def test_a_request_with_an_earlier_time_is_refused_and_no_budget_acts() -> None:
 
 
 def test_a_budget_that_outlasts_the_latest_time_is_never_spent() -> None:
-    world = Thrifty("a/1")
+    world = BudgetWorld("a/1")
     world.leased_at(1, 9 * DOLLAR)
     world.budget("ann", 10**15, Action.RELINQUISH)
     world.wait(to_market.TIME_MAX_US - world.at)

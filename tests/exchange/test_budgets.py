@@ -1,5 +1,4 @@
-"""Budgets and spending: what a tenant means to spend from some time on, exactly how far it got, and
-that nobody else hears of it."""
+"""Budgets and spending: exact amounts, the effects of settings, and privacy."""
 
 from __future__ import annotations
 
@@ -51,11 +50,11 @@ async def set_budget(world: World, amount: str, who: str = "ann") -> dict[str, A
     return found
 
 
-async def charged_an_hour(world: World, hours: int = 1) -> None:
-    """Ann leases the A100 at the 3.60 $/h that Bob presses on it with, and so many hours pass."""
+async def charged_an_hour(world: World) -> None:
+    """Ann leases the A100 at the 3.60 $/h that Bob bids for it, and an hour passes."""
     await world.place("ann", "a100", "9")
     await world.place("bob", "a100", "3.6")
-    world.passing.pass_us(hours * HOUR_US)
+    world.passing.pass_us(HOUR_US)
 
 
 def about(expected: str, found: str) -> bool:
@@ -80,7 +79,7 @@ def test_a_budget_counts_from_its_setting_and_predicts_its_end(tmp_path: Path) -
         world.passing.pass_us(2 * HOUR_US)
         later = await budget(world)
         assert about("7.2", later["spent"]) and about("28.8", later["left"])
-        assert fresh["ends_at"] == later["ends_at"]  # the same rate all the time
+        assert fresh["ends_at"] == later["ends_at"]  # at a constant rate
         assert about("10.8", (await world.ask("ann", "GET", "/v1/bills")).json()["total"])
 
     with_service(tmp_path / "data", story)
@@ -162,8 +161,7 @@ def test_a_spent_budget_shows_when_however_late_the_query_and_after_a_restart(
     ],
 )
 def test_the_predicted_end_of_a_budget(left: int, rate: int, ends: int | None) -> None:
-    """Without a rate never; beyond what times can be, as good as never. One that was spent says
-    when that was."""
+    """Never without a rate or beyond the latest time. A spent budget shows when it was spent."""
     amount = -(-left // CHARGE_PER_MICRO_DOLLAR) + 1
     meter = Meter(1_000, amount * CHARGE_PER_MICRO_DOLLAR - left, rate, rate, list)
     assert ends == ends_at(BudgetRecord(amount, 5, "7", Action.WARN), meter)
@@ -329,7 +327,7 @@ def test_a_repeated_request_does_not_set_a_budget_again(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story)
 
 
-# -- what it does
+# -- actions
 
 
 def test_over_http_a_spent_budget_acts_by_itself_and_blocks_orders(tmp_path: Path) -> None:
@@ -351,7 +349,7 @@ def test_over_http_a_spent_budget_acts_by_itself_and_blocks_orders(tmp_path: Pat
             and ends == half["ends_at"]
         )
         world.passing.pass_us(HOUR_US)
-        world.gateway.end_holds()  # as the server does every so often
+        world.gateway.end_holds()  # as the server does at intervals
         events = [
             one["event"] for one in (await world.ask("ann", "GET", "/v1/events")).json()["data"]
         ]
@@ -443,7 +441,7 @@ def test_an_unknown_action_is_refused(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story)
 
 
-# -- who sees it
+# -- privacy
 
 
 def test_only_the_tenant_and_the_operator_see_a_budget(tmp_path: Path) -> None:
@@ -524,7 +522,7 @@ def test_the_total_owed_is_the_total_of_the_bill_even_between_commands(seed: int
     for index, step in enumerate(drawn.steps):
         machine.apply(step.at, step.request)
         check_what_is_owed(exchange, exchange.market.now)
-        if index % 10 == 0:  # time never falls: what is yet to come is asked of a copy
+        if index % 10 == 0:  # time never falls, so a copy answers for later times
             copy = Exchange.restore(exchange.snapshot())
             for later in (0, 7, HOUR_US):
                 check_what_is_owed(copy, exchange.market.now + later)
@@ -540,7 +538,7 @@ def check_what_is_owed(exchange: Exchange, at: int) -> None:
 
 
 def test_the_start_of_a_budget_does_not_depend_on_closed_books() -> None:
-    """Over histories with and without closings: the exact charge is the same."""
+    """The exact charge is the same in histories with and without closings."""
     compared = 0
     for seed in range(8):
         drawn = draw(seed)

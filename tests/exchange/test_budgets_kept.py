@@ -1,5 +1,5 @@
-"""Budgets that count on from the one before: raised, lowered, or given another action, with what
-was spent of them."""
+"""Budgets that keep counting: raised, lowered, or given another action, without losing their
+spending."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from laissez.exchange import events
 from laissez.exchange.commands import SERVICE, Action, Request, SetBudget
 from laissez.market import commands as to_market
 from laissez_check.event_audit import Auditor
-from support.budget_world import DOLLAR, HOUR_US, RATE, Thrifty, code, flashing, told
+from support.budget_world import DOLLAR, HOUR_US, RATE, BudgetWorld, code, told, with_flash_fees
 
 
-def half_spent(action: Action = Action.RELINQUISH) -> Thrifty:
-    """Of a budget of 36 dollars, 18 are spent after five hours; both told."""
-    world = Thrifty("a/1")
+def half_spent(action: Action = Action.RELINQUISH) -> BudgetWorld:
+    """A budget of 36 dollars, of which 18 are spent after five hours, with both thresholds
+    reported."""
+    world = BudgetWorld("a/1")
     world.leased_at(RATE, 9 * DOLLAR)
     world.budget("ann", 36 * DOLLAR, action, keep=False)
     world.wait(5 * HOUR_US)
@@ -77,7 +78,7 @@ def test_a_spent_budget_that_is_raised_continues_and_reports_its_own_thresholds(
 
 @pytest.mark.parametrize("hours", [0, 6])
 def test_a_budget_set_again_unchanged_reports_nothing_twice_and_stays_spent(hours: int) -> None:
-    """As whoever sets it whenever it starts."""
+    """A client that sets its budget at every start does this."""
     world = half_spent()
     world.wait(hours * HOUR_US)
     before = world.exchange.accounts["ann"].budget
@@ -107,7 +108,7 @@ def test_a_kept_budget_does_not_act_at_an_invalid_time() -> None:
 
 
 def test_keeping_without_a_previous_budget_counts_from_now() -> None:
-    world = Thrifty("a/1")
+    world = BudgetWorld("a/1")
     world.leased_at(RATE, 9 * DOLLAR)
     world.wait(5 * HOUR_US)
     (set_,) = told(
@@ -117,7 +118,7 @@ def test_keeping_without_a_previous_budget_counts_from_now() -> None:
 
 
 def test_a_kept_budget_is_not_refused_for_cancellation_fees_but_acts() -> None:
-    world = flashing()
+    world = with_flash_fees()
     world.budget("ann", 10 * DOLLAR, Action.RELINQUISH)
     world.place("ann", "b", 60 * DOLLAR)
     world.budget("ann", DOLLAR // 2, Action.RELINQUISH, keep=True)

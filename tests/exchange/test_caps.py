@@ -1,5 +1,5 @@
-"""Caps on what a tenant spends per hour: at them, past them, whose they are, and that they end
-nothing."""
+"""Caps on spending per hour: at and above each cap, the lower of two caps, and no effect on running
+leases."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from laissez.server.data_folder import Replaying
 from laissez.wire import requests
 from laissez.wire.decoding import read_caps
 from laissez.wire.problems import ProblemError
-from support.budget_world import DOLLAR, HOUR_US, Thrifty, code, detail, told
+from support.budget_world import DOLLAR, HOUR_US, BudgetWorld, code, detail, told
 from support.exchange_histories import draw, with_fees
 from support.live_world import Live, place, with_live
 from support.service_world import World, with_service
@@ -35,21 +35,21 @@ from support.service_world import World, with_service
 MINUTE_US = 60_000_000
 
 
-def capped(rate: int | None, worst_rate: int | None) -> Thrifty:
-    world = Thrifty("a/1", "b/1")
+def capped(rate: int | None, worst_rate: int | None) -> BudgetWorld:
+    world = BudgetWorld("a/1", "b/1")
     world.say("ann", SetOwnCaps(rate, worst_rate))
     return world
 
 
-def lease_of(world: Thrifty, who: str) -> int:
+def lease_of(world: BudgetWorld, who: str) -> int:
     return world.exchange.market.leases(who)[0].lease
 
 
-# -- what they bound
+# -- bounds
 
 
 def test_charges_and_order_limits_may_add_up_to_the_rate_cap_and_no_more() -> None:
-    world = Thrifty("a/1", "b/1")
+    world = BudgetWorld("a/1", "b/1")
     world.leased_at(2 * DOLLAR, 50 * DOLLAR)
     world.say("ann", SetOwnCaps(9 * DOLLAR, None))
     world.place("bob", "b", 9 * DOLLAR)
@@ -61,7 +61,7 @@ def test_charges_and_order_limits_may_add_up_to_the_rate_cap_and_no_more() -> No
     assert ("cap_exceeded", f"rate: {why}") == (code(refused), detail(refused, "ann"))
     assert code(world.place("ann", "b", DOLLAR, 7 * DOLLAR)) is None
     assert "cap_exceeded" == code(world.place("ann", "b", 0, 1))
-    # it is charged no more for it
+    # its charge does not change
     assert code(world.say("ann", SetLimit("ann", lease_of(world, "ann"), 60 * DOLLAR))) is None
 
 
@@ -69,7 +69,7 @@ def test_charges_and_order_limits_may_add_up_to_the_rate_cap_and_no_more() -> No
 def test_no_more_leases_are_won_than_the_operators_rate_cap_allows(
     bid: int, limit: int, won: int
 ) -> None:
-    world = Thrifty(*(f"a/{number}" for number in range(12)))
+    world = BudgetWorld(*(f"a/{number}" for number in range(12)))
     world.say(OPERATOR, to_market.SetFloor("a", 2 * DOLLAR))
     world.say(OPERATOR, SetCaps("ann", Caps(rate=10 * DOLLAR)))
     refused = [code(world.place("ann", "a", bid * DOLLAR, limit * DOLLAR)) for _ in range(12)]
@@ -78,7 +78,7 @@ def test_no_more_leases_are_won_than_the_operators_rate_cap_allows(
 
 
 def test_open_orders_that_all_win_at_once_do_not_exceed_the_rate_cap() -> None:
-    world = Thrifty(*(f"a/{number}" for number in range(6)))
+    world = BudgetWorld(*(f"a/{number}" for number in range(6)))
     world.say(OPERATOR, to_market.SetFloor("a", 9 * DOLLAR))
     world.say("ann", SetOwnCaps(10 * DOLLAR, None))
     assert [None, None, None, "cap_exceeded"] == [
@@ -92,9 +92,9 @@ def test_open_orders_that_all_win_at_once_do_not_exceed_the_rate_cap() -> None:
 
 
 def test_winning_never_takes_a_tenant_above_its_rate_cap() -> None:
-    """Bob comes and goes and never bids, so that nothing but winning makes ann pay more."""
+    """Bob comes and goes and never bids, so that only winning makes ann pay more."""
     rng = Random(8)
-    world = Thrifty(*(f"a/{number}" for number in range(8)))
+    world = BudgetWorld(*(f"a/{number}" for number in range(8)))
     for number in range(8):
         world.say(OPERATOR, to_market.SetFloor(f"a/{number}", rng.randrange(2, 8) * DOLLAR))
     world.say("ann", SetOwnCaps(20 * DOLLAR, None))
@@ -112,7 +112,7 @@ def test_winning_never_takes_a_tenant_above_its_rate_cap() -> None:
             started = world.exchange.market.counts(one).leases_started
             if rng.random() < chance:
                 world.say(one, Relinquish(one, rng.randint(1, max(1, started))))
-        for order in world.exchange.market.orders("ann")[1:]:  # what waits counts too: make room
+        for order in world.exchange.market.orders("ann")[1:]:  # open orders count too: make room
             world.say("ann", CancelOrder("ann", order.order))
         charged = sum(lease.charged for lease in world.exchange.market.leases("ann"))
         assert charged <= 20 * DOLLAR
@@ -121,7 +121,7 @@ def test_winning_never_takes_a_tenant_above_its_rate_cap() -> None:
 
 
 def test_a_refusal_does_not_depend_on_hidden_prices() -> None:
-    """Else a tenant could ask for any floor, by caps of its own, without ever trading."""
+    """Otherwise a tenant could probe any floor with its own caps, without trading."""
     answers = []
     for floor in (2, 4, 7):
         world = capped(5 * DOLLAR, None)
@@ -165,7 +165,7 @@ def test_limits_may_add_up_to_the_worst_rate_exactly() -> None:
 def test_an_order_counts_with_its_highest_limit_and_an_amended_one_as_it_will_be(
     own: SetOwnCaps,
 ) -> None:
-    world = Thrifty("a/1", "b/1")
+    world = BudgetWorld("a/1", "b/1")
     world.say("ann", own)
     for leaf in ("a", "b"):
         world.place("bob", leaf, 9 * DOLLAR)
@@ -203,7 +203,7 @@ def test_a_held_lease_counts_with_its_highest_charge_after_its_limit_was_lowered
 
 
 def test_a_lease_without_a_limit_counts_with_the_highest_possible_price() -> None:
-    world = Thrifty("a/1", "b/1")
+    world = BudgetWorld("a/1", "b/1")
     world.leased_at(DOLLAR)
     world.say("ann", SetLimit("ann", lease_of(world, "ann"), None))
     world.say("ann", SetOwnCaps(None, 10_001 * DOLLAR))
@@ -211,10 +211,9 @@ def test_a_lease_without_a_limit_counts_with_the_highest_possible_price() -> Non
     assert code(world.place("ann", "b", DOLLAR)) is None
 
 
-def flashing() -> Thrifty:
-    """Bids that are withdrawn within a minute pay for the rest of it. Bob holds both leaves,
-    whatever they cost."""
-    world = Thrifty("a/1", "b/1")
+def with_flash_fees() -> BudgetWorld:
+    """Bids withdrawn within a minute pay for the rest of it. Bob holds both leaves at any price."""
+    world = BudgetWorld("a/1", "b/1")
     for scope in ("a", "b"):
         world.say(OPERATOR, to_market.SetControls(scope, flash_us=MINUTE_US))
         world.place("bob", scope, DOLLAR, 9_000 * DOLLAR)
@@ -223,20 +222,20 @@ def flashing() -> Thrifty:
 
 @pytest.mark.parametrize("own", [SetOwnCaps(10 * DOLLAR, None), SetOwnCaps(None, 10 * DOLLAR)])
 def test_running_fees_count_so_bidding_and_withdrawing_cannot_exceed_a_cap(own: SetOwnCaps) -> None:
-    world = flashing()
+    world = with_flash_fees()
     world.say("ann", own)
     order = world.placed("ann", "a", 6 * DOLLAR)
     world.say("ann", CancelOrder("ann", order))
     world.exchange = Exchange.restore(world.exchange.snapshot())
     assert "cap_exceeded" == code(world.place("ann", "a", 4 * DOLLAR + 1))
     assert code(world.place("ann", "a", 4 * DOLLAR)) is None
-    world.at += MINUTE_US  # nobody says anything meanwhile
+    world.at += MINUTE_US  # without commands meanwhile
     assert code(world.place("ann", "a", 6 * DOLLAR)) is None
 
 
 def test_a_bid_moved_back_and_forth_at_the_cap_is_stopped_by_its_fees() -> None:
     for there, back in ((("b", 9), ("a", 9)), (("a", 1), ("a", 9))):
-        world = flashing()
+        world = with_flash_fees()
         world.say("ann", SetOwnCaps(None, 10 * DOLLAR))
         order = world.placed("ann", "a", 9 * DOLLAR, 10 * DOLLAR)
         refused = [
@@ -248,9 +247,9 @@ def test_a_bid_moved_back_and_forth_at_the_cap_is_stopped_by_its_fees() -> None:
             )
             for scope, bid in (there, back, (there[0], 1))
         ]
-        assert [None, "cap_exceeded", None] == refused  # less, where it is, is always taken
+        assert [None, "cap_exceeded", None] == refused  # a lower bid in place is always accepted
         world.say("ann", CancelOrder("ann", order))
-        # of the bid, and of its only move
+        # the fees of the bid and of its only move
         assert sum(fee.rate for fee in world.exchange.market.fees("ann")) <= 2 * 9 * DOLLAR
 
 
@@ -266,11 +265,11 @@ def test_an_ended_hold_is_over_for_caps_with_or_without_budgets(others_budget: b
     assert code(world.place("ann", "b", 5 * DOLLAR)) is None
 
 
-# -- whose they are
+# -- the lower of two caps
 
 
 def test_the_lower_of_both_caps_is_in_force_and_removing_ones_own_leaves_the_operators() -> None:
-    world = Thrifty("a/1")
+    world = BudgetWorld("a/1")
     world.place("bob", "a", 9 * DOLLAR)
     world.say(OPERATOR, SetCaps("ann", Caps(rate=5 * DOLLAR)))
     world.say("ann", SetOwnCaps(3 * DOLLAR, None))
@@ -284,7 +283,7 @@ def test_the_lower_of_both_caps_is_in_force_and_removing_ones_own_leaves_the_ope
 
 
 def test_a_cap_below_present_spending_ends_nothing_and_allows_no_growth() -> None:
-    world = Thrifty("a/1", "b/1")
+    world = BudgetWorld("a/1", "b/1")
     world.leased_at(2 * DOLLAR, 9 * DOLLAR)
     lease = lease_of(world, "ann")
     world.place("bob", "b", 9 * DOLLAR)
@@ -311,7 +310,7 @@ def test_caps_are_kept_in_snapshots() -> None:
 
 
 def test_caps_out_of_range_are_refused() -> None:
-    world = Thrifty()
+    world = BudgetWorld()
     for wrong in (-1, PER_HOUR_MAX + 1):
         for field in ("rate", "worst_rate"):
             refused = world.say(OPERATOR, SetCaps("ann", Caps(**{field: wrong})))
@@ -334,7 +333,7 @@ def test_invalid_texts_of_caps_are_refused(text: str) -> None:
 
 def test_a_tenant_never_pays_more_than_its_worst_rate_whatever_others_bid() -> None:
     rng = Random(3)
-    world = Thrifty(*(f"a/{number}" for number in range(6)))
+    world = BudgetWorld(*(f"a/{number}" for number in range(6)))
     world.say("ann", SetOwnCaps(None, 20 * DOLLAR))
     world.say(OPERATOR, to_market.SetFloor("a", 3 * DOLLAR))
     most = 0
@@ -342,7 +341,7 @@ def test_a_tenant_never_pays_more_than_its_worst_rate_whatever_others_bid() -> N
         who = rng.choice(("ann", "ann", "bob"))
         limit = rng.randrange(1, 9) * DOLLAR
         world.place(who, f"a/{rng.randrange(6)}", rng.randrange(limit), limit)
-        for order in world.exchange.market.orders("ann"):  # what waits counts too: make room
+        for order in world.exchange.market.orders("ann"):  # open orders count too: make room
             world.say("ann", CancelOrder("ann", order.order))
         for lease in world.exchange.market.leases("ann")[:2]:
             world.say("ann", SetLimit("ann", lease.lease, rng.choice((None, limit, 3 * DOLLAR))))
@@ -375,13 +374,13 @@ def test_cached_limits_of_open_orders_match_the_market_even_from_a_snapshot(seed
 
 
 def test_ended_fees_are_dropped_even_if_nothing_asks() -> None:
-    world = Thrifty("a/1")
+    world = BudgetWorld("a/1")
     world.say(OPERATOR, to_market.SetControls("a", flash_us=10))
     world.place("bob", "a", 9 * DOLLAR)
     for _ in range(30):
         world.say("ann", CancelOrder("ann", world.placed("ann", "a", DOLLAR)))
     assert 30 == len(world.exchange.market.fees("ann"))
-    # each runs for ten microseconds, and the next begins two later
+    # each fee runs for ten microseconds, and the next begins two later
     assert len(world.exchange.accounts["ann"].running_fees) <= 5
 
 
@@ -467,6 +466,6 @@ def test_a_session_refuses_exceeded_caps_in_the_same_way(tmp_path: Path) -> None
 
 
 def test_the_event_names_the_new_caps() -> None:
-    applied = Thrifty().say("ann", SetOwnCaps(2_500_000, None))
+    applied = BudgetWorld().say("ann", SetOwnCaps(2_500_000, None))
     (event,) = told(applied, "ann", events.OwnCapsSet)
     assert (2_500_000, None) == (event.rate, event.worst_rate)

@@ -1,5 +1,5 @@
-"""The journal's entries: every request and outcome is read as it was written, in few bytes, and
-names are numbers where the journal knows them."""
+"""The journal's entries: every request and outcome survives the codec, in few bytes, and known
+names are numbers."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def applied(*happened: Event, refusal: Refusal | None = None) -> Applied:
     return Applied(900, happened, tenants, numbers, refusal)
 
 
-# -- what is written is what is read
+# -- round trips
 
 
 def test_samples_cover_every_kind() -> None:
@@ -205,11 +205,11 @@ def test_a_reader_without_an_exchange_learns_names_from_accepted_requests() -> N
     reader = Codec(names)
     said: tuple[Command, ...] = (
         commands.CreateTenant("ann", Caps()),
-        commands.CreateTenant("ann", Caps()),  # refused: brings no name
+        commands.CreateTenant("ann", Caps()),  # refused: creates no name
         commands.CreateTenant("bob", Caps()),
         commands.IssueKey("bob", "key_b", bytes(32), ("read",), "laptop"),
         commands.IssueKey("nobody", "key_n", bytes(32), ("read",), "laptop"),  # refused
-        commands.RevokeKey("key_b"),  # no name
+        commands.RevokeKey("key_b"),  # creates no name
     )
     for at, command in enumerate(said, 1):
         request = Request(OPERATOR, SERVICE, "", b"", command)
@@ -243,7 +243,8 @@ def test_invalid_bytes_raise_an_error(damaged: bytes) -> None:
 
 
 def test_entries_of_ordinary_trading_are_small() -> None:
-    """Three in ten orders are placed, four are amended, one is cancelled, two limits are set."""
+    """The usual mix: of ten commands, three place and four amend an order, one cancels, two set
+    limits."""
     rng = Random(1)
     leaves = [
         f"type{kind}/zone{zone}/node{node}"

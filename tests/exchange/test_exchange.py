@@ -1,5 +1,5 @@
-"""The exchange: the same requests give the same bytes, whenever it was saved and restored; ids,
-caps and statements."""
+"""The exchange: the same requests give the same bytes across any restores; ids, caps and
+statements."""
 
 from __future__ import annotations
 
@@ -51,19 +51,14 @@ HOUR_US = 3_600_000_000
 SECOND_US = 1_000_000
 
 
-class Desk:
+class TimedExchange:
     """An exchange at a time that the test moves."""
 
-    def __init__(
-        self,
-        *leaves: str,
-        tenants: tuple[str, ...] = ("ann", "bob"),
-        orders_max: int = OPEN_ORDERS_MAX,
-    ) -> None:
+    def __init__(self, *leaves: str, orders_max: int = OPEN_ORDERS_MAX) -> None:
         self.exchange = Exchange(Market(Topology.of(leaves or ("a/1", "a/2")), orders_max))
         self.at = HOUR_US
         self.statements: dict[str, list[Statement]] = {}
-        for tenant in tenants:
+        for tenant in ("ann", "bob"):
             self.say(OPERATOR, CreateTenant(tenant, Caps()))
 
     def say(self, who: str, command: Command, after_us: int = 1) -> Applied:
@@ -79,7 +74,7 @@ class Desk:
         )
 
     def placed(self, who: str, scope: str, bid: int, limit: int | None = None) -> int:
-        """Place an order; says its number."""
+        """Place an order; returns its number."""
         assert self.place(who, scope, bid, limit).refusal is None
         return self.exchange.market.counts(who).orders_placed
 
@@ -198,8 +193,7 @@ def billed(
 
 
 def replayed(drawn: Drawn, *, close: bool) -> tuple[Exchange, dict[str, list[Statement]]]:
-    """The exchange after the history, with the statements made on the way; without closing, time
-    only passes instead."""
+    """The exchange after the history, with its statements. Without closing, only time passes."""
     exchange = Exchange.begin(drawn.genesis)
     filed: dict[str, list[Statement]] = {}
     passing = Request(OPERATOR, SERVICE, "", b"", to_market.AdvanceTime())
@@ -228,12 +222,15 @@ def test_statements_and_the_running_bill_add_up_to_what_the_market_charges(seed:
 def test_every_whole_hour_can_be_billed_by_itself_across_any_closings() -> None:
     for seed in range(6):
         rng = Random(seed)
-        gateway, open_ = Desk("a/1", "a/2", "a/3"), Desk("a/1", "a/2", "a/3")
+        gateway, open_ = TimedExchange("a/1", "a/2", "a/3"), TimedExchange("a/1", "a/2", "a/3")
         begin = gateway.at
         hour = begin // HOUR_US
 
         def both(
-            who: str, command: Command, after_us: int, pair: tuple[Desk, Desk] = (gateway, open_)
+            who: str,
+            command: Command,
+            after_us: int,
+            pair: tuple[TimedExchange, TimedExchange] = (gateway, open_),
         ) -> None:
             for one in pair:
                 one.say(who, command, after_us)
@@ -272,12 +269,12 @@ def test_every_whole_hour_can_be_billed_by_itself_across_any_closings() -> None:
 
 
 def test_simultaneous_fees_are_all_billed() -> None:
-    gateway = Desk("a/1")
+    gateway = TimedExchange("a/1")
     gateway.say(OPERATOR, to_market.SetControls("a", flash_us=60 * SECOND_US))
     gateway.place("bob", "a", 1, 100)
     order = gateway.placed("ann", "a", 10)
     gateway.at += 20 * SECOND_US
-    # two fees until the bid of 10 is free to go, two until that of 8 is
+    # two fees until the bid of 10 can be withdrawn freely, two until that of 8 can
     for bid in (7, 3, 8, 5, 1):
         gateway.say("ann", AmendOrder("ann", order, (Alternative("a", bid, 10),)), 0)
     for after_s in (10, 20, 20, 60):
@@ -293,7 +290,7 @@ def test_simultaneous_fees_are_all_billed() -> None:
 
 
 def test_a_period_that_cuts_a_closed_line_is_refused() -> None:
-    gateway = Desk("a/1")
+    gateway = TimedExchange("a/1")
     gateway.place("ann", "a", 5, 9)
     gateway.place("bob", "a", 4)
     gateway.say(OPERATOR, to_market.CloseBooks(gateway.at + HOUR_US), HOUR_US)
@@ -304,7 +301,7 @@ def test_a_period_that_cuts_a_closed_line_is_refused() -> None:
 
 
 def test_a_cancelled_order_keeps_its_id_on_bills_while_its_fee_runs() -> None:
-    gateway = Desk("a/1")
+    gateway = TimedExchange("a/1")
     gateway.say(OPERATOR, to_market.SetControls("a", flash_us=60 * SECOND_US))
     gateway.place("bob", "a", 1, 100)
     order = gateway.placed("ann", "a", 10)
@@ -333,7 +330,7 @@ def test_a_cancelled_order_keeps_its_id_on_bills_while_its_fee_runs() -> None:
 
 
 def test_books_are_not_closed_backwards_or_ahead() -> None:
-    gateway = Desk()
+    gateway = TimedExchange()
     gateway.say(OPERATOR, to_market.CloseBooks(gateway.at - 10))
     for wrong in (gateway.exchange.closed_before - 1, gateway.at + 100, 10**18, -(10**18)):
         assert "books_closed" == gateway.refused(gateway.say(OPERATOR, to_market.CloseBooks(wrong)))
@@ -343,14 +340,14 @@ def test_books_are_not_closed_backwards_or_ahead() -> None:
 
 
 def test_memory_is_released_when_the_books_close() -> None:
-    gateway = Desk("a/1")
+    gateway = TimedExchange("a/1")
     gateway.say(OPERATOR, to_market.SetControls("a", flash_us=SECOND_US))
     for _ in range(50):
         gateway.place("bob", "a", 1, 9)
         held = gateway.exchange.market.counts("bob").leases_started
         gateway.say("ann", CancelOrder("ann", gateway.placed("ann", "a", 5)))
         gateway.say("bob", Relinquish("bob", held))
-    empty = len(Desk("a/1").exchange.snapshot())
+    empty = len(TimedExchange("a/1").exchange.snapshot())
     assert len(gateway.exchange.snapshot()) > empty + 2_000
     gateway.say(OPERATOR, to_market.SetControls("a"))
     gateway.say(OPERATOR, to_market.CloseBooks(gateway.at + 2 * SECOND_US), 2 * SECOND_US)
@@ -361,7 +358,7 @@ def test_memory_is_released_when_the_books_close() -> None:
 
 
 def test_order_and_lease_numbers_are_per_tenant_and_reveal_nothing_of_others() -> None:
-    gateway = Desk("a/1", "a/2", "a/3")
+    gateway = TimedExchange("a/1", "a/2", "a/3")
     ids: dict[str, list[str | None]] = {}
     for who in ("ann", "bob", "ann", "ann"):
         ids[who] = [
@@ -375,7 +372,7 @@ def test_order_and_lease_numbers_are_per_tenant_and_reveal_nothing_of_others() -
 
 
 def test_another_tenants_number_answers_like_one_that_never_existed() -> None:
-    gateway = Desk("a/1")
+    gateway = TimedExchange("a/1")
     gateway.place("ann", "a", 5)
     lease = gateway.exchange.market.counts("ann").leases_started
     order = gateway.placed("ann", "a", 1)
@@ -391,7 +388,7 @@ def test_another_tenants_number_answers_like_one_that_never_existed() -> None:
 
 
 def test_a_filled_order_is_known_until_the_books_close_over_its_lease() -> None:
-    gateway = Desk("a/1")
+    gateway = TimedExchange("a/1")
     order = gateway.placed("ann", "a", 5)
     lease = gateway.exchange.market.lease_won("ann", order)
     assert lease is not None
@@ -406,7 +403,7 @@ def test_a_filled_order_is_known_until_the_books_close_over_its_lease() -> None:
 
 
 def test_open_orders_per_tenant_are_limited() -> None:
-    gateway = Desk("a/1", orders_max=3)
+    gateway = TimedExchange("a/1", orders_max=3)
     gateway.place("bob", "a", 5)
     assert [None, None, None] == [gateway.place("ann", "a", 1).refusal for _ in range(3)]
     assert "too_many_orders" == gateway.refused(gateway.place("ann", "a", 1))
@@ -415,7 +412,7 @@ def test_open_orders_per_tenant_are_limited() -> None:
 
 
 def test_a_tenants_cap_on_open_orders_ignores_filled_ones() -> None:
-    gateway = Desk("a/1")
+    gateway = TimedExchange("a/1")
     gateway.say(OPERATOR, SetCaps("ann", Caps(open_orders=2)))
     assert gateway.place("ann", "a", 5).refusal is None  # filled
     assert [None, None] == [gateway.place("ann", "a", 1).refusal for _ in range(2)]

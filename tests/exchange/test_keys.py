@@ -1,5 +1,5 @@
-"""Tenants and keys: shown once, stored as hashes, alike when they are worthless, replaceable
-without a gap, revoked at once."""
+"""Tenants and keys: shown once, stored as hashes, indistinguishable when invalid, replaceable
+without downtime, revoked at once."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from laissez.wire.texts import code_of
 from support.service_world import World, with_service
 
 
-class Office:
+class SmallExchange:
     """An exchange with a tenant, `ann`."""
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class Office:
         ]
 
 
-# -- what a key is
+# -- keys
 
 
 def test_a_key_is_32_random_bytes_and_only_its_hash_is_kept() -> None:
@@ -158,27 +158,27 @@ def test_a_secret_is_shown_once_and_never_on_the_disk(tmp_path: Path) -> None:
         assert secret.encode() not in stored and secret.split("_", 2)[2].encode() not in stored
 
 
-# -- how many
+# -- bounds
 
 
 def test_two_keys_of_a_name_may_be_live_and_a_third_only_after_a_revocation() -> None:
-    office = Office()
-    assert [None] * KEYS_LIVE_MAX == [office.issue() for _ in range(KEYS_LIVE_MAX)]
-    assert "too_many_keys" == office.issue()
-    assert office.issue("other") is None
-    assert office.say(RevokeKey(office.live("default")[0])) is None
-    assert office.issue() is None
-    assert "too_many_keys" == office.issue()
+    small = SmallExchange()
+    assert [None] * KEYS_LIVE_MAX == [small.issue() for _ in range(KEYS_LIVE_MAX)]
+    assert "too_many_keys" == small.issue()
+    assert small.issue("other") is None
+    assert small.say(RevokeKey(small.live("default")[0])) is None
+    assert small.issue() is None
+    assert "too_many_keys" == small.issue()
 
 
 def test_key_names_per_holder_are_limited() -> None:
-    office = Office()
-    assert [None] * KEY_NAMES_MAX == [office.issue(f"n{index}") for index in range(KEY_NAMES_MAX)]
-    assert "too_many_keys" == office.issue("one more")
-    assert office.issue("n0") is None  # the second of a name that is there
-    assert office.say(CreateTenant("bob", Caps())) is None and office.issue(holder="bob") is None
-    assert office.say(RevokeKey(office.live("n1")[0])) is None
-    assert office.issue("one more") is None
+    small = SmallExchange()
+    assert [None] * KEY_NAMES_MAX == [small.issue(f"n{index}") for index in range(KEY_NAMES_MAX)]
+    assert "too_many_keys" == small.issue("one more")
+    assert small.issue("n0") is None  # the second of an existing name
+    assert small.say(CreateTenant("bob", Caps())) is None and small.issue(holder="bob") is None
+    assert small.say(RevokeKey(small.live("n1")[0])) is None
+    assert small.issue("one more") is None
 
 
 @pytest.mark.parametrize(
@@ -200,17 +200,17 @@ def test_key_names_per_holder_are_limited() -> None:
 def test_a_key_gets_only_scopes_of_its_holder(
     holder: str, scopes: tuple[str, ...], name: str, code: str | None
 ) -> None:
-    assert code == Office().issue(name, holder, scopes)
+    assert code == SmallExchange().issue(name, holder, scopes)
 
 
 def test_a_key_is_revoked_once() -> None:
-    office = Office()
-    office.issue()
-    (key,) = office.live("default")
+    small = SmallExchange()
+    small.issue()
+    (key,) = small.live("default")
     assert [None, "not_found", "not_found"] == [
-        office.say(RevokeKey(key)),
-        office.say(RevokeKey(key)),
-        office.say(RevokeKey("key_x")),
+        small.say(RevokeKey(key)),
+        small.say(RevokeKey(key)),
+        small.say(RevokeKey("key_x")),
     ]
 
 
@@ -272,20 +272,20 @@ def test_the_operator_cannot_trade_for_a_tenant(tmp_path: Path) -> None:
     "name", ["", "x" * 201, "operator", "a/b", " ann", "ann ", "a\nb", "\u200b"]
 )
 def test_an_invalid_name_is_refused(name: str) -> None:
-    assert "tenant_invalid" == Office().say(CreateTenant(name, Caps()))
+    assert "tenant_invalid" == SmallExchange().say(CreateTenant(name, Caps()))
 
 
 def test_a_name_with_the_tag_of_another_is_refused_even_after_a_restart() -> None:
-    """Whoever has another's ids has its webhooks."""
+    """A holder with another's ids would have its webhooks."""
     one, other = "team-24617", "team-463665"
     assert tag_of(one) == tag_of(other)
-    office = Office()
+    small = SmallExchange()
     assert [None, "tenant_invalid"] == [
-        office.say(CreateTenant(one, Caps())),
-        office.say(CreateTenant(other, Caps())),
+        small.say(CreateTenant(one, Caps())),
+        small.say(CreateTenant(other, Caps())),
     ]
-    office.exchange = Exchange.restore(office.exchange.snapshot())
-    assert "tenant_invalid" == office.say(CreateTenant(other, Caps()))
+    small.exchange = Exchange.restore(small.exchange.snapshot())
+    assert "tenant_invalid" == small.say(CreateTenant(other, Caps()))
 
 
 @pytest.mark.sources
@@ -298,14 +298,14 @@ def test_the_cache_of_tags_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_name_with_the_operators_tag_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keys, "tag_of", lambda name: tag_of(OPERATOR))
-    assert "tenant_invalid" == Office().say(CreateTenant("bob", Caps()))
+    assert "tenant_invalid" == SmallExchange().say(CreateTenant("bob", Caps()))
 
 
 def test_names_are_unique() -> None:
-    office = Office()
+    small = SmallExchange()
     assert [None, "conflict"] == [
-        office.say(CreateTenant("x" * 200, Caps())),
-        office.say(CreateTenant("ann", Caps())),
+        small.say(CreateTenant("x" * 200, Caps())),
+        small.say(CreateTenant("ann", Caps())),
     ]
 
 
@@ -329,9 +329,9 @@ def test_names_are_unique() -> None:
     ],
 )
 def test_caps_are_bounded(caps: Caps, code: str | None) -> None:
-    office = Office()
-    assert [code, code] == [office.say(SetCaps("ann", caps)), office.say(CreateTenant("bob", caps))]
-    assert "not_found" == office.say(SetCaps("cid", Caps()))
+    small = SmallExchange()
+    assert [code, code] == [small.say(SetCaps("ann", caps)), small.say(CreateTenant("bob", caps))]
+    assert "not_found" == small.say(SetCaps("cid", Caps()))
 
 
 def test_tenants_and_keys_survive_a_restart(tmp_path: Path) -> None:
@@ -350,4 +350,4 @@ def test_tenants_and_keys_survive_a_restart(tmp_path: Path) -> None:
 
     with_service(tmp_path / "data", before, secrets=secrets)
     with_service(tmp_path / "data", after, secrets=secrets)
-    Journal.open(tmp_path / "data").close()  # nobody holds it
+    Journal.open(tmp_path / "data").close()  # the lock is free

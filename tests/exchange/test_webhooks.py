@@ -1,5 +1,4 @@
-"""Which webhooks there are: how many, from which event on, and that they are a holder's own, also
-after a restart."""
+"""The registry of webhooks: bounds, first events, and ownership, also after a restart."""
 
 from __future__ import annotations
 
@@ -28,7 +27,7 @@ URL = "https://ann.example/hook"
 HOOK = CreateWebhook(URL, None, None)
 
 
-class Office:
+class SmallExchange:
     """An exchange with two tenants, `ann` and `bob`, at a time that passes with every command."""
 
     def __init__(self) -> None:
@@ -52,37 +51,37 @@ class Office:
 
 
 def test_a_webhook_gets_events_after_its_creation_or_after_a_named_event() -> None:
-    office = Office()
-    assert (events.WebhookCreated(3, "ann", 1, URL, None, 0),) == office.say("ann", HOOK).events
-    created = office.say("ann", CreateWebhook(URL, (0, 3), 0))
+    small = SmallExchange()
+    assert (events.WebhookCreated(3, "ann", 1, URL, None, 0),) == small.say("ann", HOOK).events
+    created = small.say("ann", CreateWebhook(URL, (0, 3), 0))
     assert (events.WebhookCreated(4, "ann", 2, URL, (0, 3), 0),) == created.events
-    assert (5, (2,)) == (office.say("operator", HOOK).first, created.numbers)
-    assert [1, 2] == [hook.number for hook in office.hooks("ann")]
-    (operators,) = office.hooks(OPERATOR)
+    assert (5, (2,)) == (small.say("operator", HOOK).first, created.numbers)
+    assert [1, 2] == [hook.number for hook in small.hooks("ann")]
+    (operators,) = small.hooks(OPERATOR)
     assert (1, 4) == (operators.number, operators.after)  # the operator counts all events
-    assert [] == office.hooks("bob")
+    assert [] == small.hooks("bob")
 
 
 @pytest.mark.parametrize("after", [-1, 2, 10**15])
 def test_a_webhook_cannot_begin_after_a_future_event(after: int) -> None:
-    office = Office()
-    office.say("ann", HOOK)
+    small = SmallExchange()
+    small.say("ann", HOOK)
     refusal = Refusal(Denial.EVENT_NUMBER_INVALID, "after", (after, 1))
-    assert refusal == office.say("ann", CreateWebhook(URL, None, after)).refusal
-    assert refusal == office.say("ann", RestartWebhook(1, after)).refusal
+    assert refusal == small.say("ann", CreateWebhook(URL, None, after)).refusal
+    assert refusal == small.say("ann", RestartWebhook(1, after)).refusal
 
 
 def test_webhooks_per_holder_are_limited_and_numbers_are_unique() -> None:
-    office = Office()
+    small = SmallExchange()
     for _ in range(WEBHOOKS_MAX):
-        assert office.say("ann", HOOK).refusal is None
+        assert small.say("ann", HOOK).refusal is None
     refusal = Refusal(Denial.TOO_MANY_WEBHOOKS, "", (WEBHOOKS_MAX,))
-    assert refusal == office.say("ann", HOOK).refusal
-    assert office.say("bob", HOOK).refusal is None
-    deleted = office.say("ann", DeleteWebhook(WEBHOOKS_MAX))
-    assert (events.WebhookDeleted(office.at, "ann", WEBHOOKS_MAX),) == deleted.events
-    office.say("ann", HOOK)
-    assert WEBHOOKS_MAX + 1 == office.hooks("ann")[-1].number
+    assert refusal == small.say("ann", HOOK).refusal
+    assert small.say("bob", HOOK).refusal is None
+    deleted = small.say("ann", DeleteWebhook(WEBHOOKS_MAX))
+    assert (events.WebhookDeleted(small.at, "ann", WEBHOOKS_MAX),) == deleted.events
+    small.say("ann", HOOK)
+    assert WEBHOOKS_MAX + 1 == small.hooks("ann")[-1].number
 
 
 @pytest.mark.parametrize(
@@ -91,31 +90,31 @@ def test_webhooks_per_holder_are_limited_and_numbers_are_unique() -> None:
 def test_another_holders_webhook_answers_like_one_that_does_not_exist(
     command: WebhookCommand,
 ) -> None:
-    office = Office()
-    assert Refusal(Denial.WEBHOOK_UNKNOWN, "", (1,)) == office.say("ann", command).refusal
-    office.say("bob", HOOK)
-    assert Refusal(Denial.WEBHOOK_UNKNOWN, "", (1,)) == office.say("ann", command).refusal
-    assert 1 == len(office.hooks("bob"))
+    small = SmallExchange()
+    assert Refusal(Denial.WEBHOOK_UNKNOWN, "", (1,)) == small.say("ann", command).refusal
+    small.say("bob", HOOK)
+    assert Refusal(Denial.WEBHOOK_UNKNOWN, "", (1,)) == small.say("ann", command).refusal
+    assert 1 == len(small.hooks("bob"))
 
 
 def test_a_rotation_makes_a_new_secret_and_keeps_the_previous_one() -> None:
-    office = Office()
-    office.say("ann", HOOK)
-    made = office.at
+    small = SmallExchange()
+    small.say("ann", HOOK)
+    made = small.at
     assert (
-        Refusal(Denial.WEBHOOK_SECRET_FRESH) == office.say("ann", RotateWebhookSecret(1), 0).refusal
+        Refusal(Denial.WEBHOOK_SECRET_FRESH) == small.say("ann", RotateWebhookSecret(1), 0).refusal
     )
-    rotated = office.say("ann", RotateWebhookSecret(1))
-    assert (events.WebhookSecretRotated(office.at, "ann", 1),) == rotated.events
-    (hook,) = office.hooks("ann")
-    assert (office.at, made) == (hook.secret_at, hook.previous_at)
+    rotated = small.say("ann", RotateWebhookSecret(1))
+    assert (events.WebhookSecretRotated(small.at, "ann", 1),) == rotated.events
+    (hook,) = small.hooks("ann")
+    assert (small.at, made) == (hook.secret_at, hook.previous_at)
 
 
 def test_a_restarted_webhook_gets_the_named_events_again() -> None:
-    office = Office()
-    office.say("ann", HOOK)
-    office.say("ann", RotateWebhookSecret(1))
-    restarted = office.say("ann", RestartWebhook(1, 1))
-    assert (events.WebhookRestarted(office.at, "ann", 1, 1),) == restarted.events
-    (hook,) = office.hooks("ann")
-    assert (1, office.at, 2) == (hook.after, hook.started_at, hook.starts)
+    small = SmallExchange()
+    small.say("ann", HOOK)
+    small.say("ann", RotateWebhookSecret(1))
+    restarted = small.say("ann", RestartWebhook(1, 1))
+    assert (events.WebhookRestarted(small.at, "ann", 1, 1),) == restarted.events
+    (hook,) = small.hooks("ann")
+    assert (1, small.at, 2) == (hook.after, hook.started_at, hook.starts)

@@ -1,8 +1,8 @@
 """How the market is compiled (`setup.py`, LAISSEZ_BUILD) and which form of it runs
 (`laissez._form`, LAISSEZ_MARKET).
 
-Most tests work on a small checkout of their own, with a market of one module, so that they do not
-depend on what is compiled here.
+Most tests use a small checkout with a market of one module, so that they do not depend on the
+compiled files here.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ class Checkout:
 
 
 def quick_compiler(folder: Path) -> Path:
-    """The usual one without optimisation, which takes most of its time and changes nothing that is
-    tested here."""
+    """The usual compiler without optimisation, which takes most of its time and does not affect
+    these tests."""
     compiler = folder / "quick-compiler"
     compiler.write_text('#!/bin/bash\nexec cc "${@/#-O3/-O0}"\n')
     compiler.chmod(0o755)

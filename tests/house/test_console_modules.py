@@ -1,5 +1,5 @@
-"""The console's modules fit together, without a browser: what is imported is there, what is there
-is imported, and nothing turns text into markup."""
+"""The console's modules fit together, checked without a browser: all imports and exports match, and
+nothing turns text into markup."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def names(listed: str) -> set[str]:
 
 
 def imported(module: str, source: str) -> dict[str, set[str]]:
-    """What a module takes from which other one."""
+    """The names that a module imports, by module."""
     found: dict[str, set[str]] = {}
     for listed, place in IMPORT.findall(source):
         found.setdefault(resolved(module, place), set()).update(names(listed))

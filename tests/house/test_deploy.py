@@ -1,4 +1,4 @@
-"""The container and the systemd unit start the service as it is."""
+"""The container and the systemd unit match the service."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def of(kind: str) -> list[str]:
 
 
 def check_command(words: list[str]) -> None:
-    """The command line knows these options; with a port that is none, it refuses before it
+    """Check that the command line knows these options. An invalid port stops it before it
     starts."""
     ran = CliRunner().invoke(app, [*words, "--port", "none"])
     assert (2, True) == (ran.exit_code, "--port" in ran.output), ran.output
@@ -69,7 +69,7 @@ def test_the_container_passes_hadolint() -> None:
     linter = shutil.which("hadolint")
     if linter is None:
         pytest.skip("hadolint is not installed")
-    # versions of Debian's packages are those of the image
+    # the image decides the versions of Debian's packages
     done = subprocess.run(
         [linter, "--ignore", "DL3008", str(CONTAINER)], capture_output=True, text=True
     )
@@ -101,7 +101,7 @@ def test_the_unit_passes_systemd_analyze(tmp_path: Path) -> None:
     verifier = shutil.which("systemd-analyze")
     if verifier is None:
         pytest.skip("systemd-analyze is not installed")
-    program = tmp_path / "laissez"  # what is installed elsewhere cannot be looked at
+    program = tmp_path / "laissez"  # programs elsewhere cannot be inspected
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
     unit = tmp_path / UNIT.name

@@ -1,7 +1,7 @@
-"""Who may import whom. The arrows of the architecture, written down as a table and read off the
+"""Allowed imports. The arrows of the architecture, written as a table and compared with the
 sources.
 
-Imports for the type checker alone count too: needing to know a type is depending on it.
+Imports only for the type checker count too: knowing a type is a dependency.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ PROGRAM = (
     "laissez.workers",
 )
 
-# package: the packages of ours that it may import, beside itself. A name stands for everything
-# below it.
+# package: the packages of ours that it may import, beside itself. A name includes everything below
+# it.
 ARROWS: dict[str, tuple[str, ...]] = {
     "laissez": ("laissez._form",),
     "laissez._form": (),
@@ -89,11 +89,11 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "laissez_experiments": (*PROGRAM, "laissez.cli", "laissez_check.integration", "laissez_bench"),
 }
 
-# The oracle shares no code with what it checks, so it gets the vocabulary and nothing else.
+# The oracle shares no code with the market, so it gets only the vocabulary.
 ORACLE = ("laissez_check.oracle", *TYPES)
 
-# All that the market and the exchange may import from outside. Each of these computes; none does
-# I/O, reads a clock, draws random numbers or logs.
+# External modules that the market and the exchange may import. None of these does I/O, reads a
+# clock, draws random numbers or logs.
 PURE = frozenset(
     {
         "__future__",
@@ -136,8 +136,8 @@ MODULES = {module_name(path): path for path in sorted(SOURCES.glob("laissez*/**/
 
 
 def imports(module: str, tree: ast.AST, is_package: bool) -> Iterator[str]:
-    """The full name of everything that `module` imports: a module where it is one of ours, else the
-    module it is taken from."""
+    """The full names of all imports of `module`: for our packages the module itself, otherwise the
+    module that an object comes from."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -173,7 +173,7 @@ def is_oracle(module: str) -> bool:
 
 
 def allowed(module: str, imported: str) -> bool:
-    """Whether `module`, one of ours, may import `imported`, anybody's."""
+    """Whether our `module` may import `imported`."""
     package = package_of(module)
     if not is_ours(imported):
         return package not in IS_PURE or imported.partition(".")[0] in PURE
@@ -206,8 +206,7 @@ def arrows_in_the_sources() -> dict[str, set[str]]:
 
 
 def cycle(arrows: dict[str, set[str]]) -> list[str]:
-    """Packages that import each other in a circle; none if each can be put after all that it
-    imports."""
+    """Packages that import each other in a cycle, if any."""
     try:
         TopologicalSorter(arrows).prepare()
     except CycleError as error:

@@ -1,5 +1,5 @@
-"""Secrets and foreign prices stay where they belong; and the watch over the whole run
-(`conftest.py`) would find one that does not."""
+"""Secrets and other tenants' prices do not leak, and the watch over the whole run (`conftest.py`)
+finds leaks."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_key_written_by_a_process_is_found_even_if_its_log_is_deleted(tmp_path
     watch.look_into_files()
     assert 1 == len(watch.new_findings())
     WATCH.look_into_files()
-    assert 1 == len(WATCH.new_findings())  # the watch over the whole run has it too
+    assert 1 == len(WATCH.new_findings())  # the watch over the whole run found it too
 
 
 def test_standard_error_of_a_process_is_watched() -> None:
@@ -156,8 +156,8 @@ NAMES = ("carol-the-unmistakable", "dave-the-unmistakable")
 def test_other_tenants_prices_and_names_are_in_no_error_log_or_metric(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A tenant is told the price of what it holds; here it holds nothing, and everything is leased
-    at prices of others."""
+    """A tenant may see the prices of its own leases. Here it has none, and other tenants lease
+    everything."""
     caplog.set_level(logging.DEBUG, "laissez")
 
     async def story(world: World) -> None:
@@ -188,7 +188,7 @@ def test_other_tenants_prices_and_names_are_in_no_error_log_or_metric(
 
 
 async def errors_of(world: World, lease: dict[str, Any]) -> str:
-    """Everything that goes wrong for a tenant in a market that is full."""
+    """All the errors that a tenant meets in a full market."""
     asks: list[tuple[str, str, Any]] = [
         ("GET", f"/v1/leases/{lease['id']}", None),
         ("GET", f"/v1/leases/{lease['id']}/prices", None),

@@ -1,5 +1,5 @@
-"""What others made is locked: every version with its hashes, for every Python that is supported,
-and nothing else is installed."""
+"""Dependencies are locked: every version with its hashes, for every supported Python, and nothing
+else is installed."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_an_unmet_requirement_is_noticed() -> None:
 
 @pytest.mark.parametrize("name", ["run", "develop"])
 def test_every_dependency_of_a_locked_package_is_locked(name: str) -> None:
-    """As far as it is installed here; pip is told to install what is listed and nothing else."""
+    """Only for packages installed here. pip installs only listed packages."""
     here = f"{sys.version_info.major}.{sys.version_info.minor}"
     locked = versions(name, here)
     known = {
@@ -196,8 +196,8 @@ FINE: dict[str, object] = {"name": "right", "version": "2.0", "vulns": []}
 
 @pytest.fixture
 def answers(audit: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Answers:
-    """What each database says of the packages `left` and `right`, which are locked; one that is not
-    there cannot be asked."""
+    """The answer of each database about the locked packages `left` and `right`. A missing database
+    cannot be asked."""
     for name in audit.LOCKS:
         (tmp_path / name).write_text("left==1.0 \\\n    --hash=sha256:00\nright==2.0 \\\n")
     found: Answers = {}

@@ -1,7 +1,7 @@
-"""The wheel: it holds the product and nothing else, and the product works where it is installed.
+"""The wheel holds the product and nothing else, and the product works once installed.
 
-It is built from this checkout, installed into an environment of its own, and used outside the
-checkout. Packages of others are lent to that environment, so that nothing is downloaded.
+It is built from this checkout, installed into a separate environment, and used outside the
+checkout. The environment borrows the dependencies installed here, so that nothing is downloaded.
 """
 
 from __future__ import annotations
@@ -78,15 +78,15 @@ class Installed:
 
 
 def environment() -> dict[str, str]:
-    """Without any setting of ours, and without a path to the sources."""
+    """The environment without our settings and without a path to the sources."""
     ours = ("LAISSEZ_", "PYTHONPATH", "COV_", "PYTEST_")
     return {name: value for name, value in os.environ.items() if not name.startswith(ours)}
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built where `make build` built, so that nothing is compiled twice; old sources are removed,
-    for setuptools would pack them too."""
+    """Build where `make build` did, so that nothing is compiled twice. Remove old sources, which
+    setuptools would pack too."""
     for left in (path for path in ROOT.glob("build/lib*/**/*") if path.is_file()):
         if left.suffix != ".so":
             left.unlink()
@@ -127,7 +127,7 @@ def packed_in(wheel: Path) -> set[Path]:
 
 
 def test_the_checks_are_a_separate_wheel(tmp_path: Path) -> None:
-    """Built from a copy: setuptools leaves files in the folder that it builds from."""
+    """Build from a copy: setuptools leaves files in its source folder."""
     ignored = shutil.ignore_patterns("*.so", "__pycache__", "*.egg-info")
     shutil.copytree(ROOT / "src", tmp_path / "src", ignore=ignored)
     packages = ("laissez_check", "laissez_bench", "laissez_experiments")
@@ -159,7 +159,7 @@ def test_the_core_tests_pass_on_the_wheel(installed: Installed) -> None:
 def test_the_service_and_its_console_run_from_the_wheel(installed: Installed) -> None:
     command = [str(installed.laissez), "up", "--still", "--data", "sample", "--port", "0"]
     with (
-        tempfile.TemporaryFile() as log,  # which is watched for secrets, like every other
+        tempfile.TemporaryFile() as log,  # watched for secrets, like all logs
         subprocess.Popen(
             command,
             cwd=installed.folder,

@@ -202,7 +202,7 @@ def test_a_crash_after_each_piece_of_a_cut_loses_nothing(
         assert until
         for piece in range(100):
             folder = tmp_path / str(piece)
-            shutil.copytree(journal.folder, folder)  # with its log: as a crash leaves it
+            shutil.copytree(journal.folder, folder)  # with its log, as after a crash
             assert before == entries(folder)
             report = verify(folder, begin=begin)
             assert report.ok and 60 == report.entries
@@ -245,11 +245,11 @@ def test_damage_in_an_archive_is_named(tmp_path: Path) -> None:
     assert 10 == report.entries
     assert problem.startswith("archive/0000000000000001.journal: entries 11 to 15: the checksum")
     with Journal.open(tmp_path) as journal:
-        recovered(journal)  # needs no archive
+        recovered(journal)  # needs no archives
 
 
 def test_a_damaged_archive_stops_the_cut(tmp_path: Path, small_pieces: None) -> None:
-    """What the archive lacks is still in the live file, and must stay there."""
+    """Groups missing from the archive must stay in the live file."""
     with_snapshots(tmp_path, 60)
     with Journal.open(tmp_path) as journal:
         until = archive.make(tmp_path, EVERYTHING)

@@ -1,5 +1,4 @@
-"""Group commit: what is durable when, in which order it is said, and what happens when the disk
-gives up."""
+"""Group commit: when entries are durable, the order of reports, and failures of the disk."""
 
 from __future__ import annotations
 
@@ -18,11 +17,11 @@ from support.journal_sum import GENESIS, Sum, recovered
 
 pytestmark = pytest.mark.once
 
-LONG = 30.0  # seconds; how long to wait for what must come
+LONG = 30.0  # seconds; the longest wait for an expected event
 
 
 class GatedJournal(Journal):
-    """Each append waits until it is let through."""
+    """A journal whose appends wait for the test."""
 
     def gate(self) -> None:
         self.arrived: queue.Queue[int] = queue.Queue()

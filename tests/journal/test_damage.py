@@ -1,5 +1,5 @@
-"""Damage, one by one: which words a refusal has for it, and what it names. Any damage anywhere is
-`laissez check damage`'s (test_damage.py)."""
+"""The message for each kind of damage. `laissez check damage` (test_damage.py) covers damage
+anywhere."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def copy(whole: Path, tmp_path: Path) -> Path:
-    """A copy to be damaged. Without the mark, unless a test is about the mark: the rest must be
-    found out without it."""
+    """A copy to damage. It has no mark, unless the test is about the mark: other checks must find
+    damage without it."""
     shutil.copytree(whole, tmp_path / "copy")
     (tmp_path / "copy" / "journal.mark").unlink()
     return tmp_path / "copy"
 
 
 def state(folder: Path) -> tuple[object, ...]:
-    """All that a recovered server would go on with."""
+    """The whole state of a recovered server."""
     with Journal.open(folder) as journal, journal.reader() as reader:
         machine = recovered(journal).machine
         documents = [*filed(reader, "tens"), *filed(reader, "also")]

@@ -23,8 +23,8 @@ pytestmark = pytest.mark.once
 
 @contextmanager
 def adding(folder: Path, *limit: str) -> Iterator[subprocess.Popen[str]]:
-    """A process that adds ones for ever and says what is durable. Killed at the end, whatever
-    happens."""
+    """A process that adds ones for ever and prints durable entries. It is killed at the end of the
+    block."""
     process = subprocess.Popen(
         [sys.executable, journal_sum.__file__, str(folder), *limit],
         stdout=subprocess.PIPE,
@@ -47,8 +47,8 @@ def said(process: subprocess.Popen[str]) -> Iterator[list[str]]:
 
 
 def killed(folder: Path, after: int) -> int:
-    """Let a process add, kill it once `after` more entries are durable; returns the last that it
-    said was."""
+    """Let a process add, and kill it once `after` more entries are durable; returns the last
+    reported one."""
     with adding(folder) as process:
         lines = said(process)
         durable = stop = int(next(lines)[1])

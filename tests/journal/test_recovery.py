@@ -1,5 +1,4 @@
-"""Recovery and snapshots: what is lost, damaged, too new or foreign, and that recovery may be cut
-short and repeated."""
+"""Recovery and snapshots that are lost, damaged, too new or foreign, and interrupted recovery."""
 
 from __future__ import annotations
 
@@ -32,7 +31,8 @@ def with_snapshots(folder: Path, *seqs: int) -> Sum:
 
 
 def fingerprints(folder: Path) -> dict[str, str]:
-    """Of everything that recovery could harm; the shared memory of SQLite's readers is not that."""
+    """Fingerprints of all files that recovery could harm, so without the shared memory of SQLite's
+    readers."""
     files = [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".db-shm"]
     return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 

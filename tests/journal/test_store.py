@@ -1,5 +1,4 @@
-"""The journal and its readers, as long as nothing is wrong; and what is refused without anything
-being damaged."""
+"""The journal and its readers without damage, and refusals of invalid use."""
 
 from __future__ import annotations
 
@@ -185,7 +184,7 @@ def test_a_foreign_file_is_refused_and_left_alone(tmp_path: Path) -> None:
     other.close()
     with pytest.raises(JournalForeign, match="application id"):
         Journal.open(tmp_path)
-    for left in (b"", b"S"):  # SQLite takes a single byte for nothing at all
+    for left in (b"", b"S"):  # SQLite treats a single byte as an empty file
         path.write_bytes(left)
         (tmp_path / "journal.db-wal").write_bytes(b"the newest entries")
         with pytest.raises(JournalForeign, match=f"it has {len(left)} bytes"):
@@ -261,8 +260,8 @@ def test_a_failed_backup_is_not_reported_as_a_damaged_journal(tmp_path: Path) ->
 
 
 def test_failing_to_turn_the_log_on_is_an_error_unlike_in_sqlite() -> None:
-    """A file without its log, killed in the middle of its first write, could never be opened by a
-    reader again."""
+    """Without a log, a file whose first write was interrupted could never be opened by a reader
+    again."""
     in_memory = sqlite3.connect(":memory:")
     with pytest.raises(sqlite3.OperationalError, match="the mode is still 'memory'"):
         wal.turn_on(in_memory)

@@ -90,7 +90,7 @@ def test_damage_and_divergence_are_reported_with_their_place(tmp_path: Path) -> 
 
 
 def test_entries_missing_from_the_end_are_reported(tmp_path: Path) -> None:
-    """What is left is a sound journal that ends early; a start refuses it, by the mark."""
+    """The rest is a valid journal that ends early. The mark makes a start refuse it."""
     filled(tmp_path)
     database = sqlite3.connect(tmp_path / "journal.db", isolation_level=None)
     database.execute("DELETE FROM documents WHERE seq > 50")
@@ -131,7 +131,7 @@ def test_a_summary_describes_the_journal(tmp_path: Path) -> None:
 
 
 def market_journal(folder: Path) -> None:
-    """Three floors that rise, and a document filed with the last."""
+    """Three rising floors, and a document filed with the last."""
     genesis = Market(Topology.of(["h100/gpu0"]), 10).snapshot()
     replaying = Replaying.begin(genesis)
     made = []

@@ -19,7 +19,7 @@ from laissez.server.rates import RateWatch
 from laissez.server.views import instance_view, lease_of_order, lease_view, order_view
 from laissez.wire.ids import order_id, tag_of
 from laissez.wire.views import Lease, Order
-from support.budget_world import DOLLAR, SECOND_US, Thrifty
+from support.budget_world import DOLLAR, SECOND_US, BudgetWorld
 
 pytestmark = pytest.mark.once
 
@@ -27,9 +27,9 @@ FEW, MANY = 20, 2_000
 ORDERS_MAX = 1_000
 
 
-def after_leases(count: int) -> Thrifty:
+def after_leases(count: int) -> BudgetWorld:
     """Ann holds one leaf, and has leased another one `count` times."""
-    world = Thrifty("a/1", "b/1")
+    world = BudgetWorld("a/1", "b/1")
     world.place("ann", "b", DOLLAR)
     for _ in range(count):
         world.place("ann", "a", DOLLAR)
@@ -38,9 +38,9 @@ def after_leases(count: int) -> Thrifty:
     return world
 
 
-def after_fees(count: int) -> Thrifty:
+def after_fees(count: int) -> BudgetWorld:
     """Ann has withdrawn `count` bids too soon, and all fees have run out."""
-    world = Thrifty("a/1")
+    world = BudgetWorld("a/1")
     world.say(OPERATOR, to_market.SetControls("a", flash_us=10))
     world.place("bob", "a", 9 * DOLLAR)
     withdraw(world, count)
@@ -49,9 +49,9 @@ def after_fees(count: int) -> Thrifty:
     return world
 
 
-def with_orders(count: int) -> Thrifty:
+def with_orders(count: int) -> BudgetWorld:
     """Ann waits for the leaf that bob holds."""
-    world = Thrifty("a/1")
+    world = BudgetWorld("a/1")
     world.place("bob", "a", 9 * DOLLAR)
     for _ in range(count):
         world.place("ann", "a", DOLLAR)
@@ -59,7 +59,7 @@ def with_orders(count: int) -> Thrifty:
     return world
 
 
-def withdraw(world: Thrifty, bids: int) -> None:
+def withdraw(world: BudgetWorld, bids: int) -> None:
     for _ in range(bids):
         order = world.placed("ann", "a", DOLLAR)
         assert world.say("ann", CancelOrder("ann", order)).refusal is None
@@ -76,7 +76,9 @@ def cost(act: Callable[[], object]) -> int:
     return min(costs)
 
 
-def fifty(world: Thrifty, ask: Callable[[Exchange, Account, int], object]) -> Callable[[], object]:
+def fifty(
+    world: BudgetWorld, ask: Callable[[Exchange, Account, int], object]
+) -> Callable[[], object]:
     """Ask about the tenant's oldest lease or order fifty times."""
     account = world.exchange.accounts["ann"]
     assert ask(world.exchange, account, 1) is not None
@@ -105,9 +107,9 @@ def test_an_order_is_found_by_number_as_fast_among_many_orders(ask: Callable[...
 
 @pytest.mark.parametrize("after", [after_leases, after_fees])
 def test_the_amount_owed_is_computed_as_fast_after_many_leases_and_fees(
-    after: Callable[[int], Thrifty],
+    after: Callable[[int], BudgetWorld],
 ) -> None:
-    def asked(world: Thrifty) -> Callable[[], object]:
+    def asked(world: BudgetWorld) -> Callable[[], object]:
         account = world.exchange.accounts["ann"]
         return lambda: [owed_in_all(world.exchange, account, world.at) for _ in range(50)]
 
@@ -115,7 +117,7 @@ def test_the_amount_owed_is_computed_as_fast_after_many_leases_and_fees(
 
 
 def test_rate_notices_are_computed_as_fast_after_many_leases() -> None:
-    def sampled(world: Thrifty) -> Callable[[], object]:
+    def sampled(world: BudgetWorld) -> Callable[[], object]:
         market, watch = world.exchange.market, RateWatch(0)
         return lambda: [watch.notices(world.at, market.leases("ann")) for _ in range(50)]
 
@@ -123,7 +125,7 @@ def test_rate_notices_are_computed_as_fast_after_many_leases() -> None:
 
 
 def test_spending_caps_are_checked_as_fast_after_many_fees() -> None:
-    def asked(world: Thrifty) -> Callable[[], object]:
+    def asked(world: BudgetWorld) -> Callable[[], object]:
         account = world.exchange.accounts["ann"]
         return lambda: [spending(world.exchange.market, account, world.at) for _ in range(50)]
 
@@ -131,7 +133,7 @@ def test_spending_caps_are_checked_as_fast_after_many_fees() -> None:
 
 
 def test_an_order_under_a_cap_is_placed_as_fast_after_many_fees() -> None:
-    def ordering(world: Thrifty) -> Callable[[], object]:
+    def ordering(world: BudgetWorld) -> Callable[[], object]:
         world.say("ann", SetOwnCaps(None, 1_000 * DOLLAR))
         return lambda: withdraw(world, 50)
 
@@ -140,11 +142,11 @@ def test_an_order_under_a_cap_is_placed_as_fast_after_many_fees() -> None:
 
 @pytest.mark.parametrize("after", [after_leases, after_fees])
 def test_an_order_under_a_budget_is_placed_as_fast_after_many_leases_and_fees(
-    after: Callable[[int], Thrifty],
+    after: Callable[[int], BudgetWorld],
 ) -> None:
     """An order may cost a fee, so every order checks the rest of the budget."""
 
-    def ordering(world: Thrifty) -> Callable[[], object]:
+    def ordering(world: BudgetWorld) -> Callable[[], object]:
         world.place("bob", "a", 9 * DOLLAR)
         world.say(OPERATOR, to_market.SetControls("a", flash_us=10))
         world.budget("ann", 1_000 * DOLLAR, Action.NO_NEW_ORDERS)

@@ -1,4 +1,4 @@
-"""Retention in a running service: old entries move away under load, and nobody notices."""
+"""Retention in a running service: old entries move into archives under load, without effects."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_old_entries_move_under_load_and_replay_to_the_same_state(tmp_path: Path
 
     async def story(world: World) -> None:
         await world.place("ann", "a100", "5")
-        await world.place("bob", "a100", "3")  # what ann pays
+        await world.place("bob", "a100", "3")  # the price that ann pays
         await trade(world)
         world.passing.pass_us(HOUR_US)
         world.close_books()

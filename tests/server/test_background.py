@@ -1,4 +1,4 @@
-"""Long work beside the service: in pieces, in order, with pauses for everybody else."""
+"""Long work beside the service: in pieces, in order, with pauses for other work."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ pytestmark = pytest.mark.once
 
 
 def worked(costs_us: list[int], rests: int = RESTS) -> tuple[list[tuple[int, int]], int]:
-    """When each item was begun and ended, in microseconds, where it takes as long as it says; and
-    how often somebody else had a turn."""
+    """The start and end of each item in microseconds, given how long each takes, and the number of
+    turns of other work."""
     loop = SimulatedLoop()
     clock = Clock(0, wall=lambda: 0, passed=lambda: round(loop.time() * 1e9))
     turns = 0

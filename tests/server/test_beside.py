@@ -138,7 +138,7 @@ def test_written_rows_survive_a_power_failure(tmp_path: Path, seed: int) -> None
             beside.close()
             disk.power_off()
             found = digests(Beside(tmp_path / FILE, IDENTITY))
-            # one that failed may be there, too
+            # a failed one may be there, too
             assert set(written) <= set(found) and len(found) <= len(written) + 1
             written = found
     assert not list(tmp_path.glob("*.damaged*"))
@@ -184,7 +184,7 @@ def test_work_continues_in_its_thread_after_a_cancellation(tmp_path: Path) -> No
 
 
 def test_a_damaged_renamed_or_foreign_row_is_ignored() -> None:
-    """One digit of a cursor would make a webhook pass over events."""
+    """One changed digit of a cursor would make a webhook skip events."""
     stored = seal(IDENTITY, "cursor whk_1", b"12")
     assert b"12" == unseal(IDENTITY, "cursor whk_1", stored)
     for identity, name, found in (

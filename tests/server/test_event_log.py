@@ -1,5 +1,5 @@
-"""What is kept of the past: events for streams that resume and ids of requests sent again; bounded
-by count and age, the same after a restart."""
+"""The event log: events for streams that resume and idempotency keys; bounded by count and age, the
+same after a restart."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ PLENTY = 1_000
 AGE_US = 100
 
 
-class Told:
-    """An event log that is told of entries one after the other."""
+class FilledLog:
+    """An event log to which the test adds entries."""
 
     def __init__(self, events_max: int = PLENTY, commands_max: int = PLENTY) -> None:
         self.log = EventLog(events_max, commands_max, AGE_US)
@@ -51,8 +51,8 @@ class Told:
         return [self.log.find("ann", id) for id in ids]
 
 
-def told_some(events_max: int = PLENTY) -> Told:
-    one = Told(events_max)
+def some_events(events_max: int = PLENTY) -> FilledLog:
+    one = FilledLog(events_max)
     one.add("ann", "ann")
     one.add("bob")
     one.add()
@@ -64,7 +64,7 @@ def told_some(events_max: int = PLENTY) -> Told:
 
 
 def test_entries_are_found_by_the_event_numbers_of_each_holder() -> None:
-    some = told_some()
+    some = some_events()
     assert [[1, 4], [1, 4], [4], []] == [some.after("ann", n) for n in range(4)]
     assert [[2, 4], [4], []] == [some.after("bob", n) for n in range(3)]
     assert [[1, 2, 4], [1, 2, 4], [2, 4], [4], [4], [4], []] == [
@@ -75,13 +75,13 @@ def test_entries_are_found_by_the_event_numbers_of_each_holder() -> None:
 
 
 def test_a_page_has_the_entries_of_the_next_events() -> None:
-    some = told_some()
+    some = some_events()
     assert [[1], [1], [1, 4]] == [some.after("ann", 0, most) for most in (1, 2, 3)]
     assert [[1], [1, 2], [1, 2, 4]] == [some.after(OPERATOR, 0, most) for most in (1, 2, 3)]
 
 
 def test_the_oldest_entries_are_forgotten_above_the_bound() -> None:
-    full = told_some(6)
+    full = some_events(6)
     assert (0, 0, 0) == (full.gone("ann"), full.gone("bob"), full.gone(OPERATOR))
     full.add("bob")
     assert (2, 0, 2) == (full.gone("ann"), full.gone("bob"), full.gone(OPERATOR))
@@ -94,7 +94,7 @@ def test_the_oldest_entries_are_forgotten_above_the_bound() -> None:
 
 
 def test_old_events_and_keys_are_forgotten() -> None:
-    some = told_some()
+    some = some_events()
     some.add("ann", at=AGE_US, who="ann", id="a")
     assert (7, 1) == (some.log.events, some.log.keys)
     some.add("ann", at=AGE_US + 1)
@@ -109,7 +109,7 @@ def test_old_events_and_keys_are_forgotten() -> None:
 
 
 def test_an_entry_with_more_events_than_are_kept_is_not_kept() -> None:
-    small = told_some(3)
+    small = some_events(3)
     small.add(*["ann"] * 4)
     assert 0 == small.log.events and 7 == small.gone("ann")
     small.add("ann")
@@ -119,12 +119,12 @@ def test_an_entry_with_more_events_than_are_kept_is_not_kept() -> None:
 @pytest.mark.parametrize("n", [-1, 4, 10**18])
 def test_an_event_number_out_of_range_is_refused(n: int) -> None:
     with pytest.raises(ProblemError, match="from 0 to 3, your latest"):
-        told_some().after("ann", n)
+        some_events().after("ann", n)
 
 
 def test_old_entries_are_forgotten_even_without_new_ones() -> None:
-    """Otherwise what a tenant still finds would reveal whether others were busy."""
-    one = told_some()
+    """Otherwise a tenant could tell from its own history whether others were active."""
+    one = some_events()
     one.add(who="ann", id="a")
     one.log.forget(AGE_US)
     assert 0 == one.gone("ann") and [5] == one.found("a")
@@ -137,7 +137,7 @@ def test_old_entries_are_forgotten_even_without_new_ones() -> None:
 
 
 def test_idempotency_keys_belong_to_their_holder() -> None:
-    log = Told()
+    log = FilledLog()
     log.add(who="ann", id="x")
     log.add(who="bob", id="x")
     found = [log.log.find(*one) for one in (("ann", "x"), ("bob", "x"), ("ann", "y"), ("cid", "x"))]
@@ -145,15 +145,15 @@ def test_idempotency_keys_belong_to_their_holder() -> None:
 
 
 def test_a_forgotten_idempotency_key_can_be_used_again() -> None:
-    log = Told(commands_max=2)
+    log = FilledLog(commands_max=2)
     for id in ("x", "y", "z", "x"):
         log.add(who="ann", id=id)
     assert [4, None, 3] == log.found("x", "y", "z") and 2 == log.log.keys
 
 
 def test_requests_without_an_idempotency_key_count_too() -> None:
-    """So that a start can tell how far back it must read."""
-    log = Told(commands_max=3)
+    """So a start knows how far back to read."""
+    log = FilledLog(commands_max=3)
     log.add(who="ann", id="a")
     for _ in range(2):
         log.add()
@@ -172,7 +172,7 @@ def test_reading_forgets_old_entries(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story, Limits(history_hours=1.0))
 
 
-# -- over a restart
+# -- across a restart
 
 
 def kept_by(log: EventLog) -> tuple[object, ...]:
@@ -214,8 +214,7 @@ def test_a_restart_restores_the_event_log(tmp_path: Path, limits: Limits, snapsh
     with_service(tmp_path / "data", story, limits)
     opened = open_folder(tmp_path / "data", limits)
     opened.journal.close()
-    # The clock of the story ran ahead of the wall clock, so the service goes on from its last
-    # entry, as if no time had passed.
+    # The clock of the story ran ahead of the wall clock, so time continues from the last entry.
     assert kept_by(live[0]) == kept_by(opened.event_log)
     assert 0 < opened.event_log.keys and 0 < opened.event_log.events
     assert (opened.snapshot_seq > 0) is snapshot

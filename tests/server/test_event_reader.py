@@ -1,5 +1,4 @@
-"""Reading what happened: in pieces, one page of a holder at a time, and what was read last is not
-read again."""
+"""The event reader: in pieces, one page per holder at a time, with a cache."""
 
 from __future__ import annotations
 
@@ -21,8 +20,8 @@ pytestmark = pytest.mark.once
 GROUP = 10  # entries
 
 
-class Shelf:
-    """A journal whose every group takes a while to read."""
+class SlowJournal:
+    """A journal whose groups each take a while to read."""
 
     def __init__(self, loop: SimulatedLoop, us: int) -> None:
         self._loop, self._us = loop, us
@@ -44,10 +43,10 @@ class Shelf:
 
 class World:
     def __init__(self, loop: SimulatedLoop, us: int) -> None:
-        self.shelf = Shelf(loop, us)
+        self.journal = SlowJournal(loop, us)
         self.now: Callable[[], int] = lambda: round(loop.time() * 1e6)
         self.past = EventReader(
-            self.shelf,  # type: ignore[arg-type]
+            self.journal,  # type: ignore[arg-type]
             Clock(0, wall=lambda: 0, passed=lambda: round(loop.time() * 1e9)),
         )
         self.log: list[tuple[str, int]] = []
@@ -70,7 +69,7 @@ def test_entries_come_in_order_and_each_group_is_read_once() -> None:
     async def story(world: World) -> None:
         await world.read("ann", 3, 4, 10, 11, 35)
         assert [("ann", seq) for seq in (3, 4, 10, 11, 35)] == world.log
-        assert [1, 11, 31] == world.shelf.fetched
+        assert [1, 11, 31] == world.journal.fetched
 
     run(0, story)
 
@@ -80,7 +79,7 @@ def test_readers_of_the_same_events_share_the_cache() -> None:
         await asyncio.gather(
             *(world.read(f"t{number}", 1 + number % GROUP, 11, 21) for number in range(50))
         )
-        assert [1, 11, 21] == sorted(world.shelf.fetched)
+        assert [1, 11, 21] == sorted(world.journal.fetched)
 
     run(100, story)
 
@@ -89,18 +88,18 @@ def test_the_cache_is_bounded_and_drops_the_least_recently_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def story(world: World) -> None:
-        size = len(next(world.shelf.groups(301, 301)).packed)
+        size = len(next(world.journal.groups(301, 301)).packed)
         monkeypatch.setattr(event_reader, "KEPT_BYTES_MAX", 2 * size)
-        world.shelf.fetched.clear()
+        world.journal.fetched.clear()
         await world.read("ann", 301, 311, 321, 311, 321, 301)
-        assert [301, 311, 321, 301] == world.shelf.fetched
+        assert [301, 311, 321, 301] == world.journal.fetched
 
     run(0, story)
 
 
 def test_statements_beside_entries_are_not_cached() -> None:
     async def story(world: World) -> None:
-        world.shelf.documents = (Filed(3, "statement", b"long" * 1000),)
+        world.journal.documents = (Filed(3, "statement", b"long" * 1000),)
         await world.read("ann", 3)
         assert [()] == [group.documents for group in world.past._kept.values()]
 

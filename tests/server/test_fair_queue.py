@@ -1,5 +1,4 @@
-"""Who is served when, who is turned away, and who gets answers late. All time here is moved by
-hand."""
+"""The order of service, load shedding, and delayed answers. The test moves the clock."""
 
 from __future__ import annotations
 
@@ -26,7 +25,7 @@ pytestmark = pytest.mark.once
 WAIT_US_MAX = 50_000
 
 
-class Hand:
+class ManualClock:
     """Moves a clock."""
 
     def __init__(self) -> None:
@@ -34,11 +33,11 @@ class Hand:
         self.clock = Clock(0, wall=lambda: 0, passed=lambda: self.us * 1_000)
 
 
-class Piece:
-    """Something to do that takes a while; `bug` happens instead."""
+class FakeWork:
+    """Work that takes a while, or raises `bug`."""
 
     def __init__(
-        self, hand: Hand, log: list[str], name: str, us: int = PIECE_US, bug: bool = False
+        self, hand: ManualClock, log: list[str], name: str, us: int = PIECE_US, bug: bool = False
     ) -> None:
         self._hand, self._log, self._name, self._left, self._bug = hand, log, name, us, bug
 
@@ -60,16 +59,16 @@ class Piece:
 
 class World:
     def __init__(self) -> None:
-        self.hand = Hand()
+        self.hand = ManualClock()
         self.together = CoalescedWrites()
         self.turns = FairQueue(self.hand.clock, WAIT_US_MAX, self.together)
         self.log: list[str] = []
 
     def come(self, line: str, name: str, us: int = PIECE_US, bug: bool = False) -> None:
-        self.turns.wait(line, Piece(self.hand, self.log, name, us, bug))
+        self.turns.wait(line, FakeWork(self.hand, self.log, name, us, bug))
 
     async def turn(self) -> list[str]:
-        """What is done in the next turn of the loop."""
+        """The work done in the next turn of the loop."""
         self.log.clear()
         await asyncio.sleep(0)
         return self.log.copy()
@@ -96,8 +95,8 @@ def test_work_is_done_at_once_while_nothing_waits_and_the_turn_lasts() -> None:
     run(story)
 
 
-class Begun:
-    """A request over HTTP: begun in its turn, it takes its time later."""
+class RequestWork:
+    """An HTTP request: begun in its turn, it takes its time later."""
 
     def __init__(self, world: World, name: str) -> None:
         self._world, self._name = world, name
@@ -115,22 +114,22 @@ class Begun:
 def test_requests_begun_per_turn_are_limited() -> None:
     async def story(world: World) -> None:
         for _ in range(REQUESTS_MAX):
-            assert world.turns.may_begin() and world.turns.may_begin()  # the first was done at once
+            assert world.turns.may_begin() and world.turns.may_begin()
             world.turns.begun()
         assert not world.turns.may_begin()
         await world.turn()
         for number in range(REQUESTS_MAX + 2):
-            world.turns.wait("noisy", Begun(world, f"n{number}"))
-        world.turns.wait("ann", Begun(world, "a"))
-        # the next ones are read before there are more
+            world.turns.wait("noisy", RequestWork(world, f"n{number}"))
+        world.turns.wait("ann", RequestWork(world, "a"))
+        # the next ones are read before more arrive
         assert ["n0", "a", "n1", "n2"] == await world.turn()
         assert ["n3", "n4", "n5"] == await world.turn()
 
     run(story)
 
 
-class Answered(Piece):
-    """What it is answered with is sent together with the other answers."""
+class AnsweredWork(FakeWork):
+    """Work whose answer is sent together with the other answers."""
 
     def __init__(self, world: World, name: str) -> None:
         super().__init__(world.hand, world.log, name)
@@ -144,7 +143,7 @@ class Answered(Piece):
 def test_answers_leave_at_the_end_of_their_turn() -> None:
     async def story(world: World) -> None:
         for number in range(2):
-            world.turns.wait("ann", Answered(world, f"a{number}"))
+            world.turns.wait("ann", AnsweredWork(world, f"a{number}"))
         world.come("bob", "long", TURN_US)
         first = await world.turn()
         assert ["a0", "long", "a1"] == first[:3] and ["a0 sent", "a1 sent"] == first[-2:]
@@ -173,7 +172,7 @@ def test_finished_work_is_answered_even_if_a_bug_follows() -> None:
 
 
 def test_refusing_many_takes_no_longer_than_a_turn() -> None:
-    class Dear(Piece):
+    class Dear(FakeWork):
         def turn_away(self) -> int:
             self._hand.us += TURN_US
             return super().turn_away()
@@ -245,7 +244,7 @@ def test_the_operator_is_served_first() -> None:
 def test_a_burst_is_waited_out() -> None:
     async def story(world: World) -> None:
         world.come("ann", "a")
-        world.hand.us += WAIT_US_MAX + 1  # late, and the line is young
+        world.hand.us += WAIT_US_MAX + 1  # late, but the line is young
         assert ["a"] == await world.turn()
         assert 0 == world.turns.shed
 
@@ -258,7 +257,7 @@ def test_a_standing_line_sheds_work_that_waited_too_long() -> None:
         world.hand.us += BAD_FOR_US - WAIT_US_MAX
         world.come("ann", "just in time")
         world.come(OPERATOR, "the operator's")
-        world.hand.us += WAIT_US_MAX - PIECE_US  # the operator's takes so long
+        world.hand.us += WAIT_US_MAX - PIECE_US  # the operator's work takes that long
         assert ["the operator's", "too long away", "just in time"] == await world.turn()
         assert 1 == world.turns.shed
         world.come("ann", "soon after")
@@ -279,7 +278,7 @@ def test_the_operator_is_never_shed() -> None:
 
 def test_when_all_lines_are_late_young_lines_are_shed_too() -> None:
     async def story(world: World) -> None:
-        # every turn one comes and waits too long in a line of its own, while another line never
+        # in every turn new work waits too long in a line of its own, while another line never
         # empties
         for number in range(8):
             world.come(f"t{number}", f"{number}", TURN_US)
@@ -321,7 +320,7 @@ def test_refusals_are_immediate_up_to_the_burst_and_then_paced() -> None:
     assert [0, 0, 0, 0.1, 0.2] == [paces.delay_s("ann", 0) for _ in range(5)]
     assert 0 == paces.delay_s("bob", 0)
     assert 2 == paces.delayed
-    assert 0 == paces.delay_s("ann", 300_000)  # two were owed, and one more was earned meanwhile
+    assert 0 == paces.delay_s("ann", 300_000)  # two tokens were owed, and one more was earned
     assert 0.5 == paces.delay_s("ann", 300_000, 5)
 
 

@@ -1,5 +1,5 @@
-"""The first key: written where only its owner reads it, and on the disk before it is in force. And
-what a sample market begins with."""
+"""The first key: readable by its owner only, and on the disk before it is in force. The state of a
+new sample market."""
 
 from __future__ import annotations
 

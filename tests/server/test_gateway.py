@@ -1,5 +1,5 @@
-"""The gateway: nothing leaves before it is durable, nothing at all after a failure, nothing is done
-twice, and nobody sends more than it may."""
+"""The gateway: nothing leaves before it is durable, nothing leaves after a failure, no request is
+carried out twice, and rate limits hold."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from laissez.server.clock import Clock
 from laissez.server.rate_limits import RateLimit
 from laissez.server.settings import Limits
 from laissez.wire.problems import ProblemError
-from support.live_world import SOON_S, Live, events_of, eventually, many_turns, place, with_live
-from support.service_world import Replaced, World, no_order, with_service
+from support.live_world import SOON_S, Live, events_of, eventually, place, settle_loop, with_live
+from support.service_world import Replaced, World, unknown_order, with_service
 
 pytestmark = pytest.mark.once
 
@@ -30,7 +30,7 @@ ORDER = {"alternatives": [{"scope": "h100", "limit": "1"}]}
 
 
 class Gate:
-    """A journal that stores only while the gate is open, and fails if it is told to."""
+    """A journal that stores only while the gate is open, and fails on request."""
 
     def __init__(self, world: World) -> None:
         journal: Journal = world.gateway._journal
@@ -80,11 +80,11 @@ READS = (
 
 
 def asked(world: World) -> dict[str, asyncio.Task[Any]]:
-    """Every kind of question, and a command, under way."""
+    """Every kind of question and a command, under way."""
     tasks = {path: asyncio.create_task(world.ask(who, "GET", path)) for who, path in READS}
     tasks["place"] = asyncio.create_task(world.ask("ann", "POST", "/v1/orders", ORDER))
     tasks["refused"] = asyncio.create_task(
-        world.ask("ann", "DELETE", f"/v1/orders/{no_order('ann')}")
+        world.ask("ann", "DELETE", f"/v1/orders/{unknown_order('ann')}")
     )
     return tasks
 
@@ -96,9 +96,9 @@ def test_no_answer_leaves_before_its_state_is_durable(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         with Gate(world) as gate:
             first = asyncio.create_task(world.ask("ann", "POST", "/v1/orders", ORDER, key="first"))
-            await many_turns()
+            await settle_loop()
             tasks = asked(world)
-            await many_turns()
+            await settle_loop()
             assert [] == [name for name, task in {"first": first, **tasks}.items() if task.done()]
             assert 200 == (await world.ask(None, "GET", "/healthz")).status_code
             gate.open()
@@ -132,10 +132,10 @@ def test_no_session_receives_anything_before_it_is_durable(tmp_path: Path) -> No
                 hearing = [
                     asyncio.create_task(peer.hear()) for peer in (ann, other, operator, late)
                 ]
-                await many_turns()
+                await settle_loop()
                 for session in live.sessions._open:
                     session.beat()
-                await many_turns()
+                await settle_loop()
                 assert not any(task.done() for task in hearing)
                 gate.open()
                 reply, told, seen, welcome = await asyncio.gather(*hearing)
@@ -169,9 +169,9 @@ def test_after_a_journal_failure_nothing_waiting_is_sent_and_everything_is_refus
         world.gateway.on_failure = told.append
         with Gate(world) as gate:
             first = asyncio.create_task(world.ask("ann", "POST", "/v1/orders", ORDER, key="first"))
-            await many_turns()
+            await settle_loop()
             tasks = {"first": first, **asked(world)}
-            await many_turns()
+            await settle_loop()
             gate.fail()
             for name, task in tasks.items():
                 answer = await task
@@ -198,7 +198,7 @@ def test_only_the_operator_learns_why_the_journal_failed(tmp_path: Path) -> None
             ]
         for answer in answers:
             assert "journal_failed" == answer.json()["code"]
-            # an entry's number counts everybody's commands
+            # entry numbers count all tenants' commands
             assert not [word for word in (str(tmp_path), "space", "entry") if word in answer.text]
         assert (
             world.gateway.failure is not None and "No space left on device" in world.gateway.failure
@@ -284,7 +284,7 @@ def test_an_earlier_time_is_a_bug_and_stops_the_service(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story)
 
 
-# -- nothing is done twice
+# -- nothing is carried out twice
 
 
 def test_a_request_repeated_while_it_is_pending_is_carried_out_once(tmp_path: Path) -> None:
@@ -295,10 +295,10 @@ def test_a_request_repeated_while_it_is_pending_is_carried_out_once(tmp_path: Pa
                 for _ in range(3)
             ]
             await eventually(lambda: world.gateway.position > world.gateway.durable)
-            await many_turns()
+            await settle_loop()
             other = {"alternatives": [{"scope": "h100", "limit": "2"}]}
             conflict = asyncio.create_task(world.ask("ann", "POST", "/v1/orders", other, key="one"))
-            await many_turns()
+            await settle_loop()
             assert not any(task.done() for task in (*asks, conflict))
             gate.open()
             answers = [await task for task in asks]
@@ -337,7 +337,7 @@ def test_the_services_own_commands_have_no_idempotency_key(tmp_path: Path) -> No
     with_service(tmp_path / "data", story)
 
 
-# -- how much may be sent
+# -- rate limits
 
 
 def test_a_rate_limit_allows_a_burst_and_then_its_rate() -> None:
@@ -376,10 +376,12 @@ def test_a_rate_limited_tenant_gets_retry_after_and_others_are_unaffected(tmp_pa
         for _ in range(3):
             assert (
                 404
-                == (await world.ask("ann", "DELETE", f"/v1/orders/{no_order('ann')}")).status_code
+                == (
+                    await world.ask("ann", "DELETE", f"/v1/orders/{unknown_order('ann')}")
+                ).status_code
             )
         position = world.gateway.position
-        limited = await world.ask("ann", "DELETE", f"/v1/orders/{no_order('ann')}")
+        limited = await world.ask("ann", "DELETE", f"/v1/orders/{unknown_order('ann')}")
         assert (429, "rate_limited", "1") == (
             limited.status_code,
             limited.json()["code"],
@@ -392,7 +394,8 @@ def test_a_rate_limited_tenant_gets_retry_after_and_others_are_unaffected(tmp_pa
         assert position == world.gateway.position
         assert 200 == (await world.ask("ann", "GET", "/v1/orders")).status_code
         assert (
-            404 == (await world.ask("bob", "DELETE", f"/v1/orders/{no_order('bob')}")).status_code
+            404
+            == (await world.ask("bob", "DELETE", f"/v1/orders/{unknown_order('bob')}")).status_code
         )
         for _ in range(9):
             assert (
@@ -403,11 +406,13 @@ def test_a_rate_limited_tenant_gets_retry_after_and_others_are_unaffected(tmp_pa
             )
         world.passing.pass_us(1_000_000)
         assert (
-            404 == (await world.ask("ann", "DELETE", f"/v1/orders/{no_order('ann')}")).status_code
+            404
+            == (await world.ask("ann", "DELETE", f"/v1/orders/{unknown_order('ann')}")).status_code
         )
         await world.ask("operator", "PATCH", "/v1/tenants/ann", {"caps": {"commands_burst": 10}})
         assert (
-            404 == (await world.ask("ann", "DELETE", f"/v1/orders/{no_order('ann')}")).status_code
+            404
+            == (await world.ask("ann", "DELETE", f"/v1/orders/{unknown_order('ann')}")).status_code
         )
 
     with_service(tmp_path / "data", story, Limits(commands_per_second=1, commands_burst=3))
@@ -418,7 +423,7 @@ def test_a_session_above_its_rate_limit_is_refused_per_message(tmp_path: Path) -
         async with live.peer("ann") as peer:
             await peer.say(
                 *[
-                    {"type": "cancel_order", "id": str(index), "order": no_order("ann")}
+                    {"type": "cancel_order", "id": str(index), "order": unknown_order("ann")}
                     for index in range(5)
                 ]
             )
@@ -428,7 +433,7 @@ def test_a_session_above_its_rate_limit_is_refused_per_message(tmp_path: Path) -
             live.world.passing.pass_us(1_000_000)
             assert (
                 "not_your_order"
-                == (await peer.ask(type="cancel_order", id="4", order=no_order("ann")))["code"]
+                == (await peer.ask(type="cancel_order", id="4", order=unknown_order("ann")))["code"]
             )
 
     with_live(tmp_path / "data", tale, Limits(commands_per_second=1, commands_burst=3))
@@ -441,7 +446,7 @@ def test_pending_commands_are_limited(tmp_path: Path) -> None:
             for _ in range(4):
                 gateway.admission.admit(ANN)
                 gateway.enter("ann", SERVICE, "", CancelOrder("ann", 9))
-            gateway.admission.admit(ANN)  # the fifth may come
+            gateway.admission.admit(ANN)  # the fifth is admitted
             with pytest.raises(ProblemError, match="nothing was done") as refused:
                 gateway.admission.admit(ANN, 2)
             assert ("overloaded", 503) == (refused.value.code, refused.value.status)
@@ -450,9 +455,9 @@ def test_pending_commands_are_limited(tmp_path: Path) -> None:
                 gateway.admission.admit(OPERATING)
             position = gateway.position
             answer = asyncio.create_task(
-                world.ask("bob", "DELETE", f"/v1/orders/{no_order('bob')}")
+                world.ask("bob", "DELETE", f"/v1/orders/{unknown_order('bob')}")
             )
-            await many_turns()
+            await settle_loop()
             gate.open()
             assert (503, "overloaded") == (
                 (await answer).status_code,

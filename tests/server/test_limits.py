@@ -1,10 +1,9 @@
-"""Every bound of `laissez.wire.limits` that the service enforces: what is just allowed, and what is
-one too much.
+"""Every bound of `laissez.wire.limits` that the service enforces: the bound is allowed, one more is
+not.
 
-Which of them are settings: `test_settings.py`. Bounds on heads, on what is kept and on how fast one
-may send: `test_heads.py`, `test_event_log.py`, `test_gateway.py`, `test_accounts_and_keys.py`; on
-webhooks: `test_webhooks.py`, `test_webhooks_api.py`, `test_webhooks_addresses.py`,
-`test_webhooks_kept.py`.
+`test_settings.py` tests which bounds are settings. Other tests cover heads (`http/test_heads.py`),
+history (`test_event_log.py`), rate limits (`test_gateway.py`), keys (`exchange/test_keys.py`) and
+webhooks (`webhooks`).
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ import pytest
 from laissez.server.settings import Limits
 from laissez.wire import limits as bounds
 from support.live_world import Live, place, with_live
-from support.service_world import GENEROUS, World, no_order, with_service
+from support.service_world import GENEROUS, World, unknown_order, with_service
 
 pytestmark = pytest.mark.once
 
@@ -60,7 +59,7 @@ def test_the_size_of_a_body_is_limited(tmp_path: Path, path: str, body: object, 
 
 def test_commands_of_a_batch_are_limited(tmp_path: Path) -> None:
     async def story(world: World) -> None:
-        cancel = {"type": "cancel_order", "order": no_order("ann")}
+        cancel = {"type": "cancel_order", "order": unknown_order("ann")}
         allowed = await world.ask(
             "ann", "POST", "/v1/batch", {"commands": [cancel] * bounds.BATCH_COMMANDS_MAX}
         )
@@ -112,7 +111,7 @@ def test_instances_per_request_are_limited(tmp_path: Path) -> None:
         refused = await world.ask(
             "ann", "POST", "/v1/instances", {"type": "a100", "count": most + 1, "max_price": "1"}
         )
-        # one of them holds the leaf
+        # one of them has the leaf
         assert (
             400 <= refused.status_code < 500
             and most - 1 == world.gateway.exchange.market.counts("ann").orders_open
@@ -143,10 +142,10 @@ def test_commands_at_once_and_per_second_are_limited(tmp_path: Path) -> None:
         world = live.world
 
         async def sent(count: int, name: str) -> int:
-            """How many of them were let in."""
+            """The number of admitted requests."""
             await peer.say(
                 *[
-                    {"type": "cancel_order", "id": f"{name}{index}", "order": no_order("ann")}
+                    {"type": "cancel_order", "id": f"{name}{index}", "order": unknown_order("ann")}
                     for index in range(count)
                 ]
             )

@@ -1,5 +1,4 @@
-"""What the service does by itself: holds end, books are closed at whole hours and when there is
-much to close, snapshots are taken."""
+"""Maintenance: ends of holds, closing of books at whole hours and under load, snapshots."""
 
 from __future__ import annotations
 
@@ -29,8 +28,7 @@ from support.service_world import HOUR_US, World, with_service
 
 pytestmark = [
     pytest.mark.once,
-    # The copy of the process only computes and writes a file, which needs none of the other
-    # threads.
+    # The fork only computes and writes a file, without the other threads.
     pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning"),
 ]
 
@@ -53,14 +51,14 @@ def test_a_hold_ends_by_itself_and_its_tenants_are_notified(tmp_path: Path) -> N
             position = world.gateway.position
             world.passing.pass_us(59_000_000)
             await asyncio.sleep(0.01)
-            assert position == world.gateway.position  # nothing is journaled while nothing happens
+            assert position == world.gateway.position  # an idle service journals nothing
             world.passing.pass_us(1_000_000)
             ended, started = (
                 (await ann.hear())["told"]["event"],
                 (await bob.hear())["told"]["event"],
             )
             assert ("lease.ended", "lease.started") == (ended["type"], started["type"])
-            # to the microsecond, however late it was noticed
+            # exact to the microsecond, however late the check
             assert held == ended["at"] == started["at"]
             assert position + 1 == world.gateway.position
             ending.cancel()
@@ -69,7 +67,7 @@ def test_a_hold_ends_by_itself_and_its_tenants_are_notified(tmp_path: Path) -> N
 
 
 def test_the_end_of_a_hold_is_reported_before_a_later_tenant(tmp_path: Path) -> None:
-    """The market hears nothing of new tenants, but events are told in the order of time."""
+    """New tenants do not reach the market, but events are sent in the order of time."""
 
     async def story(world: World) -> None:
         await world.ask("operator", "PUT", "/v1/controls/a100", {"hold_s": 60})
@@ -104,7 +102,7 @@ def test_books_are_closed_hour_by_hour_and_the_last_day_is_kept_open(tmp_path: P
         hour = (created // HOUR_US + 1) * HOUR_US
         assert keeper.due(hour + 24 * HOUR_US - 1) is None
         assert hour == keeper.due(hour + 24 * HOUR_US)
-        assert hour == keeper.due(hour + 100 * HOUR_US)  # one after the other
+        assert hour == keeper.due(hour + 100 * HOUR_US)  # one by one
         world.passing.pass_us(30 * HOUR_US)
         for expected in range(hour, created + 6 * HOUR_US, HOUR_US):
             await keeper.close()
@@ -142,7 +140,7 @@ def test_busy_books_are_closed_until_now_with_every_hour_on_the_way(tmp_path: Pa
         )
         assert (
             keeper.due(world.gateway.clock.now()) is None
-        )  # until as many commands have come again
+        )  # until the same number of commands have come
 
     with_service(tmp_path / "data", story, GENEROUS)
 
@@ -165,7 +163,8 @@ def test_charges_of_busy_books_are_computed_in_pieces_before_closing(
 
         beside = asyncio.create_task(have_turns())
         await keeper.close()
-        assert others >= maintenance.CLOSING_ROUNDS and closed_until(world)  # it rested in each
+        # it paused in each round
+        assert others >= maintenance.CLOSING_ROUNDS and closed_until(world)
         await world.place("ann", "h100", "9")
         assert keeper.due(world.gateway.clock.now()) is not None
         position = world.gateway.position
@@ -354,7 +353,7 @@ def test_the_last_snapshot_leaves_the_next_start_nothing_to_replay(tmp_path: Pat
         await taker.take()
         await world.place("ann", "h100", "1")
         taker.take_last()
-        taker.take_last()  # nothing has happened since
+        taker.take_last()  # no command since
 
     with_service(tmp_path / "data", story)
     opened = open_folder(tmp_path / "data", Limits())

@@ -1,5 +1,5 @@
-"""The dashboard and the alarms ask for what the service tells: every metric and label is there, and
-every query parses."""
+"""The dashboard and the alarms match the service: every metric and label exists, and every query
+parses."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DASHBOARD: dict[str, Any] = json.loads((EXAMPLES / "grafana.json").read_text())
 PROMTOOL = shutil.which("promtool") or "/usr/bin/promtool"
 WITHIN_S = 30
 
-SCRAPED = {"job", "instance"}  # labels that Prometheus adds to whatever it scrapes
+SCRAPED = {"job", "instance"}  # labels that Prometheus adds to all samples
 VARIABLES = {"$job": "laissez", "$__rate_interval": "5m"}
 WORDS = {"by", "or", "and", "unless", "without"}
 
@@ -39,7 +39,7 @@ def panels() -> list[dict[str, Any]]:
 
 
 def filled(query: str) -> str:
-    """As Prometheus gets it: Grafana puts in what stands for something else."""
+    """The query as sent to Prometheus: Grafana replaces the variables."""
     for variable, value in VARIABLES.items():
         query = query.replace(variable, value)
     return query
@@ -59,8 +59,8 @@ def alarms() -> dict[str, str]:
 
 
 def asked(query: str) -> Asked:
-    """The metrics and labels that a query names. What is neither, nor a function, is a mistake and
-    counts as a metric."""
+    """The metrics and labels in a query. Any other name, except a function, is a mistake and counts
+    as a metric."""
     matchers = re.findall(r"\{([^}]*)\}", query)
     groups = re.findall(r"\b(?:by|without)\s*\(([^)]*)\)", query)
     labels = {
@@ -80,7 +80,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     async def story(world: World) -> None:
         lease = (await world.place("ann", LEAVES[0], "2"))["lease"]
         await world.place("bob", LEAVES[0], "5")
-        await world.ask("ann", "DELETE", f"/v1/leases/{lease}")  # refused: it has gone
+        await world.ask("ann", "DELETE", f"/v1/leases/{lease}")  # refused: the lease has ended
         text = (await world.ask("operator", "GET", "/metrics")).text
         for family in text_string_to_metric_families(text):
             for sample in family.samples:
@@ -141,7 +141,7 @@ def _checked(folder: Path, rules: list[dict[str, str]]) -> tuple[int, str]:
     return done.returncode, done.stderr
 
 
-# -- what Grafana makes of it
+# -- the dashboard
 
 
 def test_every_panel_queries_the_chosen_prometheus_for_the_chosen_job() -> None:
@@ -189,11 +189,11 @@ def _cells(place: dict[str, int]) -> Iterator[tuple[int, int]]:
 
 
 def test_red_thresholds_match_the_alarms() -> None:
-    """A step begins at its value, an alarm beyond it: where whole numbers are counted, the step is
-    one more."""
+    """A threshold starts at its value, an alarm above it: for whole numbers the threshold is one
+    more."""
     for name, query in alarms().items():
         bounds = {float(bound) for bound in re.findall(r"[<>]=?\s*(\d[\d.]*)", query)} - {0.0}
-        if not bounds:  # any at all is too many
+        if not bounds:  # any is too many
             continue
         if "changes(" in query:
             bounds = {bound + 1 for bound in bounds}

@@ -1,4 +1,4 @@
-"""What a lease was charged, over REST: the newest pieces, and all before them as one."""
+"""Price histories of leases over REST: the newest segments, and all earlier ones as one."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from support.service_world import World, with_service
 pytestmark = pytest.mark.once
 
 
-async def repriced(world: World, times: int) -> str:
-    """A lease of ann's that bob makes cheaper and dearer in turn, once a second."""
+async def with_price_changes(world: World, times: int) -> str:
+    """A lease of ann's whose price bob lowers and raises in turn, once a second."""
     lease: str = (await world.place("ann", "a100", "9"))["lease"]
     order = (await world.place("bob", "a100", "2"))["id"]
     for time in range(times):
@@ -31,7 +31,7 @@ async def repriced(world: World, times: int) -> str:
     return lease
 
 
-async def told_of(world: World, lease: str) -> list[dict[str, Any]]:
+async def segments_of(world: World, lease: str) -> list[dict[str, Any]]:
     answer = await world.ask("ann", "GET", f"/v1/leases/{lease}/prices")
     assert 200 == answer.status_code
     segments: list[dict[str, Any]] = answer.json()["segments"]
@@ -46,18 +46,18 @@ def test_an_ended_lease_shows_its_newest_segments_and_the_rest_as_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def story(world: World) -> None:
-        lease = await repriced(world, 40)
+        lease = await with_price_changes(world, 40)
         await world.ask("ann", "DELETE", f"/v1/leases/{lease}")
-        whole = await told_of(world, lease)
+        whole = await segments_of(world, lease)
         monkeypatch.setattr(views, "PRICE_PIECES_MAX", 10)
-        before, *newest = await told_of(world, lease)
+        before, *newest = await segments_of(world, lease)
         assert whole[-9:] == newest
         assert (whole[0]["start"], whole[-9]["start"], None) == (
             before["start"],
             before["end"],
             before["rate"],
         )
-        # each is rounded down to a millionth
+        # each cost is rounded down to a millionth
         assert total(whole) == pytest.approx(total([before, *newest]), abs=Decimal("0.0001"))
 
     with_service(tmp_path / "data", story)
@@ -67,10 +67,10 @@ def test_the_present_segment_counts_among_the_newest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def story(world: World) -> None:
-        lease = await repriced(world, 40)
-        whole = await told_of(world, lease)
+        lease = await with_price_changes(world, 40)
+        whole = await segments_of(world, lease)
         monkeypatch.setattr(views, "PRICE_PIECES_MAX", 10)
-        before, *newest = await told_of(world, lease)
+        before, *newest = await segments_of(world, lease)
         assert [one["start"] for one in whole[-10:]] == [one["start"] for one in newest]
         assert before["end"] == newest[0]["start"] and before["rate"] is None
 
@@ -81,12 +81,12 @@ def test_a_price_history_costs_one_more_question_per_hundred_segments(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def story(world: World) -> None:
-        lease = await repriced(world, 205)
+        lease = await with_price_changes(world, 205)
         questions = world.gateway.admission.question_limit("ann")
         for most, cost in ((2_000, 3), (100, 2), (50, 1)):
             monkeypatch.setattr(views, "PRICE_PIECES_MAX", most)
             before = questions.remaining
-            await told_of(world, lease)
+            await segments_of(world, lease)
             assert cost == before - questions.remaining
 
     with_service(tmp_path / "data", story, Limits(commands_per_second=1, commands_burst=500))
@@ -96,13 +96,13 @@ def test_a_caller_in_debt_is_refused_before_any_price_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def story(world: World) -> None:
-        lease = await repriced(world, 5)
+        lease = await with_price_changes(world, 5)
         world.gateway.admission.question_limit("ann").owe(503, world.gateway.clock.now())
         monkeypatch.setattr(views, "price_pieces", None)
         refused = await world.ask("ann", "GET", f"/v1/leases/{lease}/prices")
         assert (429, "4") == (refused.status_code, refused.headers["retry-after"])
         monkeypatch.undo()
         world.passing.pass_us(4_000_000)
-        await told_of(world, lease)
+        await segments_of(world, lease)
 
     with_service(tmp_path / "data", story, Limits(commands_per_second=1, commands_burst=500))

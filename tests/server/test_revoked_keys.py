@@ -1,5 +1,5 @@
-"""A key that is revoked, or a sign-in that is ended, while the body of a request is still on its
-way, is worthless for that request too."""
+"""A key revoked, or a sign-in ended, before the body of a request arrives is invalid for that
+request too."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Meanwhile = Callable[[], Awaitable[object]]
 async def status_of(
     world: World, method: str, path: str, headers: dict[str, str], body: bytes, meanwhile: Meanwhile
 ) -> int:
-    """Of a request whose body ends only after something else has happened."""
+    """The status of a request whose body ends after `meanwhile` has run."""
     sent = {"host": "test", "transfer-encoding": "chunked", **headers}
     head = head_of(method, path, [(name.encode(), sent[name].encode()) for name in sent])
     asked = Exchange(world.app, head)

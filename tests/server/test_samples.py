@@ -1,5 +1,5 @@
-"""The market in figures over time: samples that are bounded and count what happened in between, and
-the same for a monitor."""
+"""Totals of the market over time: bounded samples with counts since the previous one, and the same
+metrics."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ async def samples(world: World) -> list[dict[str, Any]]:
 
 
 async def figures(world: World) -> dict[str, float]:
-    """What a monitor reads, by name and labels."""
+    """The metrics by name and labels."""
     text = (await world.ask("operator", "GET", "/metrics")).text
     found = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
     return {" ".join([sample.name, *sample.labels.values()]): sample.value for sample in found}
 
 
 async def a_leaf_changes_hands(world: World) -> None:
-    """Ann's lease of the A100 goes to Bob, who gives it up; then Ann has it, gives it up and wins
-    it again at once, until it is taken offline."""
+    """Bob takes the A100 from Ann and relinquishes it. Ann leases it, relinquishes it and wins it
+    again at once, until it goes offline."""
     await world.place("ann", LEAF, "2")
     bobs = (await world.place("bob", LEAF, "5"))["lease"]
     await world.ask("bob", "DELETE", f"/v1/leases/{bobs}")
@@ -97,7 +97,7 @@ def test_the_oldest_sample_is_dropped_above_the_bound(
 def test_samples_are_taken_at_the_start_and_then_at_intervals(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And none after the journal has failed: nobody could be shown it."""
+    """None is taken after the journal has failed, because it could not be shown."""
     slept: list[float] = []
     turns = asyncio.Semaphore(0)
 

@@ -1,5 +1,4 @@
-"""The server as a process: how it starts, how it stops, what it says when it cannot start, what a
-full disk does, and that its log tells no key."""
+"""The server as a process: start, stop, failed starts, a full disk, and a log without keys."""
 
 from __future__ import annotations
 
@@ -108,7 +107,7 @@ def running(home: Path, **more: Any) -> Iterator[Running]:
 
 
 def cannot_start(home: Path, *arguments: str) -> str:
-    """What a server says that does not start: one line."""
+    """The one line that a server prints if it cannot start."""
     command = [sys.executable, "-m", "laissez.cli", "serve", "--port", "0", *arguments]
     ended = subprocess.run(
         command,
@@ -167,7 +166,7 @@ def test_a_killed_server_keeps_everything_acknowledged(tmp_path: Path) -> None:
 
 
 class SmallFiles:
-    """No file may grow beyond a bound: as good as a full disk, and anybody can have it."""
+    """Bounds the size of files, which acts like a full disk and needs no privileges."""
 
     @staticmethod
     @contextlib.contextmanager
@@ -179,14 +178,14 @@ class SmallFiles:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 
     def fill(self) -> None:
-        """In the process alone."""
+        """Fill the disk: only for the process."""
 
     def make_room(self) -> None:
-        """It went with the process."""
+        """Nothing to do: the bound ended with the process."""
 
 
 class SmallFileSystem:
-    """A real one, in memory."""
+    """A real file system in memory."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -265,7 +264,7 @@ def _fill_the_disk(tmp_path: Path, disk: SmallFiles | SmallFileSystem) -> None:
             lease["order"] for lease in server.ask("GET", "/v1/leases", key=secret).json()["data"]
         }
         assert set(done) <= orders | leased
-        # the last one, which was not acknowledged, may have been kept
+        # the last one, which was not acknowledged, may have been stored
         assert len(orders | leased) <= len(done) + 1
         assert 201 == server.ask("POST", "/v1/orders", ORDER, secret).status_code
         assert 0 == server.stop()

@@ -1,4 +1,4 @@
-"""The settings of the service: their defaults, who overrules whom, and how mistakes are told."""
+"""The settings of the service: defaults, precedence of sources, and reports of mistakes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PROMISES = {
     "WEBHOOK_DELIVERIES_PER_SECOND",
     "WEBHOOK_EVENTS_MAX",
     "WEBHOOK_URL_MAX",
-}  # that the API promises, so no setting moves them
+}  # promised by the API, so not settings
 
 
 @pytest.fixture

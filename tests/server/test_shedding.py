@@ -1,5 +1,4 @@
-"""Under too much load: who is turned away, before what, and who is answered late or not read from.
-The clock of the service is moved by hand."""
+"""Overload: shedding, delayed answers and backpressure. The test moves the clock of the service."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ from laissez.server.settings import Limits
 from laissez.server.websocket.session import FRAMES_WAITING_MAX
 from laissez_check.wire.bad_inputs import TEXT, frame
 from support.live_world import Live, Peer, eventually, with_live
-from support.service_world import GENEROUS, World, no_order, with_service
+from support.service_world import GENEROUS, World, unknown_order, with_service
 
 pytestmark = pytest.mark.once
 
@@ -32,8 +31,8 @@ JSON_BODY = {"Content-Type": "application/json"}
 PING = {"type": "ping", "id": "p"}
 
 
-class Boulder:
-    """Work that is not done until it is let go, or until everybody in its line has waited for too
+class StuckWork:
+    """Work that is not done until it is released, or until everything in its line has waited too
     long."""
 
     def __init__(self, world: World) -> None:
@@ -52,9 +51,10 @@ class Boulder:
 
 
 @asynccontextmanager
-async def blocked(live: Live, who: str) -> AsyncIterator[Boulder]:
-    """Nothing of this holder goes on in the block, and nobody is late before time is let pass."""
-    boulder = Boulder(live.world)
+async def blocked(live: Live, who: str) -> AsyncIterator[StuckWork]:
+    """No work of this holder proceeds in the block, and none is late until the test advances
+    time."""
+    boulder = StuckWork(live.world)
     live.world.gateway.admission.queue.wait(who, boulder)
     try:
         yield boulder
@@ -67,7 +67,7 @@ def client_of(live: Live) -> httpx.AsyncClient:
 
 
 def recorded(live: Live) -> list[tuple[str, str, int]]:
-    """What the log of refusals will tell: code, whose, how many."""
+    """The pending lines of the log of refusals: code, holder, count."""
     return [
         (one.code, one.holder, one.times) for one in live.world.gateway.refusals.take(whole=True)
     ]
@@ -193,7 +193,7 @@ def test_a_session_is_not_read_while_too_many_frames_wait(tmp_path: Path) -> Non
 
 
 def written(*messages: dict[str, str]) -> bytes:
-    """Frames to be sent in one piece, so that they arrive in one."""
+    """Frames in one piece, so that they arrive together."""
     return b"".join(frame(TEXT, json.dumps(message).encode()) for message in messages)
 
 
@@ -218,7 +218,7 @@ def test_a_session_delayed_from_its_first_message_is_not_read(tmp_path: Path) ->
             )
             await eventually(lambda: len(live.sessions) == 1)
             assert not is_read(live)
-            peer.socket.transport.abort()  # a farewell would not be read for seconds
+            peer.socket.transport.abort()  # a closing message would not be read for seconds
 
     with_live(tmp_path / "data", tale, replace(PATIENT, refusals_per_second=1, refusals_burst=1))
 
@@ -231,7 +231,7 @@ def test_frames_sent_before_the_connection_was_lost_count(tmp_path: Path) -> Non
                 await peer.say({"type": "place_order", "id": "1", **ORDER})
                 await eventually(lambda: len(turns) == 2)
             await eventually(lambda: not live.connections)
-            # not before its turn: others have theirs
+            # not before its turn in the fair queue
             assert 0 == live.world.gateway.exchange.market.counts("ann").orders_placed
         await eventually(lambda: not live.world.places.taken)
         assert 1 == live.world.gateway.exchange.market.counts("ann").orders_placed
@@ -247,7 +247,7 @@ def test_a_session_that_is_refused_too_often_is_not_read_for_a_while(tmp_path: P
             assert (0, True) == (admission.delayed, is_read(live))
             await _say_nonsense(peer, 1)
             assert (1, False) == (admission.delayed, is_read(live))
-            assert "pong" == (await peer.ask(**PING))["type"]  # later, and not lost
+            assert "pong" == (await peer.ask(**PING))["type"]  # delayed, not lost
 
     with_live(tmp_path / "data", tale, Limits(refusals_per_second=20, refusals_burst=3))
 
@@ -275,7 +275,9 @@ def test_answers_covered_by_a_rate_limit_are_never_delayed(tmp_path: Path) -> No
         for _ in range(5):
             assert (
                 404
-                == (await world.ask("ann", "DELETE", f"/v1/orders/{no_order('ann')}")).status_code
+                == (
+                    await world.ask("ann", "DELETE", f"/v1/orders/{unknown_order('ann')}")
+                ).status_code
             )
             assert 200 == (await world.ask("ann", "GET", "/v1/orders")).status_code
         assert 0 == world.gateway.admission.delayed
@@ -425,7 +427,7 @@ def test_addresses_of_one_network_share_a_line() -> None:
     ["a:b:c", "1::2::3", "lz_0123456789abcdef_" + "k" * 43, "fe80::1%" + "k" * 43, "z" * 99, ""],
 )
 def test_a_forwarded_address_is_used_only_if_valid(sent: str) -> None:
-    """It decides on the line of strangers, and it is written down."""
+    """The address chooses the line in the fair queue, and is logged."""
     assert (
         "k" * 43 not in address({"client": (sent, 0)})
         and len(line_of_address({"client": (sent, 0)})) < 50

@@ -1,5 +1,5 @@
-"""Signing in from a browser: the cookie stands for the key, for a while, from our own page alone;
-and neither is ever told to anybody else."""
+"""Signing in from a browser: the cookie stands for the key, for a while, only from our own page;
+and neither leaks."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ ORDER = {"alternatives": [{"scope": "h100", "limit": "1"}]}
 async def sign_in(world: World, who: str, **headers: str) -> httpx.Response:
     body = {"key": world.secrets.get(who, who)}
     answer = await world.ask(None, "POST", "/v1/signin", body, headers={**OURS, **headers})
-    world.http.cookies.clear()  # each request says itself which cookie it sends
+    world.http.cookies.clear()  # each request sets its own cookie
     return answer
 
 
@@ -57,7 +57,7 @@ async def token_of(world: World, who: str) -> str:
 
 
 def kept(beside: Beside) -> int:
-    """How many sign-ins are on the disk."""
+    """The number of sign-ins on the disk."""
     (rows,) = beside.transact(lambda c: c.execute("SELECT count(*) FROM signins").fetchone())
     return int(rows)
 
@@ -81,7 +81,7 @@ def code_of(answer: httpx.Response) -> tuple[int, str]:
     return answer.status_code, answer.json()["code"]
 
 
-def told_alike(answer: httpx.Response) -> tuple[int, bytes, tuple[tuple[str, str], ...]]:
+def answered_alike(answer: httpx.Response) -> tuple[int, bytes, tuple[tuple[str, str], ...]]:
     return answer.status_code, answer.content, tuple(answer.headers.items())
 
 
@@ -187,7 +187,10 @@ def test_a_wrong_key_is_refused_as_everywhere(tmp_path: Path) -> None:
         wrong = await world.ask("x", "GET", "/v1/me")
         for key in ("", "x", "lz_", "lz_0_x", world.secrets["ann"] + "x", revoked, "ключ"):
             answer = await sign_in(world, key)
-            assert told_alike(wrong) == told_alike(answer) and "set-cookie" not in answer.headers
+            assert (
+                answered_alike(wrong) == answered_alike(answer)
+                and "set-cookie" not in answer.headers
+            )
 
     with_service(tmp_path / "data", story)
 
@@ -219,7 +222,7 @@ def test_a_key_is_taken_only_from_the_body(tmp_path: Path) -> None:
                 await world.ask(None, "POST", "/v1/signin", content=f"key={key}", headers=form)
             ).status_code
         )
-        assert 200 == (await sign_in(world, f" {key}\n")).status_code  # as it is in its file
+        assert 200 == (await sign_in(world, f" {key}\n")).status_code  # as in its file
 
     with_service(tmp_path / "data", story)
 
@@ -334,7 +337,7 @@ def test_an_invalid_cookie_is_answered_like_a_wrong_key(tmp_path: Path) -> None:
                     json=body,
                     headers=[(b"cookie", f"{COOKIE}={token}".encode())],
                 )
-                assert told_alike(wrong) == told_alike(answer), token
+                assert answered_alike(wrong) == answered_alike(answer), token
         assert 200 == (await by_cookie(world, good)).status_code
 
     with_service(tmp_path / "data", story)
@@ -574,7 +577,7 @@ def test_a_revoked_key_is_not_signed_in_after_a_restart(tmp_path: Path) -> None:
     async def after(world: World) -> None:
         assert 401 == (await by_cookie(world, tokens[0])).status_code
         await token_of(world, "ann")
-        # what is over goes when somebody else signs in
+        # expired sign-ins are deleted at the next sign-in
         assert 1 == kept(world.beside)
 
     with_service(tmp_path, before, secrets=secrets)
@@ -602,7 +605,7 @@ def test_a_damaged_row_is_logged_and_only_its_browser_signs_in_again(
 
 
 def full(work: Callable[[sqlite3.Connection], object]) -> None:
-    """In place of `Beside.transact`."""
+    """Replaces `Beside.transact`."""
     raise BesideFailed("database or disk is full")
 
 
@@ -713,7 +716,7 @@ def test_simultaneous_sign_ins_are_all_kept_and_written_together(
             )
         )
         tokens.extend(cookie_of(answer).value for answer in answers)
-        assert len(writes) <= 2  # perhaps the first, and all who came while it was written
+        assert len(writes) <= 2  # perhaps the first, then all that came during its write
 
         monkeypatch.undo()
 

@@ -1,5 +1,4 @@
-"""Snapshots that cannot be taken now are taken later: nothing that is short for a moment stops them
-for good."""
+"""Failed snapshots are retried: a temporary shortage does not stop them for good."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Statements that lie in the journal: which of them a bill of a period needs, and what that
-costs."""
+"""Statements in the journal: the ones that a bill of a period needs, and their cost."""
 
 from __future__ import annotations
 
@@ -40,8 +39,8 @@ def relinquish_latest(gateway: Gateway) -> None:
 
 
 async def work(world: World) -> list[int]:
-    """Ann has so many leases each hour, for some hours, each hour closed when it is over; says when
-    each began, and when the last ended."""
+    """Ann has PER_HOUR leases in each of HOURS hours, and the books close after each hour. Returns
+    the start of each hour, and the end of the last."""
     gateway = world.gateway
     world.passing.pass_us(-gateway.clock.now() % HOUR_US)
     gateway.enter(OPERATOR, SERVICE, "", SetFloor("h100", DOLLAR))
@@ -124,7 +123,7 @@ def test_a_caller_in_debt_is_refused_before_more_is_read(
 
         def pay(call: Call, items: int) -> None:
             if not paid:
-                # for another one, asked for meanwhile
+                # for another bill, requested meanwhile
                 world.gateway.admission.question_limit("ann").owe(3, world.gateway.clock.now())
             paid.append(items)
             owe(call, items)
@@ -137,7 +136,7 @@ def test_a_caller_in_debt_is_refused_before_more_is_read(
         answer = await world.ask("ann", "GET", "/v1/bills", params={"since": format_time(hours[0])})
         assert (429, [HOURS * (PER_HOUR + 100)]) == (answer.status_code, paid)
         assert answer.json()["detail"].endswith(
-            "2 at once; what you have just asked for counts as more than that"
+            "2 at once; your recent requests count as more than that"
         )
 
     with_service(tmp_path / "data", story, Limits(commands_per_second=1, commands_burst=2))

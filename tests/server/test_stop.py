@@ -1,5 +1,4 @@
-"""What a planned stop does to orders that go with their session, to requests that have come in
-part, and to those that are not answered in time."""
+"""A planned stop: session orders, incomplete requests, and late answers."""
 
 from __future__ import annotations
 
@@ -22,9 +21,9 @@ pytestmark = [pytest.mark.once, pytest.mark.slow]
 STANDS_S = 0.2
 
 
-async def press_and_stop(server: Running, secret: str) -> None:
-    """An order that would win a leaf as soon as its owner's hold is over; then the server is
-    stopped under the session."""
+async def order_and_stop(server: Running, secret: str) -> None:
+    """Place an order that would win a leaf when its owner's hold ends, then stop the server under
+    the session."""
     async with connect(server.url.replace("http", "ws") + "/v1/session") as session:
         await session.send(
             json.dumps({"type": "hello", "key": secret, "cancel_on_disconnect": True})
@@ -54,17 +53,17 @@ def test_session_orders_are_cancelled_before_the_server_ends(tmp_path: Path) -> 
             "POST", "/v1/orders", {"alternatives": [{"scope": "h100/g0", "limit": "2"}]}, ann
         ).json()
         assert "filled" == held["state"]
-        asyncio.run(asyncio.wait_for(press_and_stop(server, bob), WITHIN_S))
+        asyncio.run(asyncio.wait_for(order_and_stop(server, bob), WITHIN_S))
         assert 0 == server.process.wait(WITHIN_S)
     with running(tmp_path) as server:
         placed, cancelled = [
             one["event"] for one in server.ask("GET", "/v1/events?after=0", key=bob).json()["data"]
         ]
         assert ("order.placed", "order.cancelled") == (placed["type"], cancelled["type"])
-        # Not as of the last thing that was done: a bid that has stood for as long as it must would
-        # be charged for being withdrawn too soon.
+        # Not as of the latest command: a bid that has stood long enough would be charged for an
+        # early withdrawal.
         assert STANDS_S * 1e6 <= parse_time(cancelled["at"]) - parse_time(placed["at"])
-        # there was nothing left to cancel
+        # nothing was left to cancel
         assert "whose sessions were lost" not in server.log.read_text()
         assert 0 == server.stop()
 
@@ -77,8 +76,8 @@ def sending(server: Running, content: bytes) -> Iterator[socket.socket]:
         yield connection
 
 
-def heard(connection: socket.socket) -> bytes:
-    """All that comes until the other side has closed it."""
+def received(connection: socket.socket) -> bytes:
+    """All input until the peer has closed the connection."""
     content = b""
     with contextlib.suppress(ConnectionResetError):
         while piece := connection.recv(65_536):
@@ -96,9 +95,10 @@ def test_an_incomplete_request_is_refused_when_the_server_stops(tmp_path: Path, 
     with running(tmp_path) as server:
         key = f"Authorization: Bearer {server.tenant('ann')}\r\nContent-Type: application/json\r\n"
         with sending(server, sent.format(key=key).encode()) as connection:
-            assert 200 == server.ask("GET", "/v1/me").status_code  # by then the other has been read
+            # by the time of this answer the server has read the other request
+            assert 200 == server.ask("GET", "/v1/me").status_code
             assert 0 == server.stop()
-            head, _, body = heard(connection).partition(b"\r\n\r\n")
+            head, _, body = received(connection).partition(b"\r\n\r\n")
         assert head.startswith(b"HTTP/1.1 503 ") and b"application/problem+json" in head
         assert ("stopping", 503) == (json.loads(body)["code"], json.loads(body)["status"])
         assert not {"Traceback", "Exception"} & set(
@@ -107,14 +107,14 @@ def test_an_incomplete_request_is_refused_when_the_server_stops(tmp_path: Path, 
 
 
 def test_late_answers_are_aborted_without_an_error(tmp_path: Path) -> None:
-    """Here refusals that come late, because there were many."""
+    """The late answers here are delayed refusals."""
     settings = {"LIMITS__REFUSALS_PER_SECOND": "1", "LIMITS__REFUSALS_BURST": "1"}
     with running(tmp_path, **settings) as server, contextlib.ExitStack() as stack:
         asked = b"GET /v1/orders HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer lz_wrong\r\n\r\n"
         connections = [stack.enter_context(sending(server, asked)) for _ in range(12)]
         assert connections[0].recv(65_536).startswith(b"HTTP/1.1 401 ")
         assert 0 == server.stop()
-        assert b"" == heard(connections[-1])
+        assert b"" == received(connections[-1])
         assert not {"Traceback", "Exception", "ERROR", "Cancel"} & set(
             server.log.read_text().replace(":", " ").split()
         )

@@ -1,5 +1,4 @@
-"""One order, lease or instance, asked for by its id, is what all of them together have, also after
-a restart."""
+"""An order, lease or instance found by its id equals its row in the list, also after a restart."""
 
 from __future__ import annotations
 
@@ -26,14 +25,14 @@ pytestmark = pytest.mark.once
 
 
 def check_one_by_one(exchange: Exchange, account: Account) -> int:
-    """What is found by its id is what all of them together have; says how many were found."""
+    """Compare each object found by its id with its row in the list; returns their number."""
     market, tag = exchange.market, tag_of(account.name)
     orders = list(order_views(exchange, account))
     assert orders == [order_view(exchange, account, one.id) for one in orders]
     leases = list(lease_views(exchange, account))
     assert leases == [lease_view(exchange, one) for one in market.leases(account.name)]
     lines = {lease_id(tag, line.lease): line.charge for line in market.bill(account.name).leases}
-    # one of this very instant is on no bill yet
+    # a lease of this instant is on no bill yet
     assert [dollars(lines.get(one.id, 0)) for one in leases] == [one.cost for one in leases]
     instances = list(instance_views(exchange, account))
     assert instances == [instance_view(exchange, account, own_number(one.id)) for one in instances]

@@ -1,5 +1,4 @@
-"""A data folder to tamper with: three days that are over and have digests, and a fourth that is not
-over."""
+"""A data folder to tamper with: three past days with digests, and a fourth day that is not over."""
 
 from __future__ import annotations
 
@@ -24,13 +23,14 @@ DAYS = [day_of(BEGAN + day * DAY_US) for day in range(4)]
 GENESIS = Market(Topology.of(["h100/gpu0"]), 10).snapshot()
 
 
-def noted(at: int, code: str = "forbidden") -> Line:
-    return Line(0, format_time(at), code, 403, "listTenants", "ann", "key_1", address="10.0.0.1")
+def noted(at: int) -> Line:
+    return Line(
+        0, format_time(at), "forbidden", 403, "listTenants", "ann", "key_1", address="10.0.0.1"
+    )
 
 
 def entries(first_floor: int = 1, key: str = SERVICE) -> list[Entry]:
-    """Two of each day, carried out one after the other: floors that rise. `key` is that of the
-    last two."""
+    """Two entries for each day, each a rising floor. `key` is the key of the last two."""
     replaying, made = Replaying.begin(GENESIS), []
     for number in range(8):
         at = BEGAN + number // 2 * DAY_US + number % 2 * 5
@@ -50,7 +50,7 @@ def made(folder: Path) -> Path:
             at = BEGAN + day * DAY_US
             journal.append(written[day * 2 : day * 2 + 2])
             append(folder, [noted(at + number) for number in range(3)])
-        assert DAYS[:3] == brought_up(folder)
+        assert DAYS[:3] == make_digests(folder)
     return folder
 
 
@@ -60,7 +60,7 @@ def identity_of(folder: Path) -> bytes:
 
 
 def append(folder: Path, lines: Sequence[Line] = ()) -> End:
-    """As the service does after a start."""
+    """Append lines as the service does after a start."""
     identity = identity_of(folder)
     with closing(Beside(folder / FILE, identity)) as beside:
         return beside.transact(
@@ -68,8 +68,8 @@ def append(folder: Path, lines: Sequence[Line] = ()) -> End:
         )
 
 
-def brought_up(folder: Path) -> list[str]:
-    """The days of which digests were missing."""
+def make_digests(folder: Path) -> list[str]:
+    """Make the missing digests; returns their days."""
     with (
         Reader.of(folder) as reader,
         closing(Beside(folder / FILE, reader.identity)) as beside,
@@ -99,7 +99,7 @@ Rows = dict[int, bytes]
 
 
 def change(folder: Path, table: str, by: Callable[[Rows], Rows]) -> None:
-    """As somebody with a database tool does."""
+    """Change rows as an attacker with a database tool would."""
     changed = by(stored(folder, table))
     clear, add = f"DELETE FROM {table}", f"INSERT INTO {table} VALUES (?, ?)"  # noqa: S608
     with closing(Beside(folder / FILE, identity_of(folder))) as beside:
@@ -108,11 +108,11 @@ def change(folder: Path, table: str, by: Callable[[Rows], Rows]) -> None:
 
 
 def remove(folder: Path, *numbers: int) -> None:
-    """Lines of the log."""
+    """Remove lines of the log."""
     change(folder, "refusals", lambda rows: {n: rows[n] for n in rows if n not in numbers})
 
 
 def keep(folder: Path, path: Path) -> Path:
-    """The digests, kept elsewhere."""
+    """Copy the digests elsewhere."""
     path.write_bytes(b"\n".join(stored(folder, "digests").values()))
     return path

@@ -32,11 +32,11 @@ DOLLAR = 1_000_000
 RATE = 36 * DOLLAR // 10
 
 
-class Thrifty:
+class BudgetWorld:
     def __init__(self, *leaves: str, tenants: tuple[str, ...] = ("ann", "bob")) -> None:
         self.exchange = Exchange(Market(Topology.of(leaves or ("a/1", "a/2"))))
         self.at = HOUR_US
-        self.rendered: list[Any] = []  # every event, as the operator reads it
+        self.rendered: list[Any] = []  # every event as the operator sees it
         for tenant in tenants:
             self.say(OPERATOR, CreateTenant(tenant, Caps()))
 
@@ -52,7 +52,7 @@ class Thrifty:
         )
 
     def placed(self, who: str, scope: str, bid: int, limit: int | None = None) -> int:
-        """Place an order; says its number."""
+        """Place an order; returns its number."""
         applied = self.place(who, scope, bid, limit)
         assert applied.refusal is None, applied.refusal
         return self.exchange.market.counts(who).orders_placed
@@ -63,18 +63,18 @@ class Thrifty:
         return done
 
     def wait(self, us: int) -> Applied:
-        """The server sleeps, and then time is up."""
+        """Let time pass without commands, then advance the market."""
         return self.say(OPERATOR, AdvanceTime(), us)
 
     def leased_at(self, rate: int, limit: int | None = None) -> int:
-        """Ann leases a leaf at this rate, with which bob presses; says the lease's number."""
+        """Ann leases a leaf at the rate that bob bids for it; returns the lease's number."""
         (started,) = told(self.place("ann", "a/1", rate, limit), "ann", LeaseStarted)
         self.place("bob", "a/1", rate, rate)
         assert isinstance(started, LeaseStarted)
         return started.lease
 
     def spent(self, who: str) -> int:
-        """Exactly, in the market's units, with every fee whole."""
+        """The exact spending, in the market's units, with every fee in full."""
         budget = self.exchange.accounts[who].budget
         assert budget is not None
         return committed(self.exchange.market, who) - int(budget.owed)
@@ -113,10 +113,10 @@ def detail(applied: Applied, who: str) -> str:
     return explain(applied.refusal, who)
 
 
-def flashing() -> Thrifty:
-    """Bids in `b` that are withdrawn within a minute pay for the rest of it. Bob holds the only
-    leaf there, whatever it costs."""
-    world = Thrifty("a/1", "b/1")
+def with_flash_fees() -> BudgetWorld:
+    """Bids in `b` withdrawn within a minute pay for the rest of it. Bob holds its only leaf at any
+    price."""
+    world = BudgetWorld("a/1", "b/1")
     world.say(OPERATOR, SetControls("b", flash_us=60 * SECOND_US))
     world.place("bob", "b", DOLLAR, 9_000 * DOLLAR)
     return world

@@ -10,7 +10,7 @@ BILLS = {f"laissez_check.bills.{name}" for name in ("amounts", "journal", "price
 
 
 def imports_of(module: ModuleType) -> set[str]:
-    """All that a module imports of ours."""
+    """Our modules that a module imports."""
     tree = ast.parse(Path(str(module.__file__)).read_text())
     found = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     plain = [node.names for node in ast.walk(tree) if isinstance(node, ast.Import)]

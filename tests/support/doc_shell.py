@@ -1,13 +1,12 @@
-"""The examples of a page, taken out of it and run as a reader would: in one shell, one after the
-other, in an empty folder.
+"""The examples of a page, run as a reader would: in order, in one shell, in an empty folder.
 
     console          lines after `$ ` are typed (`> ` goes on), the others are what is printed
     console server   is started and left running until the next such block; it listens on a free
                      port instead of the usual one
     python           is run as a program; a `text` block right after it is what it prints
 
-In what is printed, `...` stands for anything within a line, or alone on a line for any lines. The
-usual address stands for that of the server.
+In shown output, `...` stands for anything within a line, or alone on a line for any lines. The
+default address stands for that of the server.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _END = "\x1e"
 
 @dataclass
 class Example:
-    """A block that runs: where it is in the page, what is typed, and what is printed for each."""
+    """A block that runs: its place in the page, and the typed lines with their shown output."""
 
     line: int
     kind: str
@@ -68,8 +67,8 @@ def _typed(body: str) -> Iterator[tuple[str, str]]:
 
 
 def matches(shown: str, printed: str) -> bool:
-    """Is this what the page shows? Spaces at the ends of lines and how many there are in a row do
-    not count: tables grow with what they hold."""
+    """Whether the output matches the page. The number of spaces does not matter, since tables grow
+    with their content."""
     pattern = "".join(
         r"(?:.*\n)*?" if line == "..." else _line(line) for line in _plain(shown).splitlines()
     )
@@ -85,8 +84,8 @@ def _plain(text: str) -> str:
 
 
 def environment_of(home: Path) -> dict[str, str]:
-    """The environment without any setting of ours, and with the form of the market that runs here:
-    which one to take is not left to a warning."""
+    """The environment without our settings, except for the form of the market that runs here, so
+    that no warning is printed."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("LAISSEZ_")}
     return kept | {
         "LAISSEZ_MARKET": laissez.market_form(),
@@ -96,14 +95,13 @@ def environment_of(home: Path) -> dict[str, str]:
 
 
 class Shell:
-    """A bash that stays, so that what one example exports the next one knows; and the server that
-    runs beside it."""
+    """A persistent bash, so that examples share exported variables, and the server beside it."""
 
-    def __init__(self, folder: Path, url: str = USUAL) -> None:
+    def __init__(self, folder: Path) -> None:
         commands = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         self.environment = environment_of(folder) | {"PATH": commands, "COLUMNS": "160"}
         self.folder = folder
-        self.url = url
+        self.url = USUAL
         self._server: subprocess.Popen[str] | None = None
         self._bash = subprocess.Popen(
             ["bash", "--norc"],
@@ -140,10 +138,10 @@ class Shell:
         raise AssertionError(f"the shell ended after: {command}")
 
     def serve(self, command: str) -> str:
-        """Start a server in place of the one before; returns what it says until it serves."""
+        """Replace the running server; returns its output until it serves."""
         self.stop_server()
         words = [*command.split(), "--port", "0"]
-        with tempfile.TemporaryFile() as log:  # which is watched for secrets, like every other
+        with tempfile.TemporaryFile() as log:  # watched for secrets, like all logs
             self._server = subprocess.Popen(
                 words,
                 cwd=self.folder,
@@ -178,7 +176,7 @@ class Shell:
 
 
 def until_it_serves(said: IO[str]) -> str:
-    """What a server says until it can be spoken to."""
+    """The output of a server until it accepts connections."""
     text = ""
     for line in said:
         text += line
@@ -189,7 +187,7 @@ def until_it_serves(said: IO[str]) -> str:
 
 
 def _until_it_takes_connections(port: int) -> None:
-    """A server says where it is a moment before it listens there."""
+    """A server prints its address a moment before it listens there."""
     ends = time.monotonic() + WITHIN_S
     while True:
         try:

@@ -26,11 +26,11 @@ from laissez_check.histories import Draft, Step, draw_history
 from laissez_check.worlds import World
 
 LENGTH = 150
-KEYS_LATER = 10  # keys, caps, budgets and books change about every so many commands
+KEYS_LATER = 10  # commands between changes of keys, caps, budgets and books, on average
 
 
-class Happened(msgspec.Struct, frozen=True):
-    """A request as the journal holds it, and what came of it."""
+class Recorded(msgspec.Struct, frozen=True):
+    """A request as the journal holds it, and its outcome."""
 
     at: int
     request: bytes
@@ -40,7 +40,7 @@ class Happened(msgspec.Struct, frozen=True):
 
 class Drawn(msgspec.Struct, frozen=True):
     genesis: bytes
-    steps: tuple[Happened, ...]
+    steps: tuple[Recorded, ...]
     tenants: tuple[str, ...]
 
 
@@ -51,7 +51,7 @@ def with_fees(count: int) -> list[int]:
 
 @cache
 def draw(seed: int, length: int = LENGTH) -> Drawn:
-    """A history, played once to know what comes of it."""
+    """A history, played once to get the outcomes."""
     drawn = draw_history(seed, length)
     return _Play(seed, drawn.world).all(drawn.steps)
 
@@ -59,13 +59,13 @@ def draw(seed: int, length: int = LENGTH) -> Drawn:
 class _Play:
     def __init__(self, seed: int, world: World) -> None:
         self._rng = Random(seed)
-        self._is_thrifty = seed % 3 == 0  # budgets that act and caps keep much from happening
+        self._is_thrifty = seed % 3 == 0  # budgets and caps prevent many commands
         self._world = world
         self._genesis = Market(Topology.of(world.leaves), world.orders_per_tenant_max).snapshot()
         self._machine = Replaying.begin(self._genesis)
         self._exchange = self._machine.exchange
         self._now = 1
-        self._steps: list[Happened] = []
+        self._steps: list[Recorded] = []
 
     def all(self, steps: tuple[Step, ...]) -> Drawn:
         for tenant in self._world.tenants:
@@ -79,23 +79,23 @@ class _Play:
                 self._now = at
             self._say(step.command)
             if self._rng.randrange(KEYS_LATER) == 0:
-                self._say_something_else()
+                self._say_account_command()
             if self._is_thrifty and self._rng.randrange(KEYS_LATER) == 0:
-                self._say_what_may_be_spent()
+                self._say_cap_or_budget()
         return Drawn(self._genesis, tuple(self._steps), self._world.tenants)
 
     def _say(self, command: market.Command) -> None:
         tenant = getattr(command, "tenant", OPERATOR)
         if hasattr(command, "tenant") and tenant not in self._world.tenants:
-            return  # one that no key belongs to
+            return  # a tenant without a key
         try:
             said = msgspec.msgpack.decode(msgspec.msgpack.encode(command), type=type(command))
         except (msgspec.MsgspecError, UnicodeEncodeError, TypeError, OverflowError):
-            return  # malformed on purpose: never gets so far
+            return  # malformed on purpose: never reaches the exchange
         of_session = type(said) is market.PlaceOrder and self._rng.random() < 0.2
         self._enter(tenant, said, of_session)
 
-    def _say_something_else(self) -> None:
+    def _say_account_command(self) -> None:
         tenant = self._rng.choice((*self._world.tenants, OPERATOR, "nobody"))
         key = self._rng.choice((*self._exchange.keys, "key_unknown"))
         scopes = ("read", "operate") if tenant == OPERATOR else ("read",)
@@ -125,7 +125,7 @@ class _Play:
             said,
         )
 
-    def _say_what_may_be_spent(self) -> None:
+    def _say_cap_or_budget(self) -> None:
         said: commands.Command = self._rng.choice(
             (
                 commands.SetBudget(
@@ -145,11 +145,11 @@ class _Play:
             Request(who, SERVICE, "", b"", command, of_session)
         )
         outcome, documents = self._machine.apply(self._now, request)
-        self._steps.append(Happened(self._now, request, outcome, documents))
+        self._steps.append(Recorded(self._now, request, outcome, documents))
 
 
 def requests_of(drawn: Drawn) -> list[tuple[int, Request, Applied]]:
-    """The requests of a history with their times, and what came of each."""
+    """The requests of a history with their times and outcomes."""
     machine = Replaying.begin(drawn.genesis)
     found = []
     for step in drawn.steps:

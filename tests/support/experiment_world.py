@@ -1,4 +1,4 @@
-"""The common parts of the tests of experiments: made-up results with known answers."""
+"""Made-up results with known answers, for the tests of experiments."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def made_up(
     achieved: Callable[[CloudRun, int], float],
     cost: Callable[[CloudRun, int], float] = lambda run, at: 10.0,
 ) -> Results:
-    """For every run of a cloud three tenants, the performance and the cost of each (from 0) as
-    given; alone they achieve 1."""
+    """Three tenants for every run of a cloud, with the given performance and cost of each (from 0).
+    Alone they achieve 1."""
     return {cell: _run(cell, achieved, cost) for cell in cells if isinstance(cell, CloudRun)}
 
 

@@ -1,9 +1,9 @@
-"""A tiny machine for the tests of the journal: a running sum that files a document whenever it
-reaches a multiple of ten.
+"""A tiny machine for the tests of the journal: a running sum that files a document at each multiple
+of ten.
 
 Run as a program (`journal_sum.py <folder> [bytes]`) it recovers and then adds ones for ever, prints
 each sequence number once it is durable, and takes a snapshot now and then; `bytes` limits the size
-of the files it may write, which is as good as a full disk.
+of its files, which acts like a full disk.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Sum:
 
 
 def begin(body: bytes) -> Sum:
-    """From the genesis, and from a snapshot too."""
+    """Make the machine from the genesis or from a snapshot."""
     return Sum(int(body))
 
 
@@ -61,7 +61,7 @@ def recovered(journal: Journal) -> Recovered[Sum]:
 
 
 def append(journal: Journal, machine: Sum, numbers: Iterable[int]) -> None:
-    """One group."""
+    """Append one group."""
     made = [
         machine.enter(journal.last_at + 1 + index, number) for index, number in enumerate(numbers)
     ]
@@ -81,7 +81,7 @@ def filled(folder: Path, groups: int = 12, size: int = 5) -> Sum:
 
 
 def take_snapshot(journal: Journal, seq: int) -> Path:
-    """Of the state after entry `seq`, as replaying gives it."""
+    """Write a snapshot of the replayed state after entry `seq`."""
     machine = Sum(int(journal.genesis))
     with journal.reader() as reader:
         for group in reader.groups(1, seq):
@@ -98,7 +98,7 @@ def history(folder: Path) -> list[tuple[Entry, ...]]:
 
 
 def filed(reader: Reader, name: str) -> list[Filed]:
-    """All documents of that name."""
+    """All documents of a name."""
     return [reader.document(name, seq) for seq, _ in reader.document_heads(name, 0)]
 
 
@@ -119,7 +119,7 @@ def _add_for_ever(folder: Path) -> None:
             ) as commit:
                 while True:
                     at += 1
-                    # what was put before a failure stays pending for ever
+                    # entries put before a failure stay pending for ever
                     if commit.pending < 100 or commit.failed:
                         seq = commit.put(*machine.enter(at, 1))
                         if seq % 50 == 0 and commit.durable > 20:

@@ -1,5 +1,4 @@
-"""A service that can be connected to: the world of `service_world` behind a real port of this
-machine, in the loop of the test.
+"""The world of `service_world` behind a real port of this machine, in the loop of the test.
 
 `with_live(tmp_path, story)` runs the story, an async function that gets a `Live`, whose `peer`
 opens a session.
@@ -30,7 +29,7 @@ from laissez.wire.session import JSON, MSGPACK
 from support.service_world import GENEROUS, TOPOLOGY, World, with_service
 
 SOON_S = 10  # far more than anything here takes
-# bytes that the system keeps for a connection, so that a peer that does not read is noticed soon
+# bytes that the system buffers per connection; few, so that a slow peer is noticed soon
 SMALL_BUFFER = 4096
 Message = dict[str, Any]
 
@@ -54,7 +53,7 @@ class Peer:
         self._packed = socket.subprotocol == MSGPACK
 
     async def say(self, *messages: object) -> None:
-        """One message as it is, several as a list."""
+        """Send one message as it is, several as a list."""
         await self.say_raw(
             msgspec.msgpack.encode(_framed(messages))
             if self._packed
@@ -83,19 +82,19 @@ class Peer:
         return [await self.hear() for _ in range(count)]
 
     async def ask(self, **message: object) -> Message:
-        """Say one message and hear the next one that comes."""
+        """Send one message; returns the next one received."""
         await self.say(message)
         return await self.hear()
 
     async def until(self, *types: str) -> Message:
-        """The next message of one of these types; what comes before it is passed over."""
+        """The next message of one of these types; earlier ones are skipped."""
         while True:
             message = await self.hear()
             if message["type"] in types:
                 return message
 
     async def end(self) -> tuple[int | None, list[Message]]:
-        """The code with which the server closes, and all that it says before."""
+        """The server's close code, and all messages before it."""
         heard: list[Message] = []
         while True:
             try:
@@ -111,13 +110,13 @@ class Live:
         self.world = world
         self.sessions = sessions
         self.port = port
-        self.connections = connections  # as the server sees them
+        self.connections = connections  # the server's view of them
 
     @asynccontextmanager
     async def connected(
         self, who: str | None = None, form: str | None = JSON, **more: Any
     ) -> AsyncIterator[Peer]:
-        """A connection on which nothing has been said; `who` is sent in the header."""
+        """A connection without a hello; the header has the key of `who`."""
         headers = (
             {} if who is None else {"Authorization": f"Bearer {self.world.secrets.get(who, who)}"}
         )
@@ -143,8 +142,8 @@ class Live:
             assert "welcome" == welcome["type"], welcome
             yield peer
 
-    async def is_left(self, sessions: int = 0) -> None:
-        """Wait until only so many sessions are open."""
+    async def until_open(self, sessions: int = 0) -> None:
+        """Wait until the given number of sessions is open."""
         await eventually(lambda: len(self.sessions) == sessions)
 
 
@@ -154,14 +153,14 @@ async def eventually(is_so: Callable[[], bool]) -> None:
             await asyncio.sleep(0.001)
 
 
-async def many_turns() -> None:
-    """All that can go on without the journal goes on."""
+async def settle_loop() -> None:
+    """Let everything run that need not wait for the journal."""
     for _ in range(100):
         await asyncio.sleep(0)
 
 
-def deaf_socket(port: int) -> socket.socket:
-    """A connection on which little fits that is not read."""
+def slow_socket(port: int) -> socket.socket:
+    """A connection with a small receive buffer."""
     made = socket.socket()
     made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SMALL_BUFFER)
     made.connect(("127.0.0.1", port))

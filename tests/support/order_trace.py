@@ -28,7 +28,7 @@ Calls = dict[str, list[tuple[str, str]]]
 
 
 class Tracer:
-    """A profile function for every thread; it notes calls only while it is switched on."""
+    """A profile function for every thread; it records calls only while it is switched on."""
 
     def __init__(self) -> None:
         self.is_on = False
@@ -46,7 +46,7 @@ class Tracer:
     def _name(self, code: CodeType) -> tuple[str, str] | None:
         if code not in self._names:
             path = Path(code.co_filename)
-            # imports of the client in this process pass through `_form`
+            # the client's imports in this process pass through `_form`
             own = path.is_relative_to(SOURCES) and path.name != "_form.py"
             self._names[code] = (
                 (path.relative_to(SOURCES).as_posix(), code.co_qualname) if own else None
@@ -62,7 +62,7 @@ class Tracer:
 
 
 async def trace(live: Live, tracer: Tracer) -> dict[str, Calls]:
-    """The second order of each way, so that nothing is traced that happens only once."""
+    """Trace the second order of each way, which omits one-time work."""
     world = live.world
     found: dict[str, Calls] = {}
     order = {"alternatives": [{"scope": "h100", "limit": "1"}]}

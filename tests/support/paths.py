@@ -1,4 +1,4 @@
-"""Places in the repository. Public data beside it is used where it exists."""
+"""Paths in the repository. Public data beside it is used if it exists."""
 
 from __future__ import annotations
 

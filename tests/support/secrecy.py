@@ -1,11 +1,11 @@
-"""Watches the whole run for what gets out: secrets into the log of this process, its problems and
-its figures, or into what the processes that tests start say on standard error; and prices into any
-service's log, which holds none, of whomever.
+"""Watches the whole run for leaks: secrets in the log of this process, in its problems and metrics,
+or in the standard error of processes that tests start; and prices in any service's log, which must
+hold none.
 
-A secret of this process is known because its random part is remembered when it is drawn; those of
-other processes are known by their form. A price is known by the name beside it. That problems and
-figures hold no price of others is seen to where such prices are known: `test_secrecy.py`, and
-`laissez check access`, on a real server and by whole transcripts.
+Secrets of this process are known, because their random part is recorded when it is drawn. Secrets
+of other processes are recognised by their form, prices by the name beside them. Other tests look
+for other tenants' prices in problems and metrics: `test_secrecy.py`, and `laissez check access` on
+a real server.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import subprocess
 from collections.abc import Callable
 from typing import Any
 
-# of 32 bytes in base64: the random part of a key, and the whole token of a sign-in
+# 32 bytes in base64: the random part of a key, or the whole token of a sign-in
 RANDOM_CHARACTERS = 43
 RUN = re.compile(r"[\w-]{43,}")
 FORMS = re.compile(r"lz_[0-9a-f]{16}_[\w-]{43}|laissez_signin\w*=[\w-]{43}|whsec_[\w+/=-]{20,}")
@@ -26,26 +26,26 @@ LOGGERS = ("laissez", "asyncio")
 PRICE = re.compile(
     r"(?<!\w)(?:bid|limit|price|max_price|rate|worst_rate|floor|amount|charged?|cost|spent)[\"']?\s*[=:]\s*b?[\"']?\$?\d"
 )
-# whose log it is; those who trade may say what they pay
+# loggers of the service; tenants may log what they pay
 SERVICE = r"laissez\.(?!client|sample)|asyncio"
 LINE = re.compile(rf"\d{{4}}-\d\d-\d\dT[\d:.]+Z \w+ +(?:{SERVICE})|\"logger\":\"(?:{SERVICE})")
 SERVERS = ("serve", "up")
 
 
 class Watch(logging.Handler):
-    """What was drawn, and what of it was found where it must not be."""
+    """The secrets drawn, and the leaks found."""
 
     def __init__(self) -> None:
         super().__init__(logging.DEBUG)
         self.drawn: set[str] = set()
         self.found: list[str] = []
-        # files that processes write their errors to, open for reading though they may be removed
+        # error logs of processes, kept open for reading because they may be removed
         self._logs: dict[tuple[int, int], int] = {}
 
-    # -- what is watched
+    # -- watching
 
     def begin(self) -> None:
-        """For the rest of this process."""
+        """Watch for the rest of this process."""
         secrets.token_urlsafe = self.remembering(secrets.token_urlsafe)  # type: ignore[assignment]
         subprocess.Popen.__init__ = self._noting(subprocess.Popen.__init__)  # type: ignore[method-assign]
         subprocess.Popen.communicate = self._hearing(subprocess.Popen.communicate)  # type: ignore[method-assign]
@@ -54,8 +54,8 @@ class Watch(logging.Handler):
         logging.getLogger("laissez").setLevel(logging.DEBUG)
 
     def begin_with_the_service(self) -> None:
-        """Later: whoever imports the market before its branches are counted has used some of them
-        up."""
+        """Begin this later: importing the market before coverage starts would miss some of its
+        branches."""
         from laissez.server.metrics import Metrics
         from laissez.wire.problems import ProblemError
 
@@ -95,7 +95,7 @@ class Watch(logging.Handler):
 
     def _reading(self, make: Callable[..., None]) -> Callable[..., None]:
         def made(problem: Any, code: str, detail: str, *more: Any, **named: Any) -> None:
-            # it may repeat to a caller what it sent, and was no key
+            # it may repeat a caller's own text that is not a key
             self.look(detail, f"a problem, {code}", known_by_form=False)
             make(problem, code, detail, *more, **named)
 
@@ -117,7 +117,7 @@ class Watch(logging.Handler):
                     f"/proc/self/fd/{file.fileno()}", os.O_RDONLY | os.O_CLOEXEC
                 )
 
-    # -- what is found
+    # -- findings
 
     def emit(self, record: logging.LogRecord) -> None:
         said = f"{record.getMessage()} {record.__dict__}"
@@ -145,7 +145,7 @@ class Watch(logging.Handler):
         return any(window in self.drawn for window in windows)
 
     def look_into_files(self) -> None:
-        """What was written since the last look."""
+        """Search everything written since the last look."""
         for file in self._logs.values():
             pieces = iter(lambda file=file: os.read(file, 1 << 20), b"")  # type: ignore[misc]
             self.look(b"".join(pieces).decode(errors="replace"), "the log of a process")

@@ -1,7 +1,7 @@
 """One-line bugs, each put into a copy of the market to show that the checks would notice it.
 
-A checker that has never been seen to fail proves nothing. Each bug is a text to replace in one
-module; it must stand there exactly once, so that the list cannot quietly go out of date.
+A checker that has never failed proves nothing. Each bug is a text to replace in one module. The
+text must occur there exactly once, so that the list cannot silently go out of date.
 """
 
 from __future__ import annotations
@@ -14,13 +14,12 @@ class SeededBug(NamedTuple):
     module: str
     right: str
     wrong: str
-    # where the search begins; near the first history that notices, for those that would take long
-    # to find
+    # where the search begins: close to the first history that detects a rare bug
     seed: int = 1
 
 
 SEEDED_BUGS = (
-    # who wins
+    # winning
     SeededBug(
         "the newest order wins a tie",
         "book",
@@ -83,7 +82,7 @@ SEEDED_BUGS = (
         "other = child.lease_ask_other",
         5,
     ),
-    # who loses
+    # losing
     SeededBug(
         ">= for > at the limit",
         "clearing",
@@ -203,7 +202,7 @@ SEEDED_BUGS = (
         "keep = self.index_before(time)",
         "keep = self.index_before(time) + 1",
     ),
-    # what others may see
+    # views of other tenants
     SeededBug(
         "a quote leaks a foreign scope",
         "questions",

@@ -1,8 +1,8 @@
-"""A small service to test against: a gateway on a folder of its own, the operator and two tenants
-with keys, and the REST API in front of it.
+"""A small service to test against: a gateway on its own folder, the operator and two tenants with
+keys, and the REST API in front of it.
 
-`with_service(tmp_path, story)` runs the story, an async function that gets a `World`, in an event
-loop of its own.
+`with_service(tmp_path, story)` runs the story, an async function that gets a `World`, in its own
+event loop.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ GENEROUS = Limits(
 
 
 class Replaced:
-    """An exchange or a market with some attributes replaced: compiled classes take no new ones."""
+    """An exchange or a market with some attributes replaced: compiled classes accept no new
+    ones."""
 
     def __init__(self, real: object, **replaced: object) -> None:
         self._real = real
@@ -69,7 +70,7 @@ class Replaced:
 
 
 class HeldCommit(GroupCommit):
-    """Stores as usual. While it is held, the gateway does not hear of it."""
+    """Stores as usual. While it is held, it reports nothing to the gateway."""
 
     is_held = False
 
@@ -81,8 +82,8 @@ class HeldCommit(GroupCommit):
 
 
 @contextmanager
-def held_up(gateway: Gateway) -> Iterator[None]:
-    """The journal stores, and the gateway does not hear of it until the block ends."""
+def journal_held(gateway: Gateway) -> Iterator[None]:
+    """In the block the journal stores, but the gateway learns of it only at the end."""
     commit = gateway._commit
     assert isinstance(commit, HeldCommit)
     commit.is_held = True
@@ -93,9 +94,9 @@ def held_up(gateway: Gateway) -> Iterator[None]:
         gateway._release(commit.durable)
 
 
-def no_order(who: str) -> str:
-    """The id of an order that `who` never placed: the market refuses it, and the journal has that.
-    Text that is no id of the caller's is refused before the journal."""
+def unknown_order(who: str) -> str:
+    """The id of an order that `who` never placed. The market refuses it, in the journal. Other ids
+    are refused before the journal."""
     return order_id(tag_of(who), 999)
 
 
@@ -122,9 +123,9 @@ def session_on(
     )
 
 
-class Passing:
-    """A clock's second hand that the test moves; it also moves by itself, a microsecond each time
-    it is read, as real ones do."""
+class MovingClock:
+    """A clock that the test moves. Each reading also advances it by a microsecond, as real time
+    does."""
 
     def __init__(self) -> None:
         self._ns = 0
@@ -143,7 +144,7 @@ class World:
         gateway: Gateway,
         app: App,
         places: StreamQuota,
-        passing: Passing,
+        passing: MovingClock,
         secrets: dict[str, str],
         beside: Beside,
     ) -> None:
@@ -169,7 +170,7 @@ class World:
         key: str | None = None,
         **more: Any,
     ) -> httpx.Response:
-        """A request by `ann`, `bob`, `operator`, a secret, or nobody."""
+        """Send a request as `ann`, `bob`, `operator`, with a secret, or without a key."""
         headers = dict(more.pop("headers", {}))
         if who is not None:
             headers["Authorization"] = f"Bearer {self.secrets.get(who, who)}"
@@ -200,15 +201,15 @@ class World:
         return made.secret
 
     def close_books(self, before: int | None = None) -> int:
-        """Close the books until `before`, or now; says until when."""
+        """Close the books until `before`, by default now; returns that time."""
         before = self.gateway.clock.now() if before is None else before
         closed = self.gateway.enter(OPERATOR, SERVICE, "", CloseBooks(before))
         assert closed.refusal is None
         return before
 
 
-def with_pages_of(monkeypatch: pytest.MonkeyPatch, events: int) -> None:
-    """Who has missed more than this catches up page by page."""
+def with_page_size(monkeypatch: pytest.MonkeyPatch, events: int) -> None:
+    """Sets the page size of the catch-up."""
     for module in (catch_up, sessions):
         monkeypatch.setattr(module, "PAGE", events)
 
@@ -224,8 +225,8 @@ def with_service(
     secrets: dict[str, str] | None = None,
     topology: Topology = TOPOLOGY,
 ) -> None:
-    """Run a story on the service in the folder, which is made if it is not there. `secrets` are
-    kept over a restart."""
+    """Run a story on the service in the folder, which is created if it is missing. `secrets` are
+    kept across a restart."""
     asyncio.run(
         _run(
             folder,
@@ -244,7 +245,7 @@ async def _run(
     if is_new:
         create(folder, topology, settings.limits.open_orders_max)
     opened = open_folder(folder, settings.limits)
-    passing = Passing()
+    passing = MovingClock()
     clock = Clock(max(opened.journal.last_at, opened.exchange.market.now) + 1, passed=passing)
     gateway = Gateway(
         opened.exchange,

@@ -1,5 +1,5 @@
-"""What the tests of the simulator share: a customer that writes down what it is told, small
-clusters, jobs and scenarios."""
+"""Fakes for the tests of the simulator: a customer that records its calls, small clusters, jobs and
+scenarios."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from support.tenant_world import Plain
 H100, A100 = round(6.88 * MICRO_PER_DOLLAR), round(3.43 * MICRO_PER_DOLLAR)  # on demand
 PRICES = {"h100": 6.88, "a100": 3.43}
 DEAR = 100 * MICRO_PER_DOLLAR
-PLANNERS = Planners()  # for all tests of a process: they only remember
+PLANNERS = Planners()  # shared by all tests of a process: it only caches
 PLANNER = PLANNERS.get("OPT-350")
 CLOUDS: dict[str, Callable[[Cluster, Kernel], Cloud]] = {
     "market": lambda cluster, kernel: MarketCloud(cluster, kernel, random_stream(0, "cloud")),
@@ -52,7 +52,7 @@ CLOUDS: dict[str, Callable[[Cluster, Kernel], Cloud]] = {
 
 
 class Guest:
-    """A customer of a cloud that only writes down what it is told: (time, word, leaf)."""
+    """A customer of a cloud that only records its calls: (time, word, leaf)."""
 
     def __init__(self, name: str, cloud: Cloud, kind: str = "batch") -> None:
         self.name, self.kind, self.cloud = name, kind, cloud
@@ -67,11 +67,10 @@ class Guest:
     def lost(self, leaf: str, since: int, voluntary: bool) -> None:
         self.news.append((self.cloud.kernel.now, "gave" if voluntary else "lost", leaf))
 
-    def asks(self, *scopes: str, limit: int = DEAR, bid: int | None = None) -> None:
+    def asks(self, *scopes: str, limit: int = DEAR) -> None:
         """One GPU below any of `scopes`."""
-        price = limit if bid is None else bid
         self.cloud.send(
-            [PlaceOrder(self.name, tuple(Alternative(scope, price, limit) for scope in scopes))]
+            [PlaceOrder(self.name, tuple(Alternative(scope, limit, limit) for scope in scopes))]
         )
 
     @property
@@ -95,7 +94,7 @@ class Guest:
 
 
 def opened(name: str, **gpus: int) -> Cloud:
-    """A cloud of that name with so many GPUs of each type, ready for its first tenant."""
+    """A cloud of that name with the given GPUs of each type, ready for its first tenant."""
     cloud = CLOUDS[name](build(gpus, PRICES, 0.7), Kernel())
     cloud.begin()
     return cloud
@@ -106,7 +105,7 @@ def guests(cloud: Cloud, names: Iterable[str], kind: str = "batch") -> list[Gues
 
 
 def at(cloud: Cloud, seconds: float) -> None:
-    """Let it be that time; what was to be done then is done."""
+    """Advance to a time and carry out everything due."""
     cloud.kernel.run(round(seconds * SECOND_US))
 
 
@@ -120,8 +119,8 @@ def tiny(
     gpus: dict[str, int] | None = None,
     **tenants: object,
 ) -> Scenario:
-    """Less than half an hour, few tenants, small needs; `demand` over what there is, or so many
-    `gpus`."""
+    """Less than half an hour, few tenants, small needs, and `demand` relative to supply, or a
+    number of `gpus`."""
     return Scenario(
         name="tiny",
         demand=demand,
@@ -145,7 +144,7 @@ def batch(
 
 
 def speed(*counts: int) -> float:
-    """Samples per second on A100s, so many in each host."""
+    """Samples per second on A100s, given the number in each host."""
     return PLANNER.speed((("a100", counts),))
 
 
@@ -162,20 +161,20 @@ def training(
 
 
 def passes(world: World, until_s: float, step_s: float = 10.0) -> None:
-    """Time passes in the small steps in which tenants decide."""
+    """Let time pass in the small steps in which tenants decide."""
     until = round(until_s * SECOND_US)
     while world.at < until:
         world.advance(min(until, world.at + round(step_s * SECOND_US)))
 
 
 def accounts(world: World) -> tuple[float, float, float, float]:
-    """Useful, reconfiguring, lost, surplus: node-seconds."""
+    """Node-seconds: useful, reconfiguring, lost, surplus."""
     useful, reconfiguring, lost, surplus = msgspec.structs.astuple(world.node_time)
     return (useful / SECOND_US, reconfiguring / SECOND_US, lost / SECOND_US, surplus / SECOND_US)
 
 
 def fingerprint(simulation: Simulation) -> tuple[object, ...]:
-    """All that came of a simulation."""
+    """All results of a simulation."""
     tenants = [
         (one.name, one.ended, one.decisions, one.revocations, _state(one.world))
         for one in simulation.tenants

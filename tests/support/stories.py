@@ -1,4 +1,4 @@
-"""Market stories, drawn as tables: when, what, then who owns the leaves and at which rates.
+"""Market stories as tables: time, command, then the owners of the leaves and the rates.
 
     story = Story("h/a", "h/b")
     story.goes(
@@ -6,9 +6,9 @@
         (7, SetFloor("h", 3), "ann -", "3 3"),
     )
 
-Owners and rates stand in path order; `-` is an idle leaf, `x` one that is offline. An alternative
-is written `scope price`, `scope bid..limit`, or `scope ..limit` at market. Whatever is told, every
-rate must be that of M5 and every step must leave a stable market (M7).
+Owners and rates are in path order; `-` is an idle leaf, `x` an offline one. An alternative is
+written `scope price`, `scope bid..limit`, or `scope ..limit` at market. In every story, each rate
+must be that of M5 and each step must leave a stable market (M7).
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ class Story:
         return events
 
     def goes(self, *rows: Row) -> None:
-        """Apply one accepted command per row and compare owners, and rates where they are given,
-        after each."""
+        """Apply one accepted command per row. After each, compare the owners, and the given
+        rates."""
         for time, command, *expected in rows:
             events = self.at(time, command)
             assert not isinstance(events[-1] if events else None, Refused), (
@@ -77,7 +77,7 @@ class Story:
                 )
 
     def why(self, time: Any, command: Command) -> Why:
-        """Apply a command that must be refused, and say why it was."""
+        """Apply a command that must be refused; returns the reason."""
         refused = self.at(time, command)[-1]
         assert isinstance(refused, Refused), f"{command} was not refused"
         return refused.reason, refused.subject, refused.found, refused.bound
@@ -101,7 +101,7 @@ class Story:
         return self.market.bill(tenant).total
 
     def _check_leaf(self, leaf: str, orders: tuple[OrderView, ...]) -> None:
-        """M5 and M7, word by word."""
+        """Check M5 and M7 literally."""
         owner, floor, lease = (
             self.market.owner(leaf),
             self.market.floor(leaf),
@@ -130,7 +130,7 @@ def in_force(events: list[Event]) -> tuple[list[tuple[int, int]], bool]:
 
 
 def owned(*leaves: str) -> Story:
-    """Own holds every leaf and gives none up for price."""
+    """The tenant `own` holds every leaf at any price."""
     story = Story(*leaves)
     for lease, leaf in enumerate(leaves, 1):
         story.at(0, place("own", f"{leaf} 0"))
@@ -139,7 +139,7 @@ def owned(*leaves: str) -> Story:
 
 
 def owned_by_all(*leases: str) -> Story:
-    """Leaves and their owners, who give none up for price."""
+    """Leaves and their owners, who hold them at any price."""
     pairs = [lease.split() for lease in leases]
     story = Story(*[leaf for leaf, _ in pairs])
     for leaf, owner in pairs:

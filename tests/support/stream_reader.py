@@ -1,4 +1,4 @@
-"""A reader of a stream, which sees what is streamed while it comes."""
+"""A reader of a stream that sees each piece as it arrives."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class StreamReader(Exchange):
         self._heard.set()
 
     def hear(self, piece: str) -> None:
-        """For those who keep more than the text."""
+        """For subclasses that keep more than the text."""
 
     async def until_true(self, reached: Callable[[], bool]) -> None:
         async with asyncio.timeout(SOON_S):

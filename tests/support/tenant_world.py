@@ -1,5 +1,5 @@
-"""A real market with adapters that trade in it, one step at a time; and an application whose
-numbers can all be set.
+"""A real market with adapters that trade in it, one step at a time, and an application with
+adjustable numbers.
 
     world = World("h/a", "h/b")
     world.join(EconAdapter("ann", Plain(want=1, value=3.0)))
@@ -61,7 +61,7 @@ class World:
         return TenantView(self.now, leases, orders, quotes, bare.spent)
 
     def step(self, now: int) -> list[Command]:
-        """Everybody decides once; what was sent."""
+        """Let every adapter decide once; returns the commands sent."""
         self.now = now
         self.apply(AdvanceTime())
         sent: list[Command] = []
@@ -72,7 +72,7 @@ class World:
         return sent
 
     def settle(self, now: int, steps_max: int = 50) -> int:
-        """Step until nobody does anything more; how many steps it took."""
+        """Step until no adapter sends commands; returns the number of steps."""
         for step in range(steps_max):
             if not self.step(now):
                 return step
@@ -86,8 +86,8 @@ class World:
 
 
 class Plain(Application):
-    """Wants `want` nodes among `scopes`; each is worth `value` dollars per hour, times what
-    `speeds` says about its tree."""
+    """Wants `want` nodes among `scopes`; each is worth `value` dollars per hour, times the speed of
+    its tree in `speeds`."""
 
     def __init__(
         self, want: int = 1, value: float = 3.0, scopes: Wish = ("h",), **more: Any

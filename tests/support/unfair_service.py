@@ -1,5 +1,5 @@
-"""`laissez_bench.processor_time` with a service that answers refusals as fast as they are asked
-for. Run by `test_bench_verdicts`."""
+"""`laissez_bench.processor_time` with a service that answers refusals without a rate limit. Run by
+`test_bench_verdicts`."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Webhooks at work: a service whose webhooks run, and a receiver on this machine that answers as it
-is told.
+"""A service whose webhooks run, and a receiver on this machine with scripted answers.
 
-`with_hooks(tmp_path, tale)` runs the tale, an async function that gets a `Hooks`, in an event loop
-of its own; unless it `runs`, nothing is sent.
+`with_hooks(tmp_path, tale)` runs the tale, an async function that gets a `Hooks`, in its own event
+loop. Unless `runs`, nothing is sent.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ from laissez.server.webhooks.dispatcher import Webhooks as Running
 from laissez.wire.events import Numbered
 from support.service_world import GENEROUS, World, with_service
 
-ORIGIN = bytes(16)  # where it makes no difference of which journal something is
+ORIGIN = bytes(16)  # the identity of the journal, where it does not matter
 OPEN = Webhooks(allow_http=True, allow_addresses=("127.0.0.1/32",))
 DAY_S = 86_400
-PATIENCE_S = 3  # until a test that waits for what never comes fails
+PATIENCE_S = 3  # the longest wait of a test
 
 
-class Got(msgspec.Struct):
-    """A request that came."""
+class Received(msgspec.Struct):
+    """A received request."""
 
     head: str
     headers: dict[str, str]
@@ -44,13 +43,13 @@ class Got(msgspec.Struct):
 
 
 class Receiver:
-    """Answers each request with the next of `answers`, and with 204 when there are none: a status,
-    bytes as they are, or None to say nothing."""
+    """Answers each request with the next of `answers`, or with 204 after the last: a status, raw
+    bytes, or None for no answer."""
 
     def __init__(self) -> None:
-        self.got: list[Got] = []
+        self.got: list[Received] = []
         self.answers: list[int | bytes | None] = []
-        self.closed = 0  # connections that the other side ended
+        self.closed = 0  # connections that the client ended
         self.port = 0
         self._news = asyncio.Condition()
 
@@ -58,8 +57,8 @@ class Receiver:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}/hook?token=1"
 
-    async def count(self, requests: int) -> list[Got]:
-        """Wait until so many requests have come in all."""
+    async def count(self, requests: int) -> list[Received]:
+        """Wait until the given number of requests has come in total."""
         await self._until(lambda: len(self.got) >= requests)
         return self.got
 
@@ -76,7 +75,7 @@ class Receiver:
             headers = {name: value for name, _, value in (line.partition(": ") for line in lines)}
             body = await reader.readexactly(int(headers["Content-Length"]))
             async with self._news:
-                self.got.append(Got(head, headers, body))
+                self.got.append(Received(head, headers, body))
                 self._news.notify_all()
             answer = self.answers.pop(0) if self.answers else 204
             if isinstance(answer, int):
@@ -129,7 +128,7 @@ class Hooks:
         return shown
 
     async def until(self, id: str, who: str = "ann", **wanted: object) -> dict[str, Any]:
-        """Wait until the webhook is shown like this and nothing is under way to it."""
+        """Wait until the webhook is shown with these values and has no delivery under way."""
         async with asyncio.timeout(PATIENCE_S):
             while True:
                 shown = await self.show(id, who)
@@ -150,11 +149,10 @@ class Hooks:
         self.running._woken.set()
 
     def resolve_to(self, **hosts: list[str]) -> list[str]:
-        """From now on these names, written with '_' for '.', have these addresses, and no other
-        name has any.
+        """Resolve these names, written with '_' for '.', to these addresses, and no others.
 
-        Returns the names that are asked for. Where a name's addresses have '/' between them, it has
-        one after the other, and the last for good.
+        Returns the list of looked-up names. Addresses separated by '/' are given one after the
+        other, the last for good.
         """
         asked: list[str] = []
         turns = {name: " ".join(addresses).split(" / ") for name, addresses in hosts.items()}
@@ -170,7 +168,7 @@ class Hooks:
             guard.look_up = look_up  # type: ignore[method-assign]
         return asked
 
-    def verified(self, secret: str, got: Got) -> tuple[Numbered, ...]:
+    def verified(self, secret: str, got: Received) -> tuple[Numbered, ...]:
         return verify(
             secret, got.headers, got.body, now=self.world.gateway.clock.now() / 1e6
         ).events
@@ -216,7 +214,7 @@ def beside_of(data: Path) -> Iterator[Beside]:
 
 
 def kept_cursors(data: Path, *ids: str) -> dict[str, Cursor]:
-    """The cursors of these webhooks, as a data folder has them."""
+    """The cursors of these webhooks in a data folder."""
     with beside_of(data) as beside:
         return Cursors(beside).load(ids)
 

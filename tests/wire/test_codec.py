@@ -1,5 +1,5 @@
-"""A name given twice in one object is refused, in JSON and in MessagePack, however it is written;
-and nothing else is."""
+"""Duplicate keys in one object are refused, in any encoding of JSON and MessagePack, and nothing
+else is."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_duplicate_keys_are_found_anywhere(
 
 
 def test_every_encoding_of_a_value_is_skipped_correctly() -> None:
-    """Once: long forms of short things, which no encoder of ours writes, and extensions."""
+    """Long forms of short values, which our encoders never write, and extensions."""
     once = (
         b"\xdf\x00\x00\x00\x03\xda\x00\x01a\xd2\x00\x00\x00\x01\xdb\x00\x00\x00\x01b"
         b"\xdd\x00\x00\x00\x01\xca\x3f\x80\x00\x00\xa1c\xc7\x02\x05xy"

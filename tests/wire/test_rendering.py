@@ -1,5 +1,5 @@
-"""Every event of the exchange becomes one that a viewer is sent: ids, prices and times instead of
-numbers, and nothing about anybody else."""
+"""Rendering of every event of the exchange: ids, prices and times instead of numbers, and nothing
+about other tenants."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ BAND = Band(250_000, 60_000_000)
 NO_CAPS: dict[str, Any] = msgspec.to_builtins(requests.Caps())
 CAPS = Caps(open_orders=3, rate=2_500_000)
 
-# what happened, and all of what a viewer is sent but the time
+# the event, and its rendering without the time
 RENDERED: tuple[tuple[Event, dict[str, Any]], ...] = (
     (
         market.OrderPlaced(AT, "ann", 1, ALTERNATIVES, False),

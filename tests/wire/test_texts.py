@@ -1,5 +1,5 @@
-"""Every reason for a refusal has words, a code and a status; each is explained with numbers as they
-occur."""
+"""Every reason for a refusal has words, a code and a status. Each is explained with realistic
+numbers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from laissez.wire.problems import STATUS
 from laissez.wire.texts import code_of, explain, problem_of
 from support.exchange_histories import draw, requests_of, with_fees
 
-# reason: the subject and the numbers as they occur, the code, and what ann is told
+# reason: a realistic subject and numbers, the code, and the text for ann
 EXPECTED: dict[AnyReason, tuple[str, tuple[int, ...], str, str]] = {
     Reason.MALFORMED: (
         "limit",
@@ -265,9 +265,7 @@ EXPECTED: dict[AnyReason, tuple[str, tuple[int, ...], str, str]] = {
 
 def test_every_reason_is_explained_here() -> None:
     assert set(REASONS.values()) == set(EXPECTED) == {*Reason, *Denial}
-    assert len({*map(str, REASONS.values())}) == len(
-        REASONS
-    )  # no name of the one list is in the other
+    assert len({*map(str, REASONS.values())}) == len(REASONS)  # the two lists share no name
 
 
 @pytest.mark.parametrize("reason", REASONS.values())

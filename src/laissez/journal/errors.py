@@ -73,7 +73,5 @@ def disk_errors_as(problem: str, advice: str) -> Iterator[None]:
         raise JournalError(f"{problem}: {error}. {advice}") from error
 
 
-def _shortened(data: bytes, length_max: int = 80) -> str:
-    if len(data) <= length_max:
-        return repr(data)
-    return f"{data[:length_max]!r}... ({len(data)} bytes)"
+def _shortened(data: bytes) -> str:
+    return repr(data) if len(data) <= 80 else f"{data[:80]!r}... ({len(data)} bytes)"

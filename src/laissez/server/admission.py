@@ -48,8 +48,7 @@ class Admission:
         if not self._has_room(commands):
             raise ProblemError(
                 Code.OVERLOADED,
-                "more commands wait to be stored than are allowed to; nothing was done: try again"
-                " in a moment",
+                "too many commands are pending; nothing was done: try again in a moment",
                 0.1,
             )
         if principal.holder == OPERATOR:
@@ -167,8 +166,8 @@ class Admission:
 def overloaded() -> ProblemError:
     """Reveals no state, so it need not wait for durability."""
     why = (
-        "the service is asked for more than it can do, and this has waited for too long; nothing"
-        " was done: try again in a moment"
+        "the service is overloaded, and this request waited too long; nothing was done: try again"
+        " in a moment"
     )
     return ProblemError(Code.OVERLOADED, why, RETRY_AFTER_S)
 
@@ -183,7 +182,7 @@ def failed() -> ProblemError:
     """Omits the reason, which is for the operator: it may reveal how many commands all tenants have
     sent."""
     why = (
-        "the service cannot store anything until it is started again; what was not acknowledged may"
-        " or may not be kept: then send it again"
+        "the service cannot store anything until it is restarted; unacknowledged commands may or"
+        " may not be stored: send them again then"
     )
     return ProblemError(Code.JOURNAL_FAILED, why)

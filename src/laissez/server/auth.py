@@ -79,7 +79,7 @@ def unauthenticated() -> ProblemError:
     """A new error each time: raising one object again would keep the frames, and so the requests,
     of every earlier raise."""
     return ProblemError(
-        Code.UNAUTHENTICATED, "expected a key that is in force, as Authorization: Bearer lz_..."
+        Code.UNAUTHENTICATED, "expected a valid key, as Authorization: Bearer lz_..."
     )
 
 
@@ -89,5 +89,5 @@ def check_may_look_back(principal: Principal, asked_by: str) -> None:
         has = ", ".join(sorted(principal.scopes))
         raise ProblemError(
             Code.FORBIDDEN,
-            f"{asked_by}: what happened before takes a key with the scope read; yours has {has}",
+            f"{asked_by}: past events need a key with the scope read; yours has {has}",
         )

@@ -65,7 +65,7 @@ class Metrics(Collector):
         self._answers: Counter[tuple[str, int]] = Counter()
         self._latency = Histogram(
             "commit_latency_seconds",
-            "How long the first command of each group that became durable together had waited.",
+            "The wait of the first command of each group that became durable together.",
             LATENCIES_S,
         )
         self._group = Histogram(
@@ -73,7 +73,7 @@ class Metrics(Collector):
         )
         self._turn = Histogram(
             "loop_delay_seconds",
-            "How long each turn of the event loop took. Who arrives meanwhile waits.",
+            "The length of turns of the event loop, for which new arrivals wait.",
             LATENCIES_S,
         )
         self._owed = 0
@@ -117,7 +117,7 @@ class Metrics(Collector):
         yield _by("commands", by, ("kind", "outcome"), sorted(commands.items()))
         by = "Answers to requests by operation and status."
         yield _by("http_answers", by, ("operation", "status"), answers)
-        yield _by("leases_ended", "Leases that ended, by reason.", ("reason",), ended)
+        yield _by("leases_ended", "Ended leases by reason.", ("reason",), ended)
         by = "Deliveries to webhooks by outcome."
         yield _by("webhook_deliveries", by, ("outcome",), delivered)
         for histogram in (self._latency, self._group, self._turn):
@@ -136,9 +136,9 @@ class Metrics(Collector):
         orders = sum(one.orders_open for one in counts)
         leaves = len(exchange.market.topology.leaves)
         online, retrying = leaves - len(gateway.counts.offline), self.webhooks.retrying
-        yield "waiting_requests", len(queue), "Requests and frames that wait for their turn."
-        yield "pending_commands", pending, "Applied and not yet durable."
-        yield "durable_seq", gateway.durable, "The last entry of the journal that is durable."
+        yield "waiting_requests", len(queue), "Requests and frames in the fair queue."
+        yield "pending_commands", pending, "Commands applied and not yet durable."
+        yield "durable_seq", gateway.durable, "The last durable entry of the journal."
         yield (
             "audit_lost",
             gateway.refusals.lost,
@@ -147,14 +147,14 @@ class Metrics(Collector):
         yield (
             "audit_digested_timestamp_seconds",
             digested_s,
-            "Until when there are digests of days.",
+            "The end of the last day with a digest.",
         )
-        yield "sessions", len(self._places), "Sessions and streams that are open."
+        yield "sessions", len(self._places), "Open sessions and streams."
         yield "tenants", len(exchange.accounts), "Tenants."
-        yield "leases", leases, "Leases that last."
-        yield "open_orders", orders, "Orders that wait."
+        yield "leases", leases, "Running leases."
+        yield "open_orders", orders, "Open orders."
         yield "leaves", leaves, "Leaves of the topology."
-        yield "leaves_online", online, "Leaves that can be leased."
+        yield "leaves_online", online, "Leaves online."
         yield "webhooks", len(exchange.webhooks.live), "Webhooks."
         yield "webhooks_retrying", retrying, "Webhooks whose last delivery failed."
         yield "history_events", event_log.events, "Events kept for streams that resume."
@@ -162,7 +162,7 @@ class Metrics(Collector):
         yield (
             "rate_microdollars_per_hour",
             self._rate,
-            "What all leases together are charged per hour now.",
+            "The present charge of all leases per hour.",
         )
 
     def _counters(self) -> Iterator[Figure]:
@@ -173,24 +173,24 @@ class Metrics(Collector):
         yield (
             "shed",
             admission.queue.shed,
-            "Requests that had waited for too long and were turned away with 503.",
+            "Requests shed with 503 because they waited too long.",
         )
         yield (
             "delayed_answers",
             admission.delayed,
-            "Answers, refusals above all, that were held back.",
+            "Delayed answers, mostly refusals.",
         )
         yield "events", counts.events, "Events since the start of this process."
-        yield "refusals", refusals, "Refused before the exchange, and so not in the journal."
-        yield "transfers", counts.transfers, "Leaves that went from one tenant to another at once."
-        yield "leases_started", counts.leases_started, "Leases that started."
-        yield "budgets_spent", counts.budgets_spent, "Budgets that were used up."
+        yield "refusals", refusals, "Requests refused before the exchange, so not in the journal."
+        yield "transfers", counts.transfers, "Leaves transferred directly between tenants."
+        yield "leases_started", counts.leases_started, "Started leases."
+        yield "budgets_spent", counts.budgets_spent, "Spent budgets."
         yield (
             "webhook_dead_letters",
             webhooks.given_up,
-            "Events that were not delivered to a webhook in time.",
+            "Events given up, undelivered to a webhook.",
         )
-        yield "revenue_microdollars", revenue, "What all tenants together owe, rounded down."
+        yield "revenue_microdollars", revenue, "The total owed by all tenants, rounded down."
 
 
 def _by(

@@ -45,7 +45,7 @@ class Previews:
     async def of(self, commands: Sequence[Readable]) -> PreviewDone:
         self._gateway.admission.check_open()
         if len(self._under_way) >= PREVIEWS_AT_ONCE:
-            why = f"{PREVIEWS_AT_ONCE} previews are being worked out: try again in a moment"
+            why = f"{PREVIEWS_AT_ONCE} previews are running: try again in a moment"
             raise ProblemError(Code.OVERLOADED, why, 1.0)
         copy = self._begin(commands)
         self._under_way.add(copy)
@@ -57,8 +57,8 @@ class Previews:
             if not failed.took_too_long:
                 raise
             why = (
-                f"the preview took longer than {PREVIEW_S:g} seconds and was given up: ask about"
-                " fewer commands"
+                f"the preview took longer than {PREVIEW_S:g} seconds and was stopped: preview fewer"
+                " commands"
             )
             raise ProblemError(Code.OVERLOADED, why, 60.0) from None
         finally:
@@ -73,7 +73,7 @@ class Previews:
         try:
             return Copy(work, PREVIEW_S)
         except OSError as error:
-            why = f"there is no room for a copy of the process: {error.strerror}; try again later"
+            why = f"the process cannot be copied: {error.strerror}; try again later"
             raise ProblemError(Code.OVERLOADED, why, 10.0) from None
 
     def give_up(self) -> None:

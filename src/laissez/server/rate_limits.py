@@ -72,9 +72,9 @@ class RateLimit:
 
     def _words(self, count: int) -> str:
         too_many = (
-            f"{count} more now are too many"
+            f"{count} more would be too many"
             if count
-            else "what you have just asked for counts as more than that"
+            else "your recent requests count as more than that"
         )
         return (
             f"you may send {self.per_second} {self._what} per second and {self.burst} at once;"

@@ -30,8 +30,8 @@ from laissez.server.settings import Settings
 SWITCH_INTERVAL_S = 0.0005
 # The loop waits for each collection, so collections are small, frequent and timed. Python counts
 # objects made less objects freed. A full history frees one entry for each new one, so young objects
-# would pile up. A full collection mostly walks over live objects: the market creates no cycles, and
-# connections rarely do. So it is rare.
+# would pile up without the timer. A full collection mostly walks over live objects, since the
+# market creates no cycles. Connections create a few, so full collections are rare but still happen.
 GC_THRESHOLDS = (5_000, 2, 100_000)
 COLLECT_EVERY_S = 0.02
 BACKLOG = 2048

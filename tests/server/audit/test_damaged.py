@@ -1,5 +1,4 @@
-"""A start over a record that is damaged: what it goes on from, what it puts aside or leaves, and
-that it says so."""
+"""A start with a damaged record: where it continues, what it leaves untouched, and its reports."""
 
 from __future__ import annotations
 
@@ -22,12 +21,12 @@ from support.audit_world import (
     BEGAN,
     DAYS,
     append,
-    brought_up,
     change,
     digests,
     identity_of,
     lines,
     made,
+    make_digests,
     noted,
     remove,
     stored,
@@ -42,7 +41,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def last_digested(folder: Path) -> tuple[int, str]:
-    """The line and the day after which the log goes on."""
+    """The line and the day after which the log continues."""
     identity = identity_of(folder)
     with reading(folder / FILE, identity) as connection:
         end = logged(connection, start(identity))
@@ -60,10 +59,10 @@ def last_digested(folder: Path) -> tuple[int, str]:
 def test_an_altered_digest_stays_and_is_reported_with_its_place(
     folder: Path, line: int, spoiled: Callable[[bytes], bytes], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It was believed as long as it could be read."""
+    """A bug once trusted any readable digest."""
     change(folder, "digests", lambda rows: {**rows, line: spoiled(rows[line])})
     damaged = stored(folder, "digests")
-    assert [] == brought_up(folder) and damaged == stored(folder, "digests")
+    assert [] == make_digests(folder) and damaged == stored(folder, "digests")
     assert f"'line': {line}," in str([vars(record) for record in caplog.records])
 
 
@@ -72,7 +71,7 @@ def test_unreadable_digests_at_the_end_are_reported_and_remade(
 ) -> None:
     whole = stored(folder, "digests")
     change(folder, "digests", lambda rows: {**rows, 3: b"nonsense", 4: rows[1][:-20]})
-    assert [DAYS[2]] == brought_up(folder) and whole == stored(folder, "digests")
+    assert [DAYS[2]] == make_digests(folder) and whole == stored(folder, "digests")
     told = [record.found for record in caplog.records]  # type: ignore[attr-defined]
     assert [repr(b"nonsense"), repr(whole[1][:-20])] == told
 
@@ -91,7 +90,7 @@ def test_nothing_follows_from_a_false_last_digest(folder: Path, found: bytes, me
     with pytest.raises(
         Broken, match="digests, line 3: the journal or the log of refusals is not what it says"
     ):
-        brought_up(folder)
+        make_digests(folder)
     assert damaged == stored(folder, "digests")
 
 
@@ -101,14 +100,14 @@ def test_the_log_continues_after_the_last_credible_digest(folder: Path) -> None:
     change(folder, "digests", lambda rows: {**rows, 3: forged})
     assert (6, DAYS[1]) == last_digested(folder)
     change(folder, "digests", lambda rows: {1: b"nonsense", 2: rows[2]})
-    # the digest before it is gone, and the log says the same
+    # the digest before it is missing, and the log agrees
     assert (6, DAYS[1]) == last_digested(folder)
     remove(folder, 6)
     assert (0, "") == last_digested(folder)
 
 
 def test_digests_that_contradict_the_journal_are_not_remade(folder: Path, tmp_path: Path) -> None:
-    """Whoever changed the journal and all its checksums would else only have to wait for a
+    """Otherwise an attacker who changed the journal and all checksums only had to wait for a
     restart."""
     before, identity = stored(folder, "digests"), identity_of(folder)
     with (
@@ -130,13 +129,13 @@ def test_an_unreadable_file_is_a_problem_without_a_traceback(folder: Path) -> No
     assert [f"{path} cannot be read: file is not a database"] == verify(folder).problems
 
 
-# -- the end of the log, where a start goes on
+# -- the end of the log, where a start continues
 
 
 def test_an_altered_line_since_the_last_digest_stays_and_is_reported(
     folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Nothing was compared with what comes before it, so it was gone on from in silence."""
+    """A bug once compared nothing with its predecessor, so the log silently continued from it."""
     change(folder, "refusals", lambda rows: {**rows, 10: rows[10].replace(b"ann", b"bob")})
     found = verify(folder).problems
     assert ["refusals, line 10"] == [problem.split(": ")[0] for problem in found]
@@ -184,8 +183,7 @@ def test_the_largest_line_number_stops_only_the_log(folder: Path) -> None:
 
 
 def test_times_do_not_fall_if_the_clock_is_behind_the_last_line(folder: Path) -> None:
-    """Time goes on from the end of the journal, and what was refused after that is in no
-    journal."""
+    """Time continues from the end of the journal, which lacks later refusals."""
     append(folder, [noted(BEGAN), noted(BEGAN + 5 * DAY_US)])
     _, last, clamped, later = [line.at_us for line in lines(folder)][-4:]
     assert last == clamped and later == BEGAN + 5 * DAY_US
@@ -197,14 +195,15 @@ def test_times_do_not_fall_into_a_day_with_a_digest(folder: Path) -> None:
     assert BEGAN + 3 * DAY_US == lines(folder)[-1].at_us and verify(folder).ok
 
 
-# -- what is not on the disk yet
+# -- unsynced lines and digests
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_unsynced_lines_and_digests_are_synced_before_others_follow_them(
     tmp_path: Path, seed: int
 ) -> None:
-    """The next process found them in memory and made a digest of them; then the power failed."""
+    """A bug: the next process read them from the page cache and made a digest of them; then the
+    power failed."""
     whole = made(tmp_path / "whole")
     change(whole, "digests", lambda rows: {})
     with FaultyDisk(tmp_path, Random(seed)) as disk:
@@ -214,11 +213,11 @@ def test_unsynced_lines_and_digests_are_synced_before_others_follow_them(
             disk.fail_at = disk.operations + fails
             with suppress(OSError, JournalError, BesideFailed):
                 append(folder, [noted(BEGAN + 3 * DAY_US + number) for number in range(10, 15)])
-                brought_up(folder)
+                make_digests(folder)
             disk.kill()
             disk.fail_at = None
             end = append(folder)
-            brought_up(folder)
+            make_digests(folder)
             known = digests(folder)
             disk.power_off()
             assert (end, known) == (append(folder), digests(folder))

@@ -1,5 +1,5 @@
-"""What was refused before it reached the journal leaves one line, however it was asked; no secret
-is in it, and a flood does not fill the disk."""
+"""Each request refused before the journal leaves one line without secrets, and a flood does not
+fill the disk."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from laissez.wire.problems import Code, ProblemError
 from laissez_check.in_process import InProcess
 from support.audit_world import lines, stored
 from support.live_world import Live, eventually, place, with_live
-from support.service_world import TOPOLOGY, World, no_order, with_service
+from support.service_world import TOPOLOGY, World, unknown_order, with_service
 
 pytestmark = pytest.mark.once
 
 ORDER = {"alternatives": [{"scope": "h100", "limit": "2"}]}
 
 
-def keeper_of(world: World, settings: Audit = Audit()) -> AuditWriter:  # noqa: B008 (frozen)
+def writer_of(world: World, settings: Audit = Audit()) -> AuditWriter:  # noqa: B008 (frozen)
     return AuditWriter(world.gateway, world.gateway._journal, world.beside, settings)
 
 
@@ -69,7 +69,7 @@ def test_every_refused_request_leaves_one_line_without_its_content(tmp_path: Pat
             ),
             (ask("ann", "GET", "/v1/tenants"), ("forbidden", 403, "listTenants", "ann")),
             (
-                ask("ann", "DELETE", f"/v1/orders/{no_order('bob')}"),
+                ask("ann", "DELETE", f"/v1/orders/{unknown_order('bob')}"),
                 ("not_your_order", 404, "cancelOrder", "ann"),
             ),
             (ask(reader, "POST", "/v1/orders", ORDER), ("forbidden", 403, "placeOrder", "bob")),
@@ -101,13 +101,13 @@ def test_every_refused_request_leaves_one_line_without_its_content(tmp_path: Pat
         ]
         assert 201 == (await ask("ann", "POST", "/v1/orders", ORDER, key="once")).status_code
         assert 201 == (await ask("bob", "POST", "/v1/orders", ORDER)).status_code
-        # the exchange's: it is in the journal
-        assert 404 == (await ask("ann", "DELETE", f"/v1/orders/{no_order('ann')}")).status_code
+        # refused by the exchange, so in the journal
+        assert 404 == (await ask("ann", "DELETE", f"/v1/orders/{unknown_order('ann')}")).status_code
         for request, (_, status, *_) in expected:
             assert status == (await request).status_code
         world.gateway.stopping = True
         await ask("ann", "POST", "/v1/orders", ORDER)
-        await keeper_of(world).write()
+        await writer_of(world).write()
         found = lines(folder)
         assert [*(line for _, line in expected), ("stopping", 503, "placeOrder", "ann")] == [
             told(line) for line in found
@@ -138,19 +138,19 @@ def test_refusals_of_a_session_are_logged_unless_they_are_in_the_journal(tmp_pat
             await peer.say_raw("{")
             await peer.hear()
             await peer.ask(type="set_floor", id="a", node="h100", price="1")
-            await peer.ask(type="cancel_order", id="b", order=no_order("ann"))
-            await peer.ask(type="cancel_order", id="o", order=no_order("bob"))
+            await peer.ask(type="cancel_order", id="b", order=unknown_order("ann"))
+            await peer.ask(type="cancel_order", id="o", order=unknown_order("bob"))
             assert "reply" == (await peer.ask(**place("c", "h100", "2")))["type"]
             await peer.ask(type="set_floor", id=live.world.secrets["ann"], node="h100", price="1")
         for greeted in (True, False):
             async with live.peer("ann") if greeted else live.connected("ann") as peer:
-                # a kind of frame that there is not
+                # an unknown kind of frame
                 peer.socket.transport.write(b"\x83\x80\x00\x00\x00\x00")
                 assert 1002 == (await peer.end())[0]
         with pytest.raises(Exception, match="403"):
             async with live.connected("ann", "laissez.v9.json"):
                 pass
-        await keeper_of(live.world).write()
+        await writer_of(live.world).write()
         assert [
             ("unauthenticated", 401, "session.hello", ""),
             ("bad_request", 400, "session", "ann"),
@@ -162,7 +162,7 @@ def test_refusals_of_a_session_are_logged_unless_they_are_in_the_journal(tmp_pat
             ("bad_request", 400, "session.hello", ""),
         ] == [told(line) for line in lines(folder)]
         assert ["key_0123456789abcdef", *[""] * 7] == [line.claimed for line in lines(folder)]
-        # not one that is a key
+        # no id is a key
         assert ["", "", "a", "o", *[""] * 4] == [line.id for line in lines(folder)]
 
     folder = tmp_path / "data"
@@ -177,12 +177,12 @@ def test_unreadable_commands_of_a_batch_are_logged_once_and_others_are_in_the_jo
             {"type": "place_order", **ORDER},
             {"type": "place_order", "alternatives": [{"scope": "h100", "limit": "-1"}]},
         )
-        for _ in range(2):  # sent again it is not a new one
+        for _ in range(2):  # a repeat is not logged again
             answer = await world.ask(
                 "ann", "POST", "/v1/batch", {"commands": [good, bad, bad]}, key="all"
             )
             assert [200, 400, 400] == [one["status"] for one in answer.json()["results"]]
-        await keeper_of(world).write()
+        await writer_of(world).write()
         (line,) = lines(folder)
         assert (("bad_request", 400, "sendBatch", "ann"), 2, "all") == (
             told(line),
@@ -207,11 +207,11 @@ def test_sign_ins_and_sign_outs_are_logged_with_the_address_and_are_no_refusals(
                 )
             ).status_code
         )
-        for _ in range(2):  # the second time nobody is signed in
+        for _ in range(2):  # the second sign-out has no sign-in
             assert (
                 200 == (await world.ask(None, "DELETE", "/v1/signin", headers=headers)).status_code
             )
-        await keeper_of(world).write()
+        await writer_of(world).write()
         assert [("done", 200, "signIn", "ann"), ("done", 200, "signOut", "ann")] == [
             told(line) for line in lines(folder)
         ]
@@ -232,8 +232,8 @@ def test_the_view_merges_commands_and_refusals_by_time(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         await world.place("ann", "h100", "2")
         await world.ask("bob", "GET", "/v1/tenants")
-        await world.ask("bob", "DELETE", f"/v1/orders/{no_order('bob')}", key="k")
-        await keeper_of(world).write()
+        await world.ask("bob", "DELETE", f"/v1/orders/{unknown_order('bob')}", key="k")
+        await writer_of(world).write()
         found = list(records(folder, Filter()))
         assert [one.at for one in found] == sorted(one.at for one in found)
         assert [
@@ -265,8 +265,8 @@ def test_the_view_merges_commands_and_refusals_by_time(tmp_path: Path) -> None:
 # -- bounds
 
 
-class Still:
-    """A clock that stands still until it is moved."""
+class StillClock:
+    """A clock that stands still until the test moves it."""
 
     def __init__(self, us: int) -> None:
         self.us = us
@@ -284,13 +284,13 @@ def flooded(refusals: Refusals, count: int, holder: str = "") -> None:
 
 
 def test_a_flood_leaves_few_lines_and_a_complete_count() -> None:
-    hand = Still(10 * DAY_US)
+    hand = StillClock(10 * DAY_US)
     refusals = Refusals(hand.clock())
     refusals.bounds = Audit(lines_per_second=10, lines_per_day=25)
     for _ in range(5):
         flooded(refusals, 100)
         hand.us += 1_000_000
-    assert 25 == len(refusals.take())  # what is beyond is told once a minute
+    assert 25 == len(refusals.take())  # the rest is reported once a minute
     hand.us += 60_000_000
     (rest,) = refusals.take()
     assert ("unauthenticated", 401, 475, "") == (rest.code, rest.status, rest.times, rest.address)
@@ -301,7 +301,7 @@ def test_a_flood_leaves_few_lines_and_a_complete_count() -> None:
 
 
 def test_a_flood_of_many_holders_takes_a_bounded_number_of_lines() -> None:
-    refusals = Refusals(Still(10 * DAY_US).clock())
+    refusals = Refusals(StillClock(10 * DAY_US).clock())
     for number in range(1_000):
         flooded(refusals, 2, f"tenant{number}")
     taken = refusals.take(whole=True)
@@ -310,7 +310,7 @@ def test_a_flood_of_many_holders_takes_a_bounded_number_of_lines() -> None:
 
 
 def test_unwritten_lines_are_bounded_in_memory() -> None:
-    hand = Still(10 * DAY_US)
+    hand = StillClock(10 * DAY_US)
     refusals = Refusals(hand.clock())
     refusals.bounds = Audit(lines_per_second=10_000, lines_per_day=10**9)
     for _ in range(3):
@@ -325,7 +325,7 @@ def test_unwritten_lines_are_bounded_in_memory() -> None:
 
 def test_a_failing_disk_stops_no_request_and_lost_lines_are_reported_later(tmp_path: Path) -> None:
     async def story(world: World) -> None:
-        keeper = keeper_of(world)
+        keeper = writer_of(world)
         world.beside.transact(lambda c: c.execute("ALTER TABLE refusals RENAME TO hidden"))
         await world.ask(None, "GET", "/v1/orders")
         await keeper.write()
@@ -346,7 +346,7 @@ def test_a_failing_disk_stops_no_request_and_lost_lines_are_reported_later(tmp_p
 def test_a_database_set_aside_is_a_line_and_a_problem(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         await world.ask(None, "GET", "/v1/orders")
-        await keeper_of(world).write()
+        await writer_of(world).write()
 
     folder, secrets = tmp_path / "data", dict[str, str]()
     with_service(folder, story, secrets=secrets)
@@ -358,7 +358,7 @@ def test_a_database_set_aside_is_a_line_and_a_problem(tmp_path: Path) -> None:
     assert [
         f"refusals, line 1: the log before it was damaged, and is set aside as {FILE}.damaged-1"
     ] == verify(folder).problems
-    with_service(folder, story, secrets=secrets)  # told once
+    with_service(folder, story, secrets=secrets)  # reported once
     assert [CUT, "unauthenticated", "unauthenticated"] == [line.code for line in lines(folder)]
 
 
@@ -367,7 +367,7 @@ def test_a_planned_stop_writes_everything(tmp_path: Path) -> None:
         world.gateway.refusals.bounds = Audit(lines_per_second=1)
         for _ in range(3):
             await world.ask(None, "GET", "/v1/orders")
-        keeper = keeper_of(world, Audit(lines_per_second=1))
+        keeper = writer_of(world, Audit(lines_per_second=1))
         keeper.finish()
         assert 3 == sum(line.times for line in lines(folder))
 
@@ -387,7 +387,7 @@ def test_the_service_writes_the_log_and_completes_it_at_its_end(tmp_path: Path) 
                 transport=InProcess(service.app), base_url="http://test"
             ) as client:
                 assert 401 == (await client.get("/v1/orders")).status_code
-                await eventually(lambda: bool(lines(folder)))  # without being told to
+                await eventually(lambda: bool(lines(folder)))  # unprompted
                 assert 404 == (await client.get("/nothing")).status_code
             await service.say_farewell()
             await service.stop_tasks()

@@ -1,5 +1,5 @@
-"""Old refusals that are gone: whether the service removed them, as a line of its log says, or
-somebody who wrote that line."""
+"""Missing old refusals: removed by the service, as a line of its log says, or by an attacker who
+forged that line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from support.audit_world import remove as remove_lines
 
 pytestmark = pytest.mark.once
 
-LAST = 9  # line of the days that have digests
+LAST = 9  # the last line of a day with a digest
 
 
 @pytest.fixture
@@ -28,8 +28,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 def remove(folder: Path, day: int, keep_days: int) -> None:
-    """As the service does, or as whoever forges a line: it is written on the given day, and chained
-    as it must be."""
+    """Remove lines as the service or a forger does, with a line of the given day in a valid
+    chain."""
     at = BEGAN + day * DAY_US
     removal = Line(0, format_time(at), REMOVED, until=LAST, keep_days=keep_days)
     append(folder, [noted(at), removal])
@@ -68,8 +68,8 @@ def test_days_that_were_not_removed_are_not_listed(folder: Path) -> None:
 def test_removed_recent_days_are_a_problem_despite_a_line_about_them(
     folder: Path, day: int, young: list[str]
 ) -> None:
-    """Whoever can write to the folder can add such a line. It had been believed, whatever it told
-    of."""
+    """An attacker with access to the folder can add such a line. A bug once accepted any of
+    them."""
     remove(folder, day=day, keep_days=90)
     verdict = verify(folder)
     assert (too_young(90, *young), 9 - 3 * len(young)) == (verdict.problems, verdict.removed_lines)
@@ -99,7 +99,7 @@ def test_a_line_dated_in_the_future_makes_nothing_older(folder: Path) -> None:
 
 
 def test_clocks_may_differ_a_little(folder: Path) -> None:
-    """Days are removed as soon as they are old, right after midnight."""
+    """Days are removed as soon as they are old enough, right after midnight."""
     remove(folder, day=93, keep_days=90)
     assert verify(folder, now=BEGAN + 93 * DAY_US - 60_000_000).ok
 

@@ -1,5 +1,5 @@
-"""What becomes known when somebody changes the record: a line, a file, a digest, or the journal
-with all its checksums."""
+"""Verification finds any change of the record: a line, a file, a digest, or the journal with all
+its checksums."""
 
 from __future__ import annotations
 
@@ -38,7 +38,6 @@ from support.audit_world import (
     GENESIS,
     Rows,
     append,
-    brought_up,
     change,
     digests,
     entries,
@@ -46,6 +45,7 @@ from support.audit_world import (
     keep,
     lines,
     made,
+    make_digests,
     noted,
     remove,
     stored,
@@ -161,13 +161,13 @@ def test_a_removed_day_is_found(folder: Path) -> None:
 def test_missing_oldest_days_are_found_unless_the_service_removed_them(
     folder: Path, days_removed: int
 ) -> None:
-    """To whoever only compares numbers, they could have been removed because they were old."""
+    """Judged by line numbers alone, they could have been removed by age."""
     remove(folder, *range(1, 3 * days_removed + 1))
     expected = [gone(date) for date in DAYS[: min(days_removed, 3)]]
     found = [problem for problem in problems(folder) if "they are gone" in problem]
     assert expected == [problem.rpartition(" though")[0] for problem in found]
     append(folder, [noted(BEGAN + 4 * DAY_US)])
-    assert set(found) <= set(problems(folder))  # and the service goes on as if nothing had happened
+    assert set(found) <= set(problems(folder))  # and the service continues normally
 
 
 def test_a_start_never_changes_a_day_with_a_digest(folder: Path) -> None:
@@ -197,7 +197,7 @@ def test_a_shell_and_sha256sum_are_enough_to_check_the_log(folder: Path) -> None
         done"""
 
     def checked() -> bytes:
-        """What `sqlite3 beside.db 'SELECT line FROM refusals ORDER BY n'` prints, checked."""
+        """The checked output of `sqlite3 beside.db 'SELECT line FROM refusals ORDER BY n'`."""
         printed = b"".join(line + b"\n" for line in stored(folder, "refusals").values())
         command = ["bash", "-c", script, "check", beginning]
         return subprocess.run(command, input=printed, stdout=subprocess.PIPE, check=True).stdout
@@ -211,8 +211,7 @@ def test_a_shell_and_sha256sum_are_enough_to_check_the_log(folder: Path) -> None
 
 
 def store(folder: Path, forged: list[Entry]) -> None:
-    """Other entries in place of those that are there, and all checksums of the journal made to
-    fit."""
+    """Replace the entries and recompute all checksums of the journal."""
     with Reader.of(folder) as reader:
         before = reader.start
     with closing(sqlite3.connect(folder / "journal.db")) as file, file:
@@ -227,9 +226,9 @@ def store(folder: Path, forged: list[Entry]) -> None:
     (folder / "journal.mark").unlink()
 
 
-def digest_anew(folder: Path) -> None:
+def recompute_digests(folder: Path) -> None:
     change(folder, "digests", lambda rows: {})
-    brought_up(folder)
+    make_digests(folder)
 
 
 def test_digests_reveal_a_journal_with_recomputed_checksums(folder: Path) -> None:
@@ -244,7 +243,7 @@ def test_digests_kept_elsewhere_reveal_recomputed_digests(folder: Path, tmp_path
     kept = keep(folder, tmp_path / "kept.jsonl")
     assert (True, 3) == (verify(folder, kept).ok, verify(folder, kept).compared)
     store(folder, entries(first_floor=2))
-    digest_anew(folder)
+    recompute_digests(folder)
     assert verify(folder).ok
     found = problems(folder, kept)
     assert f"{kept}, line 1: {FILE} has another digest of {DAYS[0]}" == found[0]
@@ -257,7 +256,7 @@ def test_digests_kept_elsewhere_reveal_recomputed_digests(folder: Path, tmp_path
 def test_digests_kept_elsewhere_reveal_a_removed_record(folder: Path, tmp_path: Path) -> None:
     kept = keep(folder, tmp_path / "kept.jsonl")
     (folder / FILE).unlink()
-    brought_up(folder)
+    make_digests(folder)
     assert verify(folder).ok
     assert {f"{kept}, line {n}: {FILE} has another digest of {DAYS[n - 1]}" for n in (1, 2, 3)} <= {
         *problems(folder, kept)
@@ -282,13 +281,12 @@ def test_a_forged_outcome_is_found_despite_valid_checksums(
 ) -> None:
     first, *others = entries()
     store(folder, [msgspec.structs.replace(first, **forged), *others])
-    digest_anew(folder)
+    recompute_digests(folder)
     assert [found] == [one[: len(found)] for one in problems(folder)]
 
 
 def test_a_forged_snapshot_is_found_despite_a_valid_checksum(folder: Path) -> None:
-    """A start believes it: with a key of the operator in it that was never issued, whoever made it
-    could do anything."""
+    """A start trusts a snapshot: an operator's key forged into it would allow anything."""
     state = Replaying.begin(GENESIS)
     for entry in entries()[:3]:
         state.apply(entry.at, entry.request)
@@ -364,7 +362,7 @@ def test_missing_entries_at_the_end_are_found(folder: Path) -> None:
 
 
 def test_missing_entries_of_today_are_found(folder: Path) -> None:
-    """No digest tells of them yet; the mark does."""
+    """The mark detects them, before any digest covers them."""
     with closing(sqlite3.connect(folder / "journal.db")) as file, file:
         file.execute("DELETE FROM groups WHERE first > 6")
     assert [True] == [
@@ -382,7 +380,7 @@ def test_a_digest_holds_the_ends_of_its_day(folder: Path) -> None:
 
 
 def test_nothing_is_added_to_a_day_with_a_digest(tmp_path: Path) -> None:
-    """What a lost session leaves behind is cancelled as of the last thing that was done."""
+    """Orders of a lost session are cancelled as of the latest command."""
     folder = tmp_path / "data"
 
     async def story(world: World) -> None:
@@ -405,16 +403,16 @@ def test_a_running_service_makes_missing_digests_even_of_days_while_it_was_down(
 ) -> None:
     folder = tmp_path / "data"
 
-    def keeper_of(world: World, keep_days: int = 90) -> AuditWriter:
+    def writer_of(world: World, keep_days: int = 90) -> AuditWriter:
         return AuditWriter(
             world.gateway, world.gateway._journal, world.beside, Audit(keep_days=keep_days)
         )
 
     async def first(world: World) -> None:
-        keeper = keeper_of(world)
+        keeper = writer_of(world)
         await world.ask(None, "GET", "/v1/orders")
         await keeper.write()
-        # the day is not over; a running server is no hindrance
+        # the day is not over; a running server does not matter
         assert verify(folder).ok and [] == dates()
         world.passing.pass_us(DAY_US)
         await world.place("ann", "h100", "2")
@@ -425,8 +423,8 @@ def test_a_running_service_makes_missing_digests_even_of_days_while_it_was_down(
 
     async def later(world: World) -> None:
         world.passing.pass_us(3 * DAY_US)
-        await keeper_of(world).write()
-        assert 2 == len(dates()) and verify(folder).ok  # of the two days on which anything happened
+        await writer_of(world).write()
+        assert 2 == len(dates()) and verify(folder).ok  # of the two days with any activity
         assert (
             world.gateway.refusals.digested_us
             <= world.gateway.clock.now()
@@ -434,11 +432,11 @@ def test_a_running_service_makes_missing_digests_even_of_days_while_it_was_down(
         )
         world.passing.pass_us(3 * DAY_US)
         await world.ask(None, "GET", "/v1/orders")
-        await keeper_of(world, keep_days=2).write()
-        # older ones were removed, their digests were not
+        await writer_of(world, keep_days=2).write()
+        # older lines were removed, their digests were not
         assert {day_of(world.gateway.clock.now())} == {line.at[:10] for line in lines(folder)}
         verdict = verify(folder)
-        # the day of the second digest has one too: time went on in it
+        # the day of the second digest has one too, because time continued in it
         assert (True, 3, 3) == (verdict.ok, verdict.digests, verdict.first_refusal)
         assert (2, *dates()[:2], 2) == (
             verdict.removed_lines,
@@ -449,13 +447,12 @@ def test_a_running_service_makes_missing_digests_even_of_days_while_it_was_down(
         assert REMOVED == lines(folder)[-1].code
 
     async def much_later(world: World) -> None:
-        """Days without a refusal: no line is left of what there was, and the numbers go on all the
-        same."""
+        """Days without a refusal: no earlier line is left, but the numbers continue."""
         world.passing.pass_us(9 * DAY_US)
-        await keeper_of(world, keep_days=2).write()
+        await writer_of(world, keep_days=2).write()
         assert 1 == len(lines(folder))
         await world.ask(None, "GET", "/v1/orders")
-        await keeper_of(world, keep_days=2).write()
+        await writer_of(world, keep_days=2).write()
         assert [(5, REMOVED, 4), (6, "unauthenticated", 0)] == [
             (line.n, line.code, line.until) for line in lines(folder)
         ]
@@ -543,7 +540,7 @@ def test_the_backup_command_copies_the_log_and_the_digests_too(
     assert 0 == CliRunner().invoke(journal_app, ["backup", str(folder), str(target)]).exit_code
     kept = keep(folder, tmp_path / "kept")
     verdict = verify(target, kept)
-    assert {FILE, "journal.db"} == {path.name for path in target.iterdir()}  # nothing is written
+    assert {FILE, "journal.db"} == {path.name for path in target.iterdir()}  # nothing else
     assert ([], 8, 12, 3) == (verdict.problems, verdict.entries, verdict.refusals, verdict.compared)
 
 

@@ -1,5 +1,5 @@
-"""A batch lets others have their turn between its commands: each is still carried out once, in
-order, and only while the key is in force."""
+"""A batch lets other work run between its commands. Each command is still carried out once, in
+order, and only while the key is valid."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def _a_turn_after_every_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(background, "WORK_US", 0)
 
 
-def with_dear_leaves(folder: Path, story: Story, limits: Limits = GENEROUS) -> None:
-    """Every order waits, so that the market tells which were placed."""
+def with_expensive_leaves(folder: Path, story: Story, limits: Limits = GENEROUS) -> None:
+    """Every order waits, so that the market shows the placed ones."""
 
     async def begin(world: World) -> None:
         world.gateway.enter(OPERATOR, "", "", SetFloor("h100", 9_000_000))
@@ -79,10 +79,10 @@ def test_batches_of_two_tenants_are_interleaved(tmp_path: Path) -> None:
                 world.gateway.exchange.market.orders(), key=lambda order: order.order
             )
         ]
-        # neither waited for all of the other's
+        # neither batch waited for the whole other one
         assert 2 * COUNT == len(owners) and sorted(owners) != owners
 
-    with_dear_leaves(tmp_path, story)
+    with_expensive_leaves(tmp_path, story)
 
 
 def test_two_simultaneous_copies_of_a_batch_are_carried_out_once(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_two_simultaneous_copies_of_a_batch_are_carried_out_once(tmp_path: Path)
         assert IN_ORDER == limits_of(world, "ann")
         assert first.json() == second.json() == (await send(world, "ann", "k")).json()
 
-    with_dear_leaves(tmp_path, story)
+    with_expensive_leaves(tmp_path, story)
 
 
 def test_revoking_the_key_interrupts_a_batch_and_another_key_completes_it(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_revoking_the_key_interrupts_a_batch_and_another_key_completes_it(tmp_pa
         rest = await send(world, "ann", "k")
         assert 200 == rest.status_code and IN_ORDER == limits_of(world, "ann")
 
-    with_dear_leaves(tmp_path, story)
+    with_expensive_leaves(tmp_path, story)
 
 
 def test_a_failing_journal_ends_a_batch(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_a_failing_journal_ends_a_batch(tmp_path: Path) -> None:
         assert (503, "journal_failed") == (ended.status_code, ended.json()["code"])
         assert 0 < len(limits_of(world, "ann")) < COUNT
 
-    with_dear_leaves(tmp_path, story)
+    with_expensive_leaves(tmp_path, story)
 
 
 def test_the_rest_of_a_batch_counts_as_pending_commands(tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_the_rest_of_a_batch_counts_as_pending_commands(tmp_path: Path) -> None:
         assert 0 == world.gateway.admission.promised
         assert 200 == (await send(world, "bob", "b")).status_code
 
-    with_dear_leaves(
+    with_expensive_leaves(
         tmp_path,
         story,
         replace(GENEROUS, pending_commands_max=COUNT + COUNT // 2, batch_commands_max=COUNT),

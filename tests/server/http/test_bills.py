@@ -37,7 +37,7 @@ async def bill(world: World, who: str = "ann", **query: str) -> dict[str, Any]:
 
 
 async def start(world: World) -> str:
-    """Ann leases the A100 and Bob presses on it with 3.60 $/h, a tenth of a cent per second."""
+    """Ann leases the A100, for which Bob bids 3.60 $/h, a tenth of a cent per second."""
     lease: str = (await world.place("ann", "a100", "9"))["lease"]
     await world.place("bob", "a100", "3.6")
     return lease

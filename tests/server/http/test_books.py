@@ -1,5 +1,4 @@
-"""Books and rates over HTTP: what rests around a node, what could be had there, and what its rate
-was."""
+"""Books and rates over HTTP: the bids and asks of a node, and its rate history."""
 
 from __future__ import annotations
 

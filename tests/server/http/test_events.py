@@ -1,5 +1,4 @@
-"""Events over HTTP: pages, and a stream that goes on where it broke off, is bounded, and ends when
-it must."""
+"""Events over HTTP: pages, and streams that resume, are bounded, and end when they must."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ from laissez.server.event_reader import EventReader
 from laissez.server.http.events import EventStream
 from laissez.server.rates import notify_rates
 from laissez.server.settings import Limits
-from support.service_world import GENEROUS, World, with_pages_of, with_service
+from support.service_world import GENEROUS, World, with_page_size, with_service
 from support.stream_reader import SOON_S, StreamReader
 
 pytestmark = pytest.mark.once
@@ -145,7 +144,7 @@ def test_events_that_are_no_longer_kept_are_gone(tmp_path: Path) -> None:
 def test_a_stream_sends_events_and_resumes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: int
 ) -> None:
-    with_pages_of(monkeypatch, page)
+    with_page_size(monkeypatch, page)
 
     async def story(world: World) -> None:
         await world.place("ann", "h100", "1")
@@ -180,7 +179,7 @@ def test_a_stream_sends_events_and_resumes(
 def test_a_stream_misses_and_repeats_nothing_while_it_catches_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: int
 ) -> None:
-    with_pages_of(monkeypatch, page)
+    with_page_size(monkeypatch, page)
 
     async def story(world: World) -> None:
         for _ in range(30):
@@ -200,7 +199,7 @@ def test_a_stream_misses_and_repeats_nothing_while_it_catches_up(
 def test_catching_up_waits_for_the_rate_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with_pages_of(monkeypatch, 100)
+    with_page_size(monkeypatch, 100)
 
     async def story(world: World) -> None:
         waited: list[float] = []
@@ -216,7 +215,7 @@ def test_catching_up_waits_for_the_rate_limit(
         latest = world.gateway.latest("ann")
         stream = Listening(world, "ann", "after=0")
         assert latest == len(await stream.until(latest))
-        # three pages, for two questions each
+        # three pages, at two questions each
         assert 3 == latest // 100 == len(waited) and all(seconds > 0.9 for seconds in waited)
         await stream.leave()
 
@@ -227,7 +226,7 @@ def test_catching_up_waits_for_the_rate_limit(
 def test_a_stream_ends_if_its_missed_events_leave_the_history(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: int
 ) -> None:
-    with_pages_of(monkeypatch, page)
+    with_page_size(monkeypatch, page)
 
     async def story(world: World) -> None:
         for _ in range(3):
@@ -282,7 +281,7 @@ def test_a_new_stream_first_sends_the_number_to_resume_after(tmp_path: Path) -> 
         following = ClientStream()
         assert [] == list(following.feed(stream.text.encode()))
         assert 2 == following.last
-        await world.place("ann", "h100", "1")  # while nobody listens
+        await world.place("ann", "h100", "1")  # while no stream is open
         again = Listening(world, "ann", headers={"last-event-id": str(following.last)})
         assert ["3", "4"] == [one["id"] for one in await again.until(2)]
         await again.leave()

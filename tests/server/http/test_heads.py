@@ -1,6 +1,5 @@
-"""Whoever sends headers without end is not listened to for ever, and whoever sends as many as a
-browser may is heard. What does not come in time, or cannot be read, is a problem like any other, in
-its turn."""
+"""Heads of requests: endless headers are cut off, and a browser's are not. Late and unreadable
+requests get problems, in order."""
 
 from __future__ import annotations
 
@@ -25,8 +24,7 @@ PIECE = b"cookie: " + b"a" * 8000 + b"\r\n"
 
 
 async def told(live: Live, *pieces: bytes) -> bytes:
-    """What is answered to a request that is sent piece by piece, each by itself, until the server
-    closes the connection."""
+    """The answers to a request sent in pieces, until the server closes the connection."""
     reader, writer = await asyncio.open_connection("127.0.0.1", live.port)
     reading = asyncio.create_task(reader.read())
     async with asyncio.timeout(SOON_S):
@@ -78,7 +76,7 @@ def test_input_after_the_headers_does_not_count_as_headers(tmp_path: Path) -> No
 
 
 def test_pipelined_requests_are_read_as_earlier_ones_are_answered(tmp_path: Path) -> None:
-    """Each that is read takes some kilobytes: nobody may have so many of them that it shows."""
+    """Each request that was read takes some kilobytes, so their number is bounded."""
     limits = msgspec.structs.replace(GENEROUS, refusals_per_second=1, refusals_burst=1)
 
     async def tale(live: Live) -> None:
@@ -110,7 +108,7 @@ SLOW_S, PATIENT_S = 0.2, 600.0
 
 
 def answers(heard: bytes) -> list[tuple[int, dict[str, Any]]]:
-    """Status and body of each, all of which are JSON."""
+    """Status and body of each answer, all in JSON."""
     found = []
     while heard:
         head, _, rest = heard.partition(b"\r\n\r\n")
@@ -120,12 +118,12 @@ def answers(heard: bytes) -> list[tuple[int, dict[str, Any]]]:
     return found
 
 
-def posted(live: Live, size: int, more: str = "") -> bytes:
+def posted(live: Live, size: int) -> bytes:
     head = (
         "POST /v1/orders HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer"
         f" {live.world.secrets['ann']}\r\nContent-Type: application/json\r\n"
     )
-    return f"{head}{more}Content-Length: {size}\r\n\r\n".encode()
+    return f"{head}Content-Length: {size}\r\n\r\n".encode()
 
 
 def test_a_late_head_is_a_408_and_a_timely_one_may_wait_for_its_body(tmp_path: Path) -> None:
@@ -136,7 +134,7 @@ def test_a_late_head_is_a_408_and_a_timely_one_may_wait_for_its_body(tmp_path: P
                 status,
                 problem["code"],
             ) and "0.2 seconds" in problem["detail"]
-        assert b"" == await told(live) == await told(live, b"\r\n", b"\r\n")  # nothing was asked
+        assert b"" == await told(live) == await told(live, b"\r\n", b"\r\n")  # no request
 
         reader, writer = await asyncio.open_connection("127.0.0.1", live.port)
         writer.write(posted(live, 2))
@@ -165,7 +163,7 @@ def test_a_late_body_is_a_408_and_changes_nothing(tmp_path: Path) -> None:
                 live.world.gateway.position,
             ) and "nothing was done" in problem["detail"]
         early = posted(live, 9).replace(b"application/json", b"text/plain")
-        # answered before its body; what is missing ends the connection
+        # answered before its body; the missing rest ends the connection
         assert [415] == [status for status, _ in answers(await told(live, early))]
 
     with_live(
@@ -267,7 +265,7 @@ def test_connections_are_limited(tmp_path: Path) -> None:
         for _, writer in held:
             writer.close()
             await writer.wait_closed()
-        async with live.peer("ann") as peer:  # a session counts, too
+        async with live.peer("ann") as peer:  # sessions count, too
             assert "pong" == (await peer.ask(type="ping", id="p"))["type"]
 
     with_live(tmp_path, tale, msgspec.structs.replace(GENEROUS, connections_max=2))
@@ -278,7 +276,7 @@ def test_connections_are_limited_by_open_files() -> None:
     try:
         assert 50 == connections_possible(50)
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(allowed, 200), most))
-        assert 150 == connections_possible(150)  # more are asked for
+        assert 150 == connections_possible(150)  # more than are possible
         assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] >= 150 + KEPT_FREE
         assert most == resource.RLIM_INFINITY or most - KEPT_FREE == connections_possible(most)
     finally:

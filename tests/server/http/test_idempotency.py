@@ -1,4 +1,4 @@
-"""Sending again: the same key gets the same bytes, also after a restart, and never does anything
+"""Idempotency: a repeated key gets the same bytes, even after a restart, and is never carried out
 twice."""
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from laissez.wire.ids import lease_id, tag_of
-from support.service_world import World, no_order, with_service
+from support.service_world import World, unknown_order, with_service
 
 pytestmark = pytest.mark.once
 
@@ -22,7 +22,7 @@ async def held(world: World) -> dict[str, Any]:
 
 
 async def changes(world: World) -> list[Case]:
-    """Every kind of change, ready to be made once."""
+    """Every kind of change, each of which can be made once."""
     mine = await held(world)
     other = await world.place("ann", "h100", "5")
     third = await world.place("ann", "h100", "5")
@@ -46,12 +46,12 @@ async def changes(world: World) -> list[Case]:
             {
                 "commands": [
                     {"type": "place_order", **ORDER},
-                    {"type": "cancel_order", "order": no_order("ann")},
+                    {"type": "cancel_order", "order": unknown_order("ann")},
                     {"type": "place_order", **ORDER},
                 ]
             },
         ),
-        ("ann", "DELETE", f"/v1/orders/{no_order('ann')}", None),
+        ("ann", "DELETE", f"/v1/orders/{unknown_order('ann')}", None),
         ("operator", "PUT", "/v1/floors/h100/west", {"price": "0.5"}),
         ("operator", "DELETE", "/v1/floors/h100/west", None),
         ("operator", "PUT", "/v1/controls/h100", {"hold_s": 60}),
@@ -79,7 +79,9 @@ def test_every_repeated_change_gets_the_same_bytes_even_after_a_restart(tmp_path
         for index, (who, method, path, body) in enumerate(cases):
             answer = await world.ask(who, method, path, body, key=f"change-{index}")
             assert "idempotency-replayed" not in answer.headers
-            assert 200 <= answer.status_code < 300 or path.endswith(no_order("ann")), answer.text
+            assert 200 <= answer.status_code < 300 or path.endswith(unknown_order("ann")), (
+                answer.text
+            )
             first.append((answer.status_code, answer.content))
         await again(world)
 
@@ -112,7 +114,7 @@ def test_a_key_used_for_another_request_is_a_conflict_without_effect(tmp_path: P
                 ("POST", "/v1/batch", {"commands": [place, unreadable, place]}),
                 ("POST", "/v1/instances", {"near": "lse_x", "level": 15, "max_price": "1"}),
                 ("POST", "/v1/instances", {"type": "h100", "max_price": "2"}),
-                ("DELETE", f"/v1/orders/{no_order('ann')}", None),
+                ("DELETE", f"/v1/orders/{unknown_order('ann')}", None),
                 ("DELETE", f"/v1/leases/{lease_id(tag_of('ann'), 999)}", None),
             ):
                 answer = await world.ask("ann", method, path, body, key=key)
@@ -125,7 +127,7 @@ def test_a_key_used_for_another_request_is_a_conflict_without_effect(tmp_path: P
                 key=key,
             )
             assert (400, "bad_request") == (beyond.status_code, beyond.json()["code"])
-            theirs = await world.ask("ann", "DELETE", f"/v1/orders/{no_order('bob')}", key=key)
+            theirs = await world.ask("ann", "DELETE", f"/v1/orders/{unknown_order('bob')}", key=key)
             assert (404, "not_your_order") == (theirs.status_code, theirs.json()["code"])
         assert position == world.gateway.position
         theirs = await world.ask("bob", "POST", "/v1/orders", ORDER, key="one")

@@ -1,4 +1,4 @@
-"""What operators' maps report is shown as it came, for a while, to the operator alone; and changes
+"""Reports of InfraMaps are shown unchanged, for a while, to the operator only, and change
 nothing."""
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Levels over HTTP: every leaf at a glance, and a stream of what is different that always leads to
-what a fresh question is answered."""
+"""Levels over HTTP: every leaf at a glance, and a stream of changes that always leads to the
+present state."""
 
 from __future__ import annotations
 
@@ -19,17 +19,25 @@ from laissez.server.http import events
 from laissez.server.settings import Limits
 from laissez.wire.books import Levels
 from laissez.wire.problems import Code, ProblemError
-from support.service_world import GENEROUS, LEAVES, TOPOLOGY, Replaced, World, held_up, with_service
+from support.service_world import (
+    GENEROUS,
+    LEAVES,
+    TOPOLOGY,
+    Replaced,
+    World,
+    journal_held,
+    with_service,
+)
 from support.stream_reader import SOON_S, StreamReader
 
 pytestmark = pytest.mark.once
 
-QUICK_S = 0.005  # between two looks, instead of a fifth of a second
+QUICK_S = 0.005  # between two polls, instead of a fifth of a second
 A100 = "a100/east/rack1/gpu1"
 
 
 class Watching(StreamReader):
-    """A reader of the stream that keeps the state it is told of, as a console does."""
+    """A reader of the stream that tracks the state, as a console does."""
 
     def __init__(self, world: World, who: str = "operator") -> None:
         world.app.site.levels.every_s = QUICK_S
@@ -62,7 +70,7 @@ class Watching(StreamReader):
 
 
 def shape(whole: dict[str, Any]) -> dict[str, Any]:
-    """All but when."""
+    """Everything except the time."""
     return {name: value for name, value in whole.items() if name not in ("at", "n")}
 
 
@@ -131,7 +139,7 @@ def test_a_stream_sends_all_rows_then_only_changed_ones(tmp_path: Path) -> None:
         assert [[A100, True, "bob", "2", "4.5", "0"]] == (await stream.until(3))["rows"]
         await world.place("ann", "a100", "6")
         told = await stream.until(4)
-        # ann's own bid does not press on ann
+        # ann's own bid does not raise her price
         assert [[A100, True, "ann", "0", "6", "0"]] == told["rows"]
         assert world.gateway.latest(OPERATOR) == told["n"]
         await stream.leave()
@@ -163,7 +171,7 @@ def test_the_end_of_a_hold_is_shown(tmp_path: Path) -> None:
 def test_changes_lead_from_the_first_state_to_the_present_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    # so that a look takes several pieces, with commands in between
+    # so that a reading takes several pieces, with commands in between
     monkeypatch.setattr(levels, "LEAVES_PER_PIECE", 2)
     monkeypatch.setattr(background, "WORK_US", 0)
 
@@ -251,7 +259,7 @@ def test_nothing_is_shown_before_it_is_durable(tmp_path: Path) -> None:
         stream = Watching(world)
         await stream.until(1)
         before = world.gateway.position
-        with held_up(world.gateway):
+        with journal_held(world.gateway):
             placing = asyncio.create_task(world.place("bob", "a100", "4.5"))
             async with asyncio.timeout(SOON_S):
                 while world.gateway._commit.durable == before:
@@ -290,8 +298,8 @@ def test_a_key_revoked_while_a_stream_opens_gets_nothing(tmp_path: Path) -> None
     async def story(world: World) -> None:
         secret = world.new_secret("operator", "read")
         key = (await world.ask(secret, "GET", "/v1/me")).json()["key"]
-        with held_up(world.gateway):
-            world.gateway.enter("ann", SERVICE, "", CancelOrder("ann", 9))  # to be stored first
+        with journal_held(world.gateway):
+            world.gateway.enter("ann", SERVICE, "", CancelOrder("ann", 9))  # must be stored first
             stream = Watching(world, secret)
             async with asyncio.timeout(SOON_S):
                 while not len(world.places):

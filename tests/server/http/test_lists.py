@@ -1,4 +1,4 @@
-"""Lists in pages: whole, in order, and right while the list changes."""
+"""Lists in pages: complete, in order, and consistent while the list changes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.once
 async def whole(
     world: World, who: str, path: str, limit: int, **query: str
 ) -> list[dict[str, Any]]:
-    """Every page of a list, put together."""
+    """All pages of a list together."""
     found: list[dict[str, Any]] = []
     cursor: dict[str, str] = {}
     while True:
@@ -142,8 +142,7 @@ def test_a_tenant_may_not_name_a_tenant_and_the_operator_only_one_that_exists(
 
 
 def test_reads_never_show_an_ended_hold(tmp_path: Path) -> None:
-    """Nobody lets time pass but the question itself: the first look after the end of a hold finds
-    it ended."""
+    """Only the question advances time: the first read after the end of a hold shows it as ended."""
 
     async def story(world: World) -> None:
         await world.ask("operator", "PUT", f"/v1/controls/{LEAVES[0]}", {"hold_s": 5})

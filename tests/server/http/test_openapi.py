@@ -1,4 +1,4 @@
-"""The documents about the API are made from the table of operations, and hold together."""
+"""The documents of the API match the table of operations and are consistent."""
 
 from __future__ import annotations
 

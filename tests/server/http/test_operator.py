@@ -1,5 +1,5 @@
-"""What the operator does over REST: the market's figures, resources, floors, controls, tenants,
-keys; and what a monitor reads."""
+"""The operator's REST API: totals of the market, resources, floors, controls, tenants and keys;
+metrics."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from support.service_world import LEAVES, World, no_order, with_service
+from support.service_world import LEAVES, World, unknown_order, with_service
 
 pytestmark = pytest.mark.once
 
@@ -253,7 +253,7 @@ def test_metrics_name_no_tenants(tmp_path: Path) -> None:
         for leaf in LEAVES[:2]:
             await world.place("ann", leaf, "5")
         await world.place("bob", LEAVES[0], "1")
-        await world.ask("ann", "DELETE", f"/v1/orders/{no_order('ann')}")
+        await world.ask("ann", "DELETE", f"/v1/orders/{unknown_order('ann')}")
         text = (await world.ask("operator", "GET", "/metrics")).text
         lines = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
         expected = {

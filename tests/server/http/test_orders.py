@@ -1,4 +1,4 @@
-"""Orders, leases, prices and instances over REST: what a tenant does all day."""
+"""Orders, leases, prices and instances over REST."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from laissez.server.settings import Limits
-from support.service_world import GENEROUS, LEAVES, World, no_order, with_service
+from support.service_world import GENEROUS, LEAVES, World, unknown_order, with_service
 
 pytestmark = pytest.mark.once
 
@@ -281,7 +281,7 @@ def test_instances_beyond_the_cap_on_orders_are_refused_one_by_one(tmp_path: Pat
     with_service(tmp_path / "data", story)
 
 
-# -- refusals of the market, and how many commands one may send
+# -- refusals of the market, and rate limits
 
 
 @pytest.mark.parametrize(
@@ -312,12 +312,12 @@ def test_a_refused_order_says_why(
 def test_too_many_commands_are_refused_with_retry_after(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         for left in (1, 0):
-            answer = await world.ask("ann", "DELETE", f"/v1/orders/{no_order('ann')}")
+            answer = await world.ask("ann", "DELETE", f"/v1/orders/{unknown_order('ann')}")
             assert ("2", str(left)) == (
                 answer.headers["ratelimit-limit"],
                 answer.headers["ratelimit-remaining"],
             )
-        turned = await world.ask("ann", "DELETE", f"/v1/orders/{no_order('ann')}")
+        turned = await world.ask("ann", "DELETE", f"/v1/orders/{unknown_order('ann')}")
         assert (429, "rate_limited", "1") == (
             turned.status_code,
             turned.json()["code"],
@@ -326,14 +326,15 @@ def test_too_many_commands_are_refused_with_retry_after(tmp_path: Path) -> None:
         assert 0 < turned.json()["retry_after"] <= 1
         world.passing.pass_us(1_000_000)
         assert (
-            404 == (await world.ask("ann", "DELETE", f"/v1/orders/{no_order('ann')}")).status_code
+            404
+            == (await world.ask("ann", "DELETE", f"/v1/orders/{unknown_order('ann')}")).status_code
         )
         world.passing.pass_us(1_000_000)
         batch = await world.ask(
             "ann",
             "POST",
             "/v1/batch",
-            {"commands": [{"type": "cancel_order", "order": no_order("ann")}] * 3},
+            {"commands": [{"type": "cancel_order", "order": unknown_order("ann")}] * 3},
         )
         assert (400, "bad_request") == (batch.status_code, batch.json()["code"])
 
@@ -348,7 +349,8 @@ def test_questions_are_counted_separately_from_commands(tmp_path: Path) -> None:
         assert (429, "rate_limited") == (turned.status_code, turned.json()["code"])
         assert "questions per second" in turned.json()["detail"]
         assert (
-            404 == (await world.ask("ann", "DELETE", f"/v1/orders/{no_order('ann')}")).status_code
+            404
+            == (await world.ask("ann", "DELETE", f"/v1/orders/{unknown_order('ann')}")).status_code
         )
         for _ in range(5):
             assert 200 == (await world.ask("operator", "GET", "/v1/orders")).status_code
@@ -383,7 +385,7 @@ def test_commands_are_refused_while_too_many_are_pending(tmp_path: Path) -> None
             "ann",
             "POST",
             "/v1/batch",
-            {"commands": [{"type": "cancel_order", "order": no_order("ann")}] * 9},
+            {"commands": [{"type": "cancel_order", "order": unknown_order("ann")}] * 9},
         )
         assert (503, "overloaded", "1") == (
             answer.status_code,
@@ -401,7 +403,7 @@ def test_commands_are_refused_while_too_many_are_pending(tmp_path: Path) -> None
 def test_a_stopping_or_failed_service_says_so(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         world.gateway.stopping = True
-        answer = await world.ask("ann", "DELETE", f"/v1/orders/{no_order('ann')}")
+        answer = await world.ask("ann", "DELETE", f"/v1/orders/{unknown_order('ann')}")
         assert (503, "stopping") == (answer.status_code, answer.json()["code"])
         assert 503 == (await world.ask(None, "GET", "/readyz")).status_code
         assert 200 == (await world.ask("ann", "GET", "/v1/orders")).status_code
@@ -416,7 +418,7 @@ def test_a_stopping_or_failed_service_says_so(tmp_path: Path) -> None:
             answer = await world.ask("ann", method, path)
             assert (503, "journal_failed") == (answer.status_code, answer.json()["code"])
         ready = await world.ask(None, "GET", "/readyz")
-        # the reason is for the log, not for whoever asks
+        # the reason is for the log, not for callers
         assert "failed" == ready.json()["status"] and "the disk is full" not in ready.text
         assert 200 == (await world.ask(None, "GET", "/healthz")).status_code
 

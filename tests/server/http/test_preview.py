@@ -1,5 +1,5 @@
-"""A preview tells exactly what the commands would do, and changes nothing: whatever it says is then
-seen to happen."""
+"""A preview shows the exact effects of commands and changes nothing: all its predictions come
+true."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from laissez.server import preview
 from laissez.server.forked import Copy, CopyFailed
 from laissez.wire.limits import PREVIEW_COMMANDS_MAX
 from server.test_gateway import Gate
-from support.live_world import many_turns
+from support.live_world import settle_loop
 from support.service_world import HOUR_US, LEAVES, World, with_service
 
 pytestmark = [
@@ -40,9 +40,9 @@ async def asked(world: World, commands: Commands) -> dict[str, Any]:
     return found
 
 
-async def a_lively_market(world: World) -> None:
-    """Ann holds the east at limits from 2 to 5, Bob two of the west. Both wait for more: Ann would
-    have the first of the east back."""
+async def busy_market(world: World) -> None:
+    """Ann holds the east at limits from 2 to 5, Bob two leaves of the west. Both have open orders:
+    Ann would win back the first leaf of the east."""
     for number, leaf in enumerate(LEAVES[:4]):
         await world.place("ann", leaf, str(2 + number))
     await world.place("bob", LEAVES[4], "6")
@@ -54,7 +54,7 @@ async def a_lively_market(world: World) -> None:
     world.passing.pass_us(HOUR_US)
 
 
-async def really(world: World, commands: Commands) -> list[dict[str, Any]]:
+async def actual_effects(world: World, commands: Commands) -> list[dict[str, Any]]:
     results = (await world.ask("operator", "POST", "/v1/batch", {"commands": commands})).json()[
         "results"
     ]
@@ -111,14 +111,14 @@ STEPS: dict[str, Commands] = {
 @pytest.mark.parametrize("step", STEPS)
 def test_a_preview_predicts_the_effects_exactly(tmp_path: Path, step: str) -> None:
     async def story(world: World) -> None:
-        await a_lively_market(world)
+        await busy_market(world)
         commands = STEPS[step]
         state, position = world.gateway.exchange.snapshot(), world.gateway.position
         said = await asked(world, commands)
         assert (state, position) == (world.gateway.exchange.snapshot(), world.gateway.position)
 
         were, charged = await owners(world), await rates(world)
-        results = await really(world, commands)
+        results = await actual_effects(world, commands)
         now, charged_now = await owners(world), await rates(world)
         told = [
             (one["event"], one.get("tenant"))
@@ -171,7 +171,7 @@ def test_a_preview_predicts_the_effects_exactly(tmp_path: Path, step: str) -> No
 
 def test_the_steps_cover_every_effect(tmp_path: Path) -> None:
     async def story(world: World) -> None:
-        await a_lively_market(world)
+        await busy_market(world)
         found = [await asked(world, commands) for commands in STEPS.values()]
         kinds = ("refused", "leases_ended", "leases_started", "transfers", "dearer", "cheaper")
         assert [] == [kind for kind in kinds if not any(one[kind] for one in found)]
@@ -180,8 +180,7 @@ def test_the_steps_cover_every_effect(tmp_path: Path) -> None:
 
 
 def test_due_events_are_no_effects_of_a_preview(tmp_path: Path) -> None:
-    """The hold of a lease is over, and nobody has looked since: its end is due whatever the
-    operator does."""
+    """The hold of a lease has ended without a command since: its end is due anyway."""
 
     async def story(world: World) -> None:
         await world.ask("operator", "PUT", "/v1/controls/a100", {"hold_s": 60})
@@ -224,7 +223,7 @@ def test_an_invalid_preview_is_refused(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story)
 
 
-# -- the copy
+# -- the fork
 
 
 def never(*_: Any) -> None:
@@ -281,7 +280,7 @@ def test_a_third_preview_at_a_time_is_refused_and_none_outlives_its_request(
             await asyncio.gather(*asking, *world.app.tasks, return_exceptions=True)
         for child in copies:
             with pytest.raises(ChildProcessError):
-                os.waitpid(child, os.WNOHANG)  # it has been waited for
+                os.waitpid(child, os.WNOHANG)  # it has been reaped
         await asked(world, [FLOOR])
 
     with_service(tmp_path / "data", story)
@@ -364,7 +363,7 @@ def test_a_preview_waits_until_its_state_is_durable(tmp_path: Path) -> None:
             previews = world.app.site.previews
             await until(lambda: len(previews._under_way) == 1)
             await until(lambda: len(previews._under_way) == 0)
-            await many_turns()
+            await settle_loop()
             assert not asking.done()
             gate.open()
             assert 1 == (await asking)["leases_ended"]
@@ -395,7 +394,7 @@ def test_a_fork_keeps_only_its_socket_open() -> None:
             await copy.tell(b"hello")
             word, _, files = (await copy.answer()).partition(b" ")
         assert b"hello" == word
-        assert 2 == len(files.split(b","))  # the line, and the folder that is being listed
+        assert 2 == len(files.split(b","))  # the socket, and the folder being listed
 
     in_a_loop(story)
 

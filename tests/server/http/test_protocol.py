@@ -46,11 +46,11 @@ class Wire:
                 await asyncio.sleep(0)
 
 
-def posted(world: World, more: bytes, path: bytes = b"/v1/orders") -> bytes:
+def posted(world: World, more: bytes) -> bytes:
     key = world.secrets["ann"].encode()
     return (
-        b"POST %b HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %b\r\n"
-        b"Content-Type: application/json\r\n%b\r\n" % (path, key, more)
+        b"POST /v1/orders HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %b\r\n"
+        b"Content-Type: application/json\r\n%b\r\n" % (key, more)
     )
 
 

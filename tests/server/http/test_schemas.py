@@ -1,4 +1,4 @@
-"""The patterns in the OpenAPI document let through what the service takes, and nothing else."""
+"""The patterns in the OpenAPI document accept exactly the values that the service accepts."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The console's files: what is served, with which headers, and that nothing else can be had that
-way."""
+"""The console's files: their headers, and that no other file is served."""
 
 from __future__ import annotations
 
@@ -28,7 +27,7 @@ Ask = Callable[..., Awaitable[httpx.Response]]
 
 
 def with_files(folder: Path, story: Callable[[World, Ask], Awaitable[None]]) -> None:
-    """A small console of three files, beside some that are none of it."""
+    """A small console of three files, beside unrelated ones."""
     files = folder / "console"
     (files / "js" / "views").mkdir(parents=True)
     for name, text in {
@@ -173,7 +172,7 @@ def test_only_files_found_at_the_start_are_served(tmp_path: Path) -> None:
 
 
 async def _raw(app: App, path: str) -> Exchange:
-    """A request for this very path, which a client would tidy up."""
+    """A request for the path as it is, which a client would normalise."""
     asked = Exchange(app, head_of("GET", quote(path), [(b"host", b"test")]))
     await asked.ended()
     return asked
@@ -212,7 +211,7 @@ def test_files_are_read_once_and_counted_in_the_metrics(tmp_path: Path) -> None:
     with_files(tmp_path, story)
 
 
-# -- those of the package
+# -- the files of the package
 
 
 def test_every_file_of_the_console_is_served_and_every_named_one_exists(tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
-"""What is not understood is refused with what was expected: queries, bodies, headers, methods,
-paths, keys."""
+"""Invalid input is refused with the expected form: queries, bodies, headers, methods, paths,
+keys."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from support.service_world import GENEROUS, World, with_service
 
 pytestmark = pytest.mark.once
 
-AS_THE_CONSOLE = {"X-Laissez-Console": "1"}  # without which nobody signs in or out
+AS_THE_CONSOLE = {"X-Laissez-Console": "1"}  # required to sign in or out
 FIXED = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
 
 

@@ -1,5 +1,4 @@
-"""The topology over REST: where some nodes have very many children, they count in what a page holds
-and in what it costs."""
+"""The topology over REST: children count towards the size and the cost of a page."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ SLOW = Limits(commands_per_second=1, commands_burst=500)
 
 
 async def told(world: World, **query: str) -> tuple[dict[str, Any], int]:
-    """A page, and what it cost."""
+    """A page and its cost."""
     before = world.gateway.admission.question_limit("ann").remaining
     answer = await world.ask("ann", "GET", "/v1/topology", params=query)
     assert 200 == answer.status_code
@@ -46,7 +45,7 @@ def test_a_page_holds_fewer_nodes_the_more_children_they_have_and_always_one(
     tmp_path: Path,
 ) -> None:
     async def story(world: World) -> None:
-        # the root counts 5, each of the others 31
+        # the root counts 5, each other node 31
         assert [33, 8] == [len(page) for page in await pages(world, node="a", limit="1000")]
         assert [20, 20, 1] == [len(page) for page in await pages(world, node="a", limit="20")]
         roots = await pages(world, limit="1000")

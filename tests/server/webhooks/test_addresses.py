@@ -1,5 +1,5 @@
-"""A webhook leads to public addresses alone, unless the operator opens others: by its text, by what
-its name resolves to, and at each delivery."""
+"""Webhooks connect only to public addresses, or to those that the operator allows: checked in the
+URL, in the resolved addresses, and at each delivery."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def test_a_public_address_is_allowed(address: str) -> None:
     assert is_public(ip_address(address))
 
 
-# Every block of IANA's special-purpose registries that is not globally reachable, and the rest of
-# what is not global unicast.
+# Every block of IANA's special-purpose registries that is not globally reachable, and all other
+# addresses outside global unicast.
 REGISTRY = [
     "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12",
     "192.0.0.0/24", "192.0.0.0/29", "192.0.0.170/31",
@@ -143,7 +143,7 @@ URLS = [
     "https://%31%32%37.0.0.1/",
     " https://hooks.example.com/",
     "https://hooks.example.com/ ",
-    # what the machine's resolver reads as an address inside, whatever its form
+    # internal addresses in any form that the machine's resolver accepts
     "https://127.0.0.1/",
     "https://127.1/",
     "https://2130706433/",
@@ -168,7 +168,7 @@ def test_a_forbidden_url_is_refused_and_not_stored(tmp_path: Path) -> None:
             assert (422, "url_not_allowed") == (refused.status_code, refused.json()["code"]), url
             assert refused.json()["detail"].startswith("url: expected "), url
         assert position == hooks.world.gateway.position
-        assert not (tmp_path / "data" / "keys" / "webhooks.key").exists()  # nothing needed it
+        assert not (tmp_path / "data" / "keys" / "webhooks.key").exists()  # not needed
 
     with_hooks(tmp_path / "data", tale, Webhooks())
 
@@ -236,7 +236,7 @@ def test_the_connection_goes_to_the_checked_address_after_one_lookup(tmp_path: P
         asked = hooks.resolve_to(hooks_example=["127.0.0.1"])
         made = await hooks.create(url=f"http://hooks.example:{hooks.receiver.port}/")
         await hooks.until(made["id"], delivered=1)
-        assert ["hooks.example"] * 2 == asked  # when it was registered, and for the delivery
+        assert ["hooks.example"] * 2 == asked  # on creation, and for the delivery
         assert f"hooks.example:{hooks.receiver.port}" == hooks.receiver.got[0].headers["Host"]
 
     with_hooks(tmp_path / "data", tale)
@@ -244,7 +244,8 @@ def test_the_connection_goes_to_the_checked_address_after_one_lookup(tmp_path: P
 
 def test_the_next_address_is_tried_if_the_first_does_not_answer(tmp_path: Path) -> None:
     async def tale(hooks: Hooks) -> None:
-        hooks.resolve_to(hooks_example=["127.0.0.2", "127.0.0.1"])  # at the first nobody listens
+        # the first address refuses connections
+        hooks.resolve_to(hooks_example=["127.0.0.2", "127.0.0.1"])
         made = await hooks.create(url=f"http://hooks.example:{hooks.receiver.port}/")
         await hooks.until(made["id"], delivered=1, failures=0)
 
@@ -257,7 +258,7 @@ def test_every_address_of_this_machine_is_internal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def tale(hooks: Hooks) -> None:
-        # as if ours were public ones
+        # pretend that our addresses are public
         monkeypatch.setattr("laissez.server.webhooks.addresses.is_public", lambda address: True)
         assert not any(
             Guard().allows(address) for address in ("127.0.0.1", "::1", "::ffff:127.0.0.1")
@@ -294,13 +295,13 @@ def test_a_silent_name_server_delays_only_its_own_names(monkeypatch: pytest.Monk
         guard = Guard(lookups_max=40)
         waiting = [asyncio.create_task(guard.look_up("silent.example")) for _ in range(41)]
         for _ in range(40):
-            # the loop's own threads, at most 32, are as free as ever
+            # the loop's own threads, at most 32, are still free
             await asyncio.to_thread(asked.acquire)
         assert ["127.0.0.1"] == await guard.look_up("0x7f000001")
         for one in waiting[:40]:
             one.cancel()
         await asyncio.sleep(0)
-        # each keeps its place though nobody waits any more
+        # each lookup keeps its slot, although its caller is gone
         assert not asked.acquire(blocking=False)
         says.set()
         with pytest.raises(socket.gaierror):
@@ -345,7 +346,7 @@ def test_a_certificate_must_match_the_host_of_the_url(tmp_path: Path) -> None:
         hooks.resolve_to(hooks_example=["127.0.0.1"], other_example=["127.0.0.1"])
         async with receiving(tls) as receiver:
             stranger = await hooks.create(url=f"https://hooks.example:{receiver.port}/")
-            shown = await hooks.until(stranger["id"], failures=1)  # nobody we know vouches for it
+            shown = await hooks.until(stranger["id"], failures=1)  # its issuer is unknown
             assert "the certificate is not valid for this host" == shown["last_error"]
             hooks.running.sender.tls = ssl.create_default_context(cafile=str(certificate))
             other = await hooks.create(url=f"https://other.example:{receiver.port}/")

@@ -1,5 +1,5 @@
-"""The API of webhooks: who may have which, secrets that are shown once and stored nowhere, and the
-SDK that verifies what is received."""
+"""The API of webhooks: ownership, secrets that are shown once and never stored, and the SDK that
+verifies deliveries."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def is_problem(answer: httpx.Response, status: int, code: str) -> bool:
     return True
 
 
-# -- who may have which
+# -- ownership
 
 
 def test_webhooks_per_tenant_are_limited(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_another_holders_webhook_answers_like_an_unknown_one(tmp_path: Path) -> 
             assert foreign.text.replace(made["id"], "X") == unknown.text.replace(
                 "whk_h5gv4yoo9", "X"
             )
-        # its own are its own
+        # the operator's own webhooks are separate
         operators = await hooks.world.ask("operator", "GET", f"/v1/webhooks/{made['id']}")
         assert (
             404 == operators.status_code
@@ -103,7 +103,7 @@ def test_another_holders_webhook_answers_like_an_unknown_one(tmp_path: Path) -> 
 def test_a_key_without_read_can_only_have_new_events_sent(
     tmp_path: Path, holder: str, scope: str
 ) -> None:
-    """As in a session: whoever could have old ones sent would not need to read."""
+    """As in a session: otherwise the key could read old events by having them sent."""
 
     async def tale(hooks: Hooks) -> None:
         world = hooks.world
@@ -115,12 +115,12 @@ def test_a_key_without_read_can_only_have_new_events_sent(
         )
         assert is_problem(refused, 403, "forbidden")
         assert (
-            f"after: what happened before takes a key with the scope read; yours has {scope}"
+            f"after: past events need a key with the scope read; yours has {scope}"
             == refused.json()["detail"]
         )
         assert position == world.gateway.position
         made = await hooks.create(secret)
-        for id in (made["id"], "whk_h5gv4yoo9"):  # alike, whether it is there or not
+        for id in (made["id"], "whk_h5gv4yoo9"):  # the same answer, whether it exists or not
             again = await world.ask(secret, "POST", f"/v1/webhooks/{id}/redeliver", {"after": 0})
             assert (403, refused.json()) == (again.status_code, again.json())
         assert (
@@ -179,7 +179,7 @@ def test_lookups_run_one_at_a_time_and_a_key_revoked_meanwhile_does_nothing(tmp_
         await hooks.world.ask("operator", "DELETE", f"/v1/keys/key_{secret.split('_')[1]}")
         answers.set()
         assert is_problem(await first, 401, "unauthenticated")
-        # the key was revoked, and nothing else was done
+        # the key was revoked, without other commands
         assert position + 1 == hooks.world.gateway.position
         assert (
             201 == (await hooks.world.ask("ann", "POST", "/v1/webhooks", {"url": URL})).status_code
@@ -216,7 +216,7 @@ def test_repeated_changes_get_the_same_bytes_and_secret_even_after_a_restart(
         await again(hooks)
 
     async def again(hooks: Hooks) -> None:
-        hooks.resolve_to()  # the name leads nowhere any more: what was done stays done
+        hooks.resolve_to()  # the name no longer resolves: repeats still succeed
         answers = await ask(hooks.world)
         assert [answer.content for answer in first] == [answer.content for answer in answers]
         assert all("true" == answer.headers["idempotency-replayed"] for answer in answers)
@@ -307,7 +307,7 @@ def test_a_damaged_key_is_set_aside_and_a_lost_one_replaced(
 def test_a_key_with_a_flipped_bit_is_not_used_silently(
     tmp_path: Path, at: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It was taken for another key: receivers turned everything away, and nothing said why."""
+    """A bug once used it as another key: receivers refused everything without an explanation."""
     path = tmp_path / "keys" / "webhooks.key"
     SigningKey(path, ORIGIN).load()
     damaged = bytearray(path.read_bytes())
@@ -429,7 +429,7 @@ def test_the_sdk_agrees_with_the_example_of_the_specification() -> None:
         "webhook-timestamp": "1614265330",
         "webhook-signature": "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
     }
-    # what is signed there is no delivery of ours
+    # the example's content is not a delivery of ours
     with pytest.raises(WebhookVerificationError, match="signed but cannot be read"):
         verify(
             "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",

@@ -1,5 +1,5 @@
-"""What is kept of webhooks beside the journal: a restart goes on where it was, a lost file repeats
-and skips nothing, dead letters stay."""
+"""Cursors and dead letters: a restart resumes, a lost file repeats deliveries but skips none, and
+dead letters stay."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_restart_resumes_with_the_failed_delivery(tmp_path: Path) -> None:
             server = await asyncio.start_server(hooks.receiver.serve, "127.0.0.1", kept["port"])
             async with server:
                 await hooks.until(kept["made"]["id"])
-                hooks.pass_s(1)  # if the first attempt came before the server did
+                hooks.pass_s(1)  # if the first attempt preceded the server
                 await hooks.until(kept["made"]["id"], delivered=5)
 
         await serve_there()
@@ -136,17 +136,17 @@ def test_a_cursor_of_nonexistent_events_is_ignored(tmp_path: Path) -> None:
 
     with_hooks(tmp_path / "data", before, secrets=secrets)
     (kept,) = kept_cursors(tmp_path / "data", *ids).values()
-    # as when an older journal was put back beside it
+    # as after restoring an older journal
     ahead = msgspec.structs.replace(kept, delivered=10**6)
-    # as when another one was
+    # as after restoring another journal
     elsewhere = msgspec.structs.replace(kept, started_at=kept.started_at - 1)
     for wrong in (ahead, elsewhere):
         keep_cursors(tmp_path / "data", {ids[0]: wrong})
         with_hooks(tmp_path / "data", after, secrets=secrets, runs=False)
 
 
-def left_with_a_dead_letter(folder: Path, secrets: dict[str, str]) -> str:
-    """A webhook, by its id, whose first event was given up."""
+def with_dead_letter(folder: Path, secrets: dict[str, str]) -> str:
+    """The id of a webhook whose first event was given up."""
     ids: list[str] = []
 
     async def tale(hooks: Hooks) -> None:
@@ -161,9 +161,9 @@ def left_with_a_dead_letter(folder: Path, secrets: dict[str, str]) -> str:
 
 
 def test_missing_dead_letters_are_noticed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """The cursor tells how many there were; the list was simply empty."""
+    """The cursor has their number. A bug once showed an empty list."""
     secrets: dict[str, str] = {}
-    id = left_with_a_dead_letter(tmp_path / "data", secrets)
+    id = with_dead_letter(tmp_path / "data", secrets)
 
     async def after(hooks: Hooks) -> None:
         assert 0 == (await hooks.show(id))["dead_letters"]
@@ -179,7 +179,7 @@ def test_a_damaged_dead_letter_is_logged_and_not_shown(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     secrets: dict[str, str] = {}
-    id = left_with_a_dead_letter(tmp_path / "data", secrets)
+    id = with_dead_letter(tmp_path / "data", secrets)
 
     async def after(hooks: Hooks) -> None:
         assert [] == await hooks.letters(id)
@@ -266,7 +266,7 @@ def test_dead_letters_are_limited_and_the_oldest_are_dropped_and_counted(tmp_pat
         cursor = await cursors.add_letters("whk_x", cursor, [whole(most + 1)])
         assert (most, 1) == (cursor.letters, cursor.dropped)
         assert 2 == (await cursors.letters("whk_x"))[0].n
-        # once more, after a crash
+        # again, after a crash
         cursor = await cursors.add_letters("whk_x", cursor, [whole(most + 1), whole(most + 2)])
         kept = await cursors.letters("whk_x")
         assert [*range(3, most + 3)] == [one.n for one in kept]
@@ -299,7 +299,7 @@ def test_a_range_of_lost_events_does_not_replace_whole_letters(tmp_path: Path) -
     async def story() -> None:
         cursors, cursor = Cursors(Beside(tmp_path / FILE, ORIGIN)), Cursor(1, 1, 0)
         await cursors.add_letters("whk_x", cursor, [whole(3), whole(5)])
-        # after a crash, once more
+        # again, after a crash
         await cursors.add_letters("whk_x", cursor, [DeadLetter(2, 5, None, GONE, AT)])
         assert [whole(3), whole(5)] == await cursors.letters("whk_x")
         await cursors.add_letters("whk_x", cursor, [DeadLetter(2, 9, None, GONE, AT)])
@@ -325,7 +325,7 @@ def test_a_new_webhook_reports_events_lost_while_the_service_was_down(tmp_path: 
         assert (2, 2) == (shown["delivered"], (await hooks.letters(ids[1]))[0]["last"])
 
     with_hooks(tmp_path / "data", before, secrets=secrets)
-    kept_cursors(tmp_path / "data", ids[0])  # as if it crashed before the other was written
+    kept_cursors(tmp_path / "data", ids[0])  # as after a crash before the other write
     with_hooks(tmp_path / "data", after, secrets=secrets)
 
 
@@ -356,7 +356,7 @@ def test_unwritable_dead_letters_are_not_skipped(
         await hooks.until(made["id"], failures=1)
         monkeypatch.setattr(hooks.world.beside, "transact", full)
         hooks.pass_s(DAY_S - 60)
-        shown = await hooks.until(made["id"], failures=3)  # the attempt, and the letter
+        shown = await hooks.until(made["id"], failures=3)  # the attempt and the letter
         assert (0, 0) == (shown["delivered"], shown["dead_letters"])
         monkeypatch.undo()
         hooks.pass_s(30)
@@ -381,8 +381,8 @@ def test_the_defaults_are_as_promised() -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_key_whose_sync_failed_is_synced_before_it_signs(tmp_path: Path, seed: int) -> None:
-    """The disk failed when its name was to be kept; the next process finds it, and the power must
-    not take what it has signed."""
+    """The disk failed to sync the file's name. The next process finds the key, which a power
+    failure must not take after it has signed."""
     with FaultyDisk(tmp_path, Random(seed)) as disk:
         for fails in range(1, 10):
             path = tmp_path / f"data{fails}" / "keys" / "webhooks.key"

@@ -1,5 +1,5 @@
-"""Webhooks deliver a holder's events in order, again until they are taken, and tell what was given
-up."""
+"""Webhooks deliver a holder's events in order, retry until they are accepted, and report events
+that are given up."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_delivery_is_signed_and_the_first_event_is_the_webhooks_own(tmp_path: 
         assert [(1, "webhook.created"), (2, "order.placed"), (3, "lease.started")] == [
             (one.n, one.event.__struct_config__.tag) for one in told
         ]
-        headers = got[0].headers  # and once more, by the words of the convention alone
+        headers = got[0].headers  # again, from the text of the specification alone
         signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + got[0].body
         key = base64.b64decode(made["secret"].removeprefix("whsec_"))
         assert 32 == len(key)
@@ -79,7 +79,7 @@ def test_a_failed_delivery_is_retried_unchanged_under_its_id_and_in_order(tmp_pa
                 shown["delivered"],
             ) and shown["next_attempt_at"]
             await hooks.world.place("ann", "h100", "1")
-            assert failures == len(receiver.got)  # though there is more to send, it waits
+            assert failures == len(receiver.got)  # it waits, although there are more events
             hooks.pass_s(2 ** (failures - 1))
         await hooks.until(made["id"], state="active", delivered=11)
         first, *again = receiver.got[:6]
@@ -89,7 +89,8 @@ def test_a_failed_delivery_is_retried_unchanged_under_its_id_and_in_order(tmp_pa
         )
         assert f"{made['id']}-1-1" == first.headers["webhook-id"]
         assert list(range(2, 12)) == [n for one in receiver.got[6:] for n in one.numbers]
-        assert all("/elsewhere" not in one.head for one in receiver.got)  # a redirect is no answer
+        # redirects are not followed
+        assert all("/elsewhere" not in one.head for one in receiver.got)
 
     with_hooks(tmp_path / "data", tale)
 
@@ -102,7 +103,7 @@ def test_a_silent_receiver_times_out_and_delays_no_others(tmp_path: Path) -> Non
             await deaf.count(1)
             made = await hooks.create()
             await hooks.world.place("ann", "h100", "1")
-            await hooks.until(made["id"], delivered=4)  # while the other still waits for its answer
+            await hooks.until(made["id"], delivered=4)  # while the other still awaits its answer
             assert 1 == len(deaf.got) and 0 == deaf.closed
             assert "timed out" == (await hooks.until(slow["id"], failures=1))["last_error"]
 
@@ -184,7 +185,7 @@ def test_events_undelivered_for_a_day_become_dead_letters(tmp_path: Path) -> Non
         hooks.pass_s(DAY_S / 2 - 1_200)  # a day is not over yet
         await hooks.until(made["id"], failures=3)
         assert [] == await hooks.letters(made["id"])
-        hooks.pass_s(900)  # the next attempt could come after the history drops it
+        hooks.pass_s(900)  # the history could drop the event before the next attempt
         shown = await hooks.until(made["id"], dead_letters=1)
         assert ("retrying", 1) == (shown["state"], shown["delivered"])
         (letter,) = await hooks.letters(made["id"])
@@ -225,7 +226,8 @@ def test_an_expired_event_is_given_up_and_can_be_redelivered_while_it_is_kept(
                 )
             ).status_code
         )
-        await hooks.until(made["id"], delivered=2, dead_letters=0)  # what is sent again is not dead
+        # redelivered events are not dead letters
+        await hooks.until(made["id"], delivered=2, dead_letters=0)
         assert [] == await hooks.letters(made["id"])
         assert [1, 2] == [n for one in hooks.receiver.got[3:] for n in one.numbers]
 
@@ -263,7 +265,7 @@ def test_events_that_expire_between_two_attempts_are_given_up_together(tmp_path:
             await hooks.world.place("ann", "a100", "1")
         hooks.pass_s(3_599)
         await asyncio.sleep(0.02)
-        assert 0 == (await hooks.show(made["id"]))["dead_letters"]  # though most have expired
+        assert 0 == (await hooks.show(made["id"]))["dead_letters"]  # although most have expired
         hooks.pass_s(1)
         latest = hooks.world.gateway.latest("ann")
         await hooks.until(made["id"], dead_letters=latest, state="active")
@@ -303,7 +305,7 @@ def test_a_webhook_whose_failed_events_left_the_history_no_longer_fails(tmp_path
         await hooks.until(made["id"], failures=1)
         for _ in range(8):
             await hooks.world.place("bob", "a100", "0.1")
-        await hooks.world.ask("ann", "PUT", "/v1/budget", {"amount": "5"})  # is not wanted
+        await hooks.world.ask("ann", "PUT", "/v1/budget", {"amount": "5"})  # of an unwanted type
         hooks.pass_s(5)
         shown = await hooks.until(made["id"], delivered=hooks.world.gateway.latest("ann"))
         assert ("active", 0, None) == (shown["state"], shown["failures"], shown["next_attempt_at"])

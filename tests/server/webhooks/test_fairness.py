@@ -1,5 +1,4 @@
-"""Whose turn it is: receivers that are slow or gone, however many and whatever their holders do,
-delay nobody who is there."""
+"""Fairness: slow and dead receivers, however many, never delay live ones."""
 
 from __future__ import annotations
 
@@ -70,7 +69,7 @@ def test_a_restarted_webhook_queues_behind_waiting_ones(tmp_path: Path) -> None:
             deaf.answers = [None] * 9
             made = await hooks.create(url=deaf.url)
             await deaf.count(1)
-            hooks.pass_s(1)  # the other's time has come, and the only place is taken
+            hooks.pass_s(1)  # the other one is due, and the only slot is taken
             await hooks.world.ask(
                 "ann", "POST", f"/v1/webhooks/{made['id']}/redeliver", {"after": 0}
             )
@@ -82,9 +81,9 @@ def test_a_restarted_webhook_queues_behind_waiting_ones(tmp_path: Path) -> None:
 
 
 def test_a_tenant_above_its_delivery_rate_pauses_without_delaying_others(tmp_path: Path) -> None:
-    """Nothing of what it has to read is wanted, so no receiver slows it down: a webhook that is
-    told again and again to start from the beginning."""
-    pages = WEBHOOK_DELIVERIES_BURST + 1  # the last one is owed
+    """A webhook is restarted again and again. It wants none of the events, so no receiver slows it
+    down."""
+    pages = WEBHOOK_DELIVERIES_BURST + 1  # the last page is debt
 
     async def tale(hooks: Hooks) -> None:
         gateway = hooks.world.gateway
@@ -100,7 +99,7 @@ def test_a_tenant_above_its_delivery_rate_pauses_without_delaying_others(tmp_pat
         others = await hooks.create("bob")
         await hooks.until(others["id"], "bob", delivered=1)
         assert 0 == (await hooks.show(made["id"]))["delivered"]
-        hooks.pass_s(1 / WEBHOOK_DELIVERIES_PER_SECOND)  # then nothing is owed any more
+        hooks.pass_s(1 / WEBHOOK_DELIVERIES_PER_SECOND)  # then the debt is paid
         await hooks.until(made["id"], delivered=WEBHOOK_EVENTS_MAX)
 
     with_hooks(tmp_path / "data", tale)

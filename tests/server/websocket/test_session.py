@@ -1,5 +1,4 @@
-"""Sessions over real connections: how they begin, what each message is answered with, and what is
-refused."""
+"""Sessions over real connections: the handshake, answers to each message, and refusals."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from websockets.frames import Frame, Opcode
 from laissez.wire.session import JSON, MSGPACK
 from laissez_check.wire.bad_inputs import TEXT, frame
 from support.live_world import Live, Peer, events_of, eventually, place, with_live
-from support.service_world import GENEROUS, no_order
+from support.service_world import GENEROUS, unknown_order
 
 pytestmark = pytest.mark.once
 
@@ -129,7 +128,7 @@ def test_a_connection_lost_before_the_hello_leaves_nothing(tmp_path: Path) -> No
     async def tale(live: Live) -> None:
         async with live.connected("ann"):
             pass
-        await live.is_left()
+        await live.until_open()
         assert 0 == len(live.world.places)
 
     with_live(tmp_path / "data", tale)
@@ -301,8 +300,7 @@ def test_a_fragmented_message_is_one_message(tmp_path: Path) -> None:
 
 
 def test_frames_may_arrive_in_any_pieces(tmp_path: Path) -> None:
-    """Cut in every place, with frames that are control frames, long, in parts, and empty between
-    the plain ones."""
+    """Plain frames mixed with control, long, fragmented and empty ones, cut in every place."""
     long = '{"type": "ping", "id": "long"}' + " " * 300
     frames = [
         Frame(Opcode.TEXT, b'{"type": "ping", "id": "1"}'),
@@ -335,8 +333,8 @@ def test_frames_may_arrive_in_any_pieces(tmp_path: Path) -> None:
     [
         (b"\x81\x05hello", 1002),  # not masked
         (b"\xc1\x80abcd", 1002),  # a reserved bit
-        (b"\x83\x80abcd", 1002),  # no such kind of frame
-        (b"\x80\x80abcd", 1002),  # goes on with what was never begun
+        (b"\x83\x80abcd", 1002),  # unknown opcode
+        (b"\x80\x80abcd", 1002),  # continues a message that never began
         (b"\x81\xff" + (2**40).to_bytes(8, "big") + b"abcd", 1009),
         (b"\x01\x81abcda" + b"\x81\x80abcd", 1002),  # a new message inside another
     ],
@@ -348,7 +346,7 @@ def test_protocol_violations_close_the_connection(
         async with live.peer("ann") as peer:
             peer.socket.transport.write(first_bytes)
             assert (code, []) == await peer.end()
-            await live.is_left()
+            await live.until_open()
 
     with_live(tmp_path / "data", tale)
 
@@ -363,7 +361,7 @@ def test_pings_are_rate_limited(tmp_path: Path) -> None:
                 connection._parsed < 1_000 and not connection.transport.is_reading()
                 for connection in live.connections
             )
-            for peer in (nobody, ann):  # a farewell would not be read for seconds
+            for peer in (nobody, ann):  # a closing message would not be read for seconds
                 peer.socket.transport.abort()
 
     with_live(tmp_path / "data", tale, replace(GENEROUS, refusals_per_second=1, refusals_burst=2))
@@ -419,7 +417,7 @@ def test_input_after_a_protocol_violation_is_ignored(tmp_path: Path) -> None:
         async with live.peer("ann") as peer:
             peer.socket.transport.write(b"\x83\x80abcd" * 50)
             assert 1002 == (await peer.end())[0]
-            await live.is_left()
+            await live.until_open()
             assert 1 == live.world.gateway.refusals.noted
 
     with_live(tmp_path / "data", tale)
@@ -442,7 +440,7 @@ def test_messages_require_the_keys_scope(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("holder", "scope"), [("ann", "trade"), ("operator", "operate")])
 def test_a_key_without_read_gets_only_new_events(tmp_path: Path, holder: str, scope: str) -> None:
-    """It had everything told again with resume_after, though GET /v1/events was refused."""
+    """A bug: resume_after sent all events again, although GET /v1/events was refused."""
 
     async def tale(live: Live) -> None:
         secret = live.world.new_secret(holder, scope)
@@ -455,10 +453,10 @@ def test_a_key_without_read_gets_only_new_events(tmp_path: Path, holder: str, sc
                 code, (refused,) = await peer.end()
                 assert (4401, "forbidden", 403) == (code, refused["code"], refused["status"])
                 assert (
-                    "resume_after: what happened before takes a key with the scope read; yours has"
+                    "resume_after: past events need a key with the scope read; yours has"
                     f" {scope}" == refused["detail"]
                 )
-        async with live.peer(secret, resume_after=latest) as peer:  # nothing happened since
+        async with live.peer(secret, resume_after=latest) as peer:  # no events since
             placed = await live.world.place("ann", "h100", "1")
             told = (await peer.until("event"))["told"]
             assert (latest + 1, placed["id"]) == (told["n"], told["event"]["order"])
@@ -489,9 +487,11 @@ def test_a_repeated_command_gets_the_first_answer_on_any_session_and_over_http(
                 and first["events"] == done.json()["events"]
             )
             assert "idempotency_conflict" == (await peer.ask(**place("one", "a100", "6")))["code"]
-            refused = await peer.ask(type="cancel_order", id="two", order=no_order("ann"))
+            refused = await peer.ask(type="cancel_order", id="two", order=unknown_order("ann"))
             position += 1
-            assert refused == await peer.ask(type="cancel_order", id="two", order=no_order("ann"))
+            assert refused == await peer.ask(
+                type="cancel_order", id="two", order=unknown_order("ann")
+            )
             assert position == live.world.gateway.position
 
     with_live(tmp_path / "data", tale)

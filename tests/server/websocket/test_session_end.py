@@ -1,5 +1,4 @@
-"""How the service ends a session: told only what is durable, and always after which event to
-resume."""
+"""The end of a session: only durable state is sent, always with the number to resume after."""
 
 from __future__ import annotations
 
@@ -19,14 +18,14 @@ from laissez.server.websocket.session import MESSAGES_PER_FRAME, Session
 from laissez.wire.decoding import read_alternatives
 from laissez.wire.requests import Alternative, Hello
 from laissez.wire.session import Pong
-from support.live_world import SOON_S, Live, eventually, many_turns, place, with_live
+from support.live_world import SOON_S, Live, eventually, place, settle_loop, with_live
 from support.service_world import (
     GENEROUS,
     World,
     Written,
-    held_up,
+    journal_held,
     session_on,
-    with_pages_of,
+    with_page_size,
     with_service,
 )
 
@@ -51,12 +50,12 @@ def test_a_revoked_key_is_ignored_at_once_and_notified_when_durable(tmp_path: Pa
         id = (await live.world.ask(secret, "GET", "/v1/me")).json()["key"]
         async with live.peer(secret) as revoked:
             ending, heard_before = asyncio.create_task(revoked.end()), revoked.frames
-            with held_up(gateway):
+            with journal_held(gateway):
                 gateway.enter(OPERATOR, SERVICE, "", RevokeKey(id))
                 position = gateway.position
                 await revoked.say(place("late", "h100", "1"))
                 await asyncio.sleep(0.02)
-                await many_turns()
+                await settle_loop()
                 assert (heard_before, position) == (revoked.frames, gateway.position)
             code, heard = await ending
             assert (4401, ["key_revoked"]) == (code, [message["reason"] for message in heard])
@@ -68,11 +67,11 @@ def test_a_refused_hello_reveals_only_durable_state(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         gateway = live.world.gateway
         async with live.connected("ann") as ahead:
-            with held_up(gateway):
+            with journal_held(gateway):
                 gateway.enter("ann", SERVICE, "", order("ann"))
                 hearing = asyncio.create_task(ahead.ask(type="hello", resume_after=9))
                 await asyncio.sleep(0.02)
-                await many_turns()
+                await settle_loop()
                 assert not hearing.done()
             refused = await hearing
             assert (
@@ -87,13 +86,13 @@ def test_a_session_that_ends_before_catching_up_resumes_at_its_start(tmp_path: P
     async def story(world: World) -> None:
         await world.place("ann", "h100", "1")
         session, wire = session_of(world, "ann", Hello(resume_after=1))
-        with held_up(world.gateway):
+        with journal_held(world.gateway):
             world.gateway.enter("ann", SERVICE, "", order("ann"))
             greeting = asyncio.create_task(session.greet(Hello(resume_after=1)))
-            await many_turns()
+            await settle_loop()
             session.end(1001, "stopping")
         await greeting
-        await many_turns()
+        await settle_loop()
         assert [("closing", 1)] == [(message["type"], message["n"]) for message in wire.said]
         session.lost()
 
@@ -104,7 +103,7 @@ def test_a_session_that_ends_before_catching_up_resumes_at_its_start(tmp_path: P
 def test_a_session_that_ends_while_catching_up_resumes_after_the_last_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reason: str
 ) -> None:
-    with_pages_of(monkeypatch, 3)
+    with_page_size(monkeypatch, 3)
 
     async def story(world: World) -> None:
         for _ in range(20):
@@ -112,7 +111,7 @@ def test_a_session_that_ends_while_catching_up_resumes_after_the_last_page(
         session, wire = session_of(world, "ann", Hello(resume_after=0))
         wire.is_full = True
         greeting = asyncio.create_task(session.greet(Hello(resume_after=0)))
-        await eventually(lambda: bool(wire.said))  # and the peer reads no further
+        await eventually(lambda: bool(wire.said))  # the peer has stopped reading
         if reason == "key_revoked":
             world.gateway.enter(OPERATOR, SERVICE, "", RevokeKey(session.key))
             await eventually(lambda: session.ended is not None)
@@ -139,18 +138,18 @@ def test_a_slow_session_resumes_before_unsent_events(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         session, wire = session_of(world, "ann", Hello())
         await session.greet(Hello())
-        await many_turns()
+        await settle_loop()
         assert ["welcome"] == [message["type"] for message in wire.said]
         wire.is_full = True
-        with held_up(world.gateway):
+        with journal_held(world.gateway):
             world.gateway.enter("bob", SERVICE, "", order("bob"))
             session.receive(
                 msgspec.json.encode([{"type": "ping", "id": str(number)} for number in range(20)])
             )
             world.gateway.enter("ann", SERVICE, "", order("ann"))
-            # all of it becomes known at once
+            # everything becomes durable at once
             await eventually(lambda: world.gateway._commit.durable == world.gateway.position)
-        await many_turns()
+        await settle_loop()
         assert (4408, "slow_consumer") == session.ended
         assert ("closing", 0) == (wire.said[-1]["type"], wire.said[-1]["n"])
         session.lost()
@@ -171,7 +170,7 @@ def test_session_orders_are_cancelled_even_while_the_last_commands_are_stored(
         await gateway.all_durable()
         append = gateway._journal.append
         gateway._journal.append = lambda *group: stored.wait(SOON_S) and append(*group)  # type: ignore[method-assign, assignment]
-        # later than anything the market knows of
+        # later than the market's own time
         gateway.enter("ann", SERVICE, "", CancelOrder("ann", 9))
         assert 1 == cancel_orphans(gateway, last_done(gateway))
         stored.set()
@@ -229,7 +228,7 @@ def test_a_session_with_a_revoked_key_resumes_before_later_events(tmp_path: Path
         secret = live.world.new_secret("ann", "read", "trade")
         id = (await live.world.ask(secret, "GET", "/v1/me")).json()["key"]
         async with live.peer(secret) as revoked:
-            with held_up(gateway):  # all of it becomes durable together
+            with journal_held(gateway):  # everything becomes durable together
                 gateway.enter("ann", SERVICE, "", order("ann"))
                 sent = gateway.latest("ann")
                 gateway.enter(OPERATOR, SERVICE, "", RevokeKey(id))

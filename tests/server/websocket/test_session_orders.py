@@ -1,5 +1,4 @@
-"""Orders that go with their session: cancelled when it ends, or when the server starts again;
-leases stay."""
+"""Session orders: cancelled when the session ends or the server restarts; leases stay."""
 
 from __future__ import annotations
 
@@ -52,7 +51,7 @@ def test_a_filled_order_is_not_cancelled_with_its_session(tmp_path: Path) -> Non
             await live.world.ask("bob", "DELETE", f"/v1/leases/{held['lease']}")
             assert "lease.started" == (await peer.hear())["told"]["event"]["type"]
             position = live.world.gateway.position
-        await live.is_left()
+        await live.until_open()
         assert position == live.world.gateway.position
 
     with_live(tmp_path / "data", tale)
@@ -69,9 +68,9 @@ def test_session_orders_are_cancelled_at_the_start_after_a_crash(tmp_path: Path)
             orders.append(
                 (await peer.ask(**place("waits", "a100", "1")))["events"][0]["event"]["order"]
             )
-            # as for a server that is killed: nothing is entered any more
+            # as in a killed server: no more commands are entered
             live.world.gateway.stopping = True
-        await live.is_left()
+        await live.until_open()
 
     async def after(live: Live) -> None:
         gateway = live.world.gateway

@@ -1,5 +1,4 @@
-"""What a session is told without asking: events once each and in order, notices, heartbeats; and
-how it ends."""
+"""The stream of a session: events once each and in order, notices, heartbeats, and its end."""
 
 from __future__ import annotations
 
@@ -22,14 +21,14 @@ from support.live_world import (
     Live,
     Message,
     Peer,
-    deaf_socket,
     events_of,
     eventually,
-    many_turns,
     place,
+    settle_loop,
+    slow_socket,
     with_live,
 )
-from support.service_world import GENEROUS, with_pages_of
+from support.service_world import GENEROUS, with_page_size
 
 pytestmark = pytest.mark.once
 
@@ -38,7 +37,7 @@ BURST = 100_000
 
 
 def numbers(messages: list[Message]) -> list[int]:
-    """Of all events told, in replies and by themselves."""
+    """The numbers of all received events, in replies and separate."""
     told: list[int] = []
     for message in messages:
         told += [one["n"] for one in message.get("events", ())] + (
@@ -47,8 +46,8 @@ def numbers(messages: list[Message]) -> list[int]:
     return told
 
 
-async def places(peer: Peer, count: int, scope: str = "h100", first: int = 0) -> list[Message]:
-    await peer.say(*[place(f"{scope}{index}", scope, "1") for index in range(first, first + count)])
+async def places(peer: Peer, count: int) -> list[Message]:
+    await peer.say(*[place(f"h100{index}", "h100", "1") for index in range(count)])
     return await peer.hear_all(count)
 
 
@@ -56,7 +55,7 @@ async def places(peer: Peer, count: int, scope: str = "h100", first: int = 0) ->
 
 
 def test_events_come_in_order_even_if_a_question_in_the_frame_causes_some(tmp_path: Path) -> None:
-    """A budget is spent by what the order may cost, and acts when anybody looks."""
+    """The possible fee of the order spends the budget, which acts on the next read."""
 
     async def tale(live: Live) -> None:
         await live.world.place("bob", "a100", "9")
@@ -121,7 +120,7 @@ SOME_PAGES, NO_PAGE = 3, 500
 def test_a_session_resumes_where_the_previous_one_broke_off(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str, page: int
 ) -> None:
-    with_pages_of(monkeypatch, page)
+    with_page_size(monkeypatch, page)
     secrets: dict[str, str] = {}
 
     async def before(live: Live) -> None:
@@ -148,8 +147,8 @@ def test_a_session_resumes_where_the_previous_one_broke_off(
 def test_a_welcome_does_not_wait_for_missed_events(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """That may take long where many come back together, and whoever is not welcomed gives up and
-    comes again."""
+    """Catching up may take long when many reconnect together, and a client without a welcome gives
+    up and reconnects."""
 
     async def tale(live: Live) -> None:
         await live.world.place("ann", "h100", "1")
@@ -174,7 +173,7 @@ def test_a_welcome_does_not_wait_for_missed_events(
 def test_events_during_the_catch_up_come_after_missed_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: int
 ) -> None:
-    with_pages_of(monkeypatch, page)
+    with_page_size(monkeypatch, page)
 
     async def tale(live: Live) -> None:
         gateway = live.world.gateway
@@ -198,7 +197,7 @@ def test_events_during_the_catch_up_come_after_missed_ones(
 def test_commands_sent_right_after_the_hello_are_answered_after_the_welcome(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: int
 ) -> None:
-    with_pages_of(monkeypatch, page)
+    with_page_size(monkeypatch, page)
 
     async def tale(live: Live) -> None:
         for _ in range(10):
@@ -341,7 +340,7 @@ def test_a_revoked_key_ends_its_sessions_at_once_and_no_others(tmp_path: Path) -
             )
             assert position == live.world.gateway.position
             assert "pong" == (await other.ask(type="ping", id="p"))["type"]
-            await live.is_left(1)
+            await live.until_open(1)
 
     with_live(tmp_path / "data", tale)
 
@@ -378,7 +377,7 @@ def test_a_slow_session_is_cut_off_and_resumes(
 
     async def tale(live: Live) -> None:
         world = live.world
-        options: dict[str, Any] = {"sock": deaf_socket(live.port), "max_queue": 1}
+        options: dict[str, Any] = {"sock": slow_socket(live.port), "max_queue": 1}
         async with live.peer("operator", socket_options=options) as deaf, live.peer("ann") as ann:
             last = world.gateway.latest("operator")
             for turn in range(400):
@@ -399,7 +398,7 @@ def test_a_slow_session_is_cut_off_and_resumes(
                     ]
                 )
                 await ann.hear_all(sum(len(reply["events"]) == 1 for reply in replies))
-            await live.is_left(1)
+            await live.until_open(1)
             code, heard = await deaf.end()
             told = numbers(heard)
             assert list(range(last + 1, last + 1 + len(told))) == told
@@ -427,13 +426,13 @@ def test_a_slow_session_is_cut_off_and_resumes(
 def test_missed_events_do_not_make_a_session_slow(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: int
 ) -> None:
-    with_pages_of(monkeypatch, page)
+    with_page_size(monkeypatch, page)
 
     async def tale(live: Live) -> None:
         for _ in range(60):
             await live.world.place("ann", "h100", "1")
         async with live.peer(
-            "ann", resume_after=0, socket_options={"sock": deaf_socket(live.port)}
+            "ann", resume_after=0, socket_options={"sock": slow_socket(live.port)}
         ) as peer:
             await live.world.place("ann", "h100", "1")
             latest = live.world.gateway.latest("ann")
@@ -446,7 +445,7 @@ def test_a_dead_peer_is_noticed(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         async with live.peer("ann") as peer:
             peer.socket.transport.abort()
-            await live.is_left()
+            await live.until_open()
         assert 0 == len(live.world.places) and [] == live.world.gateway.following()
 
     with_live(tmp_path / "data", tale)
@@ -498,8 +497,8 @@ def test_an_oversized_frame_closes_the_session_without_effect(tmp_path: Path) ->
             with pytest.raises(Closed) as closed:
                 await peer.hear()
             assert 1009 == closed.value.code
-            await live.is_left()
-            await many_turns()
+            await live.until_open()
+            await settle_loop()
             assert before == live.world.gateway.position
 
     with_live(tmp_path / "data", tale, GENEROUS)

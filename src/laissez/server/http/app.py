@@ -159,7 +159,6 @@ def make_app(
     settings: Settings,
     places: StreamQuota,
     sessions: Sessions | None = None,
-    metrics: Metrics | None = None,
     signins: SignIns | None = None,
     files: Path = FOLDER,
     webhooks: Webhooks | None = None,
@@ -167,7 +166,7 @@ def make_app(
     """The whole API over a gateway. `sessions` serves WebSockets at /v1/session; `files` are the
     console's. Without `signins` they are in memory only; without `webhooks` nothing is
     delivered."""
-    metrics = metrics or Metrics(gateway, places)
+    metrics = Metrics(gateway, places)
     webhooks = webhooks or Webhooks(gateway, settings.webhooks)
     metrics.webhooks = webhooks.tally
     signins = signins or SignIns(gateway)

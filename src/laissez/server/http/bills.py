@@ -109,7 +109,7 @@ async def list_spending(call: Call) -> Page[Spending]:
 
 
 async def get_budget(call: Call) -> Budget:
-    account = _whose(call, "budget is")
+    account = _whose(call, "budget")
     await settle(call.gateway.exchange, account, _pieces(call))
     return _budget(call, account)
 
@@ -138,7 +138,7 @@ def _budget(call: Call, account: Account) -> Budget:
 
 
 def get_caps(call: Call) -> SpendingCaps:
-    return caps_of(call.gateway, _whose(call, "caps are"))
+    return caps_of(call.gateway, _whose(call, "caps"))
 
 
 def set_caps(call: Call) -> SpendingCaps:
@@ -151,5 +151,5 @@ def set_caps(call: Call) -> SpendingCaps:
 def _whose(call: Call, what: str) -> Account:
     """The calling tenant, or the one that the operator names."""
     if call.principal.is_operator and "tenant" not in call.query:
-        raise bad_request(f"tenant: expected whose {what} asked for; the operator has none")
+        raise bad_request(f"tenant: expected a name, since the operator has no {what}")
     return call.accounts()[0]

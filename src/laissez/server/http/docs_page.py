@@ -51,21 +51,31 @@ nav a { display: block; text-decoration: none; padding: .1rem 0; }
 # in the form of a content security policy
 STYLE_HASH = f"sha256-{b64encode(sha256(STYLE.encode()).digest()).decode()}"
 
-BASICS = f""" <h2 id="basics">Basics</h2> <dl> <dt>Key</dt> <dd><code>Authorization: Bearer
-lz_…</code>. Scopes: <code>read</code> and <code>trade</code> for a tenant, <code>read</code> and
-<code>operate</code> for the operator. A missing, unknown or revoked key gets the same 401. In a
-browser the cookie of a sign-in counts as the key; changes must then carry <code>X-Laissez-Console:
-1</code>.</dd> <dt>Idempotency</dt> <dd>Every change may carry an <code>Idempotency-Key</code> (1 to
-64 visible ASCII characters). A repeated request with the same key is not carried out twice: the
-answer has the same bytes, and <code>Idempotency-Replayed: true</code>. A different request under
-the same key gets 409.</dd> <dt>Lists</dt> <dd>come in pages of <code>limit</code> items (default
-{PAGE_DEFAULT}, at most {PAGE_MAX}); <code>cursor</code> asks for the next.</dd> <dt>Errors</dt>
+BASICS = f"""
+<h2 id="basics">Basics</h2>
+<dl>
+<dt>Key</dt>
+<dd><code>Authorization: Bearer lz_…</code>. Scopes: <code>read</code> and <code>trade</code> for a
+tenant, <code>read</code> and <code>operate</code> for the operator. A missing, unknown or revoked
+key gets the same 401. In a browser the cookie of a sign-in counts as the key; changes must then
+carry <code>X-Laissez-Console: 1</code>.</dd>
+<dt>Idempotency</dt>
+<dd>Every change may carry an <code>Idempotency-Key</code> (1 to 64 visible ASCII characters). A
+repeated request with the same key is not carried out twice: the answer has the same bytes, and
+<code>Idempotency-Replayed: true</code>. A different request under the same key gets 409.</dd>
+<dt>Lists</dt>
+<dd>come in pages of <code>limit</code> items (default {PAGE_DEFAULT}, at most {PAGE_MAX});
+<code>cursor</code> asks for the next.</dd>
+<dt>Errors</dt>
 <dd>are <code>application/problem+json</code>; <code>code</code> is stable, <code>detail</code>
-names the expected and the found value.</dd> <dt>Rates</dt> <dd>Answers to a tenant's changes have
-<code>RateLimit-Limit</code> and <code>RateLimit-Remaining</code>; 429 and 503 have
-<code>Retry-After</code>.</dd> <dt>Session</dt> <dd>A WebSocket at <code>/v1/session</code> carries
-the same commands and all events: <code>laissez.v1.json</code> or
-<code>laissez.v1.msgpack</code>.</dd> </dl>
+names the expected and the found value.</dd>
+<dt>Rates</dt>
+<dd>Answers to a tenant's changes have <code>RateLimit-Limit</code> and
+<code>RateLimit-Remaining</code>; 429 and 503 have <code>Retry-After</code>.</dd>
+<dt>Session</dt>
+<dd>A WebSocket at <code>/v1/session</code> carries the same commands and all events:
+<code>laissez.v1.json</code> or <code>laissez.v1.msgpack</code>.</dd>
+</dl>
 """
 
 

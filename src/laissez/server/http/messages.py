@@ -397,5 +397,5 @@ def problem_parts(problem: ProblemError, more: str = "") -> tuple[str, bytes]:
 
 INTERNAL: Final = ProblemError(
     Code.INTERNAL,
-    "the service met a bug; whether anything was done is not known: ask before you try again",
+    "internal error; the request may or may not have been carried out: check before you retry",
 )

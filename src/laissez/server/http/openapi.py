@@ -24,18 +24,15 @@ ABOUT = (
 )
 KEY, SIGNED_IN = "key", "signin"
 BY_COOKIE = (
-    "For browsers: set by signIn, and worth as much as the key where there is no Authorization"
-    " header. Its name also has the port, where the address names one, and the prefix __Host- over"
-    " https. What changes something must carry X-Laissez-Console: 1."
+    "For browsers: set by signIn, and equivalent to the key in requests without an Authorization"
+    " header. Its name also has the port, if the address names one, and the prefix __Host- over"
+    " https. Changes must carry X-Laissez-Console: 1."
 )
-ONCE = (
-    "Sent again under the same key, the request is answered as the first time and not carried out"
-    " twice."
-)
+ONCE = "A request repeated under the same key gets the first answer and is not carried out twice."
 REPLAYED = (
     "Present, and true, if the request was carried out before under the same Idempotency-Key."
 )
-LAST_EVENT = "The number of the last event seen; a stream goes on after it."
+LAST_EVENT = "The number of the last event seen; a stream resumes after it."
 ONLY_CONSOLE = "Only a page of this server can make a browser send it."
 TEXT: Schema = {"type": "string"}
 KINDS: dict[str, Schema] = {

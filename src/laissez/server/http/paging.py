@@ -58,9 +58,7 @@ def cursor_of(call: Call) -> Cursor | None:
     except (ValueError, binascii.Error, msgspec.MsgspecError):
         operation, name, number = "", "", 0
     if operation != call.operation.name:
-        raise bad_request(
-            f"cursor: expected one that a page of this list gave, found {text[:40]!r}"
-        )
+        raise bad_request(f"cursor: expected one from a page of this list, found {text[:40]!r}")
     return Cursor(name, number)
 
 

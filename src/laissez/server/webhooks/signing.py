@@ -79,7 +79,7 @@ class SigningKey:
             )
             raise ProblemError(
                 Code.OVERLOADED,
-                "the key that signs webhooks cannot be had now; nothing was done: try again later",
+                "the key that signs webhooks is unavailable; nothing was done: try again later",
                 10,
             ) from None
 

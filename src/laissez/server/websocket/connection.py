@@ -138,7 +138,7 @@ class Connection:
         names = b",".join(sent).decode("latin-1").split(",") if sent else []
         known = [name for name in map(str.strip, names) if name in FRAME_CODECS]
         if names and not known:
-            problem = ProblemError(Code.BAD_REQUEST, "no form of a session that is known")
+            problem = ProblemError(Code.BAD_REQUEST, "unknown encoding of a session")
             self._gateway.refusals.note(problem, HELLO, None, self.scope)
             self._parser.send_response(self._parser.reject(HTTPStatus.FORBIDDEN, ""))
             self._write_parsed()

@@ -47,7 +47,7 @@ class Sessions:
             secret = _secret(connection.headers) or read[0].key or ""
             principal = authenticate(self._gateway.exchange.keys, secret)
             if principal is None:
-                raise ProblemError(Code.UNAUTHENTICATED, "expected a key that is in force")
+                raise ProblemError(Code.UNAUTHENTICATED, "expected a valid key")
             await self._greet(connection, codec, principal, read[0])
         except ProblemError as problem:
             await self.refuse(connection, codec, problem, principal, secret)
