@@ -95,7 +95,7 @@ def people(market: Market) -> dict[str, tuple[str, list[str]]]:
 
 @pytest.mark.parametrize("role", ["operator", "tenant"])
 @pytest.mark.parametrize("kind", ["desk in the light", "phone in the dark"])
-def test_every_page_fits_and_is_open_to_everybody(
+def test_every_page_is_accessible(
     market: Market,
     open_window: Opening,
     people: dict[str, tuple[str, list[str]]],
@@ -117,7 +117,7 @@ def test_every_page_fits_and_is_open_to_everybody(
     assert {} == {address: barriers for address, barriers in found.items() if barriers}
 
 
-def test_what_keeps_people_out_is_noticed(market: Market, open_window: Opening) -> None:
+def test_accessibility_check_finds_planted_barriers(market: Market, open_window: Opening) -> None:
     page = open_window(market).open().page
     expect(page.get_by_role("heading", level=1)).to_have_text("Sign in")
     page.evaluate(SPOIL)
@@ -134,7 +134,7 @@ def test_what_keeps_people_out_is_noticed(market: Market, open_window: Opening) 
         assert barrier in found
 
 
-def test_the_form_to_sign_in_is_open_to_everybody(market: Market, open_window: Opening) -> None:
+def test_sign_in_form_is_accessible(market: Market, open_window: Opening) -> None:
     for more in ({}, {"size": PHONE, "dark": True}):
         window = open_window(market, **more)
         window.open()
@@ -158,7 +158,7 @@ def step_to(window: Window, name: str) -> None:
     raise AssertionError(f"{name} cannot be reached: {seen}")
 
 
-def test_a_keyboard_is_enough_to_sign_in_look_around_and_act(
+def test_keyboard_suffices_to_sign_in_navigate_and_act(
     market: Market, open_window: Opening
 ) -> None:
     ann = market.tenant("ann")
@@ -187,11 +187,11 @@ def test_a_keyboard_is_enough_to_sign_in_look_around_and_act(
     keyboard.press("Enter")
     step_to(window, "button Relinquish")
     keyboard.press("Enter")
-    expect(window.main.get_by_text("You hold nothing now.")).to_be_visible()
+    expect(window.main.get_by_text("You have no leases.")).to_be_visible()
     assert [] == ann.leases()
 
 
-def test_names_that_are_meant_to_harm_are_only_text(
+def test_hostile_tenant_name_is_shown_as_text(
     market: Market, open_window: Opening, people: dict[str, tuple[str, list[str]]]
 ) -> None:
     window = open_window(market).sign_in(market.key)
@@ -203,7 +203,7 @@ def test_names_that_are_meant_to_harm_are_only_text(
     )
 
 
-def test_markup_and_scripts_from_texts_are_refused_by_the_browser(
+def test_browser_refuses_markup_and_scripts_made_from_text(
     market: Market, open_window: Opening
 ) -> None:
     window = open_window(market).sign_in(market.tenant("ann").key)

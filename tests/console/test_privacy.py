@@ -60,7 +60,7 @@ def look_around(window: Window, lease: str) -> None:
         expect(window.state).to_have_text("Live")
 
 
-def test_a_tenant_sees_and_hears_nothing_outside_its_domain(
+def test_tenant_receives_nothing_outside_its_pricing_domain(
     market: Market, open_window: Opening
 ) -> None:
     ann, bob = market.tenant("ann"), market.tenant("bob")
@@ -102,7 +102,7 @@ def test_a_tenant_sees_and_hears_nothing_outside_its_domain(
     assert "zone-g" not in places and [] == [page for page in pages if "zone-g" in page]
 
 
-def test_a_tenants_console_asks_for_nothing_that_is_the_operators(
+def test_tenant_console_requests_nothing_of_the_operator(
     market: Market, open_window: Opening
 ) -> None:
     ann = market.tenant("ann")

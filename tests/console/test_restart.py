@@ -22,7 +22,7 @@ def numbers(window: Window) -> list[int]:
     ]
 
 
-def test_a_killed_server_is_missed_found_again_and_loses_no_event(
+def test_console_reconnects_after_a_crash_and_misses_no_event(
     market: Market, open_window: Opening
 ) -> None:
     ann = market.tenant("ann")
@@ -40,7 +40,7 @@ def test_a_killed_server_is_missed_found_again_and_loses_no_event(
         for window in (hers, operators):
             expect(window.state).to_have_text("Connection lost")
             expect(window.page.get_by_role("alert")).to_contain_text(
-                "What you see may be old; trying again"
+                "This page may be out of date. Trying again"
             )
     for price in ("3", "4", "5"):
         market.set_floor(leaf, price)

@@ -38,7 +38,7 @@ def painted(window: Window) -> int:
     return int(window.page.locator("canvas").get_attribute("data-painted") or "0")
 
 
-def test_ten_thousand_prices_that_move_five_times_a_second_leave_the_page_smooth(
+def test_page_stays_smooth_while_ten_thousand_prices_move(
     large: Market, open_window: Opening
 ) -> None:
     ann = large.tenant("ann")

@@ -1,4 +1,4 @@
-// card
+// One InfraMap as a card: its nodes, readings and pressure, now and over the last hour.
 
 import { Chart } from "../chart.js";
 import { h, keyed, setText } from "../dom.js";
@@ -6,11 +6,11 @@ import { moment, percent, plural } from "../format.js";
 import { href } from "../router.js";
 
 const HOUR_MS = 3_600_000;
-const SHORTEST_MS = 300_000; // a chart of less would be a blur
+const SHORTEST_MS = 300_000; // the shortest time axis
 const NODES_SHOWN = 4;
 const KEPT_MS = 3_600_000;
 
-/** How a reading is written, by the map's kind; a map of the operator's own reads plain numbers. */
+/** The units of readings by kind of map; custom maps have plain numbers. */
 const UNITS = {
   power: { what: "Power used", write: (v) => percent(v, 1), tick: (v) => percent(v) },
   cooling: {
@@ -59,7 +59,7 @@ export class MapCard {
     if (this.window) this.signals.append(h("div", {}, h("dt", {}, "Window"), this.window));
     else if (!this.value)
       this.signals.append(
-        h("div", {}, h("dt", {}, "Reads"), h("dd", { class: "plain" }, "the market itself")),
+        h("div", {}, h("dt", {}, "Reads"), h("dd", { class: "plain" }, "the market")),
       );
     const head = h(
       "header",
@@ -90,7 +90,7 @@ export class MapCard {
       `× weight ${plain(map.weight)} = ${percent(high * map.weight)} of the base price`,
     );
     if (this.window) setText(this.window, `${moment(map.start)} to ${moment(map.end)}`);
-    setText(this.tag, high > 0 ? "presses" : this.window ? phase(map, now) : "at rest");
+    setText(this.tag, high > 0 ? "active" : this.window ? phase(map, now) : "at rest");
     this.tag.className = `tag ${high > 0 ? "warn" : "good"}`;
     this.draw(history, now);
   }
@@ -156,13 +156,13 @@ export class MapCard {
 
 function phase({ start, end }, now) {
   if (now < Date.parse(start)) return "planned";
-  return now < Date.parse(end) ? "under way" : "over";
+  return now < Date.parse(end) ? "in progress" : "over";
 }
 
 export class MapHistories {
   constructor() {
-    this.kept = new Map(); // by runner and map: [[ms, value or null, pressure], ...], oldest first
-    this.newest = null; // the time of the last point of all, as the API writes it
+    this.kept = new Map(); // runner and map -> [[ms, value or null, pressure], ...], oldest first
+    this.newest = null; // the time of the newest point, as text of the API
   }
 
   take(runners) {

@@ -1,4 +1,4 @@
-// map
+// The map page, the operator's first: key figures, the heatmap, and a panel for the selected node.
 
 import { get } from "../api.js";
 import { spark } from "../chart.js";
@@ -36,7 +36,7 @@ class MapPage {
     this.levels = new Levels({
       built: () => this.built(),
       cell: (i, moved) => this.heat.touch(i, moved),
-      told: () => this.panel.told(),
+      updated: () => this.panel.levelsChanged(),
     });
     this.heat = new Heatmap(this.levels, () => this.legend.show());
     this.heat.onLayout = () => this.hand.placed(this.selected);
@@ -45,13 +45,13 @@ class MapPage {
     this.tiles = tiles();
     this.table = childrenTable(this.levels);
     this.panel = new NodePanel(this.levels, context);
-    this.crumbs = h("nav", { class: "crumbs", "aria-label": "Where you are" });
+    this.crumbs = h("nav", { class: "crumbs", "aria-label": "Breadcrumbs" });
     this.problem = h("p", { class: "problem", role: "alert", hidden: true });
     this.old = h("p", { class: "notice", role: "status", hidden: true });
     this.path = "";
     this.build(main);
     const on = {
-      event: (told) => this.levels.hear(told),
+      event: (message) => this.levels.receive(message),
       state: (state, why) => this.stale(state, why),
       refused: (problem) => this.refuse(problem.message),
     };
@@ -69,7 +69,7 @@ class MapPage {
     const help = h(
       "p",
       { id: "map-help", class: "visually-hidden" },
-      "Arrow keys move, Enter goes in, Backspace goes up. A table is below.",
+      "Arrow keys move, Enter opens, Backspace goes up. The same data follows as a table.",
     );
     const card = h(
       "section",
@@ -108,7 +108,7 @@ class MapPage {
     return this.path;
   }
 
-  /** Show the node of the address; of a leaf, what is around it. */
+  /** Show the node of the URL. For a GPU, show its parent with the GPU selected. */
   go() {
     if (!this.levels.count) return;
     const node = this.levels.nodes.get(this.path);
@@ -124,11 +124,16 @@ class MapPage {
     fill(this.crumbs, crumbs(shown));
   }
 
-  /** The map has a connection of its own, which may be lost while the rest lives. */
+  /**
+   * Say that the map is out of date. It has a connection of its own, which can be lost separately.
+   */
   stale(state, why) {
     this.old.hidden = state !== "lost";
     if (state === "lost")
-      fill(this.old, `The map stands still since ${clock(Date.now())}. ${why || ""} Trying again.`);
+      fill(
+        this.old,
+        `The map has not been updated since ${clock(Date.now())}. ${why || ""} Trying again.`,
+      );
   }
 
   refuse(text) {
@@ -175,7 +180,7 @@ const COLUMNS = [
     update: () => {},
     sort: ({ node }) => node.name,
   },
-  number("Leaves", "leaves"),
+  number("GPUs", "leaves"),
   number("Leased", "leased"),
   number("Idle", "idle"),
   number("Offline", "offline"),
@@ -184,13 +189,16 @@ const COLUMNS = [
   rate("Highest", "high"),
 ];
 
-/** Gives {element, show(node), close()}. Figures are made only while somebody looks. */
+/**
+ * A table of the children of the shown node, as an alternative to the colours. Figures are computed
+ * only while the table is open. Returns {element, show(node), close()}.
+ */
 function childrenTable(levels) {
-  const caption = "What is below, in figures; rates in dollars per hour";
+  const caption = "Child nodes; rates in dollars per hour";
   const table = new Table({
     columns: COLUMNS,
     key: ({ node }) => node.path,
-    empty: "There is nothing below.",
+    empty: "This node has no children.",
     caption,
   });
   const element = h(
@@ -217,7 +225,7 @@ function childrenTable(levels) {
   };
 }
 
-// `value` and `note` are of the market now and its samples, `sample` makes the line.
+// `value` and `note` take the market now and its samples; `sample` gives a point of the sparkline.
 const TILES = [
   {
     name: "Utilisation",
@@ -229,7 +237,7 @@ const TILES = [
     name: "Revenue now",
     value: (market) => revenue(market.rate_now),
     title: (market) => `$${market.rate_now}/h`,
-    note: (market) => `${cost(market.revenue)} in all`,
+    note: (market) => `${cost(market.revenue)} in total`,
     sample: ({ rate_now: rate }) => micros(rate),
   },
   {
@@ -244,7 +252,7 @@ const TILES = [
   {
     name: "Open orders",
     value: (market) => count(market.open_orders),
-    note: (market) => `${plural(market.tenants, "tenant")} in all`,
+    note: (market) => `${plural(market.tenants, "tenant")} in total`,
     sample: ({ open_orders: orders }) => orders,
   },
   {
@@ -255,7 +263,7 @@ const TILES = [
   },
 ];
 
-/** Whole cents, of large sums whole dollars: more would only flicker. */
+/** Whole cents; whole dollars for large sums. More digits would only flicker. */
 function revenue(text) {
   const value = micros(text);
   return value < 1e10
@@ -275,7 +283,7 @@ function lastMinute(history) {
   return sum;
 }
 
-/** Gives {element, close()}. */
+/** Returns {element, close()}. */
 function tiles() {
   const made = TILES.map(({ name }) => {
     const [value, note, line] = [
