@@ -1,5 +1,4 @@
-"""What others do is seen at once and without a reload: prices that move, leases that change hands,
-floors that rise."""
+"""Changes by others appear at once, without a reload: prices, owners, floors."""
 
 from __future__ import annotations
 
@@ -12,9 +11,7 @@ from console.window import expect, price
 pytestmark = [pytest.mark.once, pytest.mark.slow, pytest.mark.xdist_group("browser")]
 
 
-def test_price_and_owner_changes_appear_live(
-    market: Market, open_window: Opening
-) -> None:
+def test_price_and_owner_changes_appear_live(market: Market, open_window: Opening) -> None:
     leaf = "h100/zone-a/rack1/gpu1"
     ann, bob = market.tenant("ann"), market.tenant("bob")
     market.set_floor(leaf, "1.25")
@@ -37,7 +34,9 @@ def test_price_and_owner_changes_appear_live(
         "section", has=hers.page.get_by_role("heading", name="Ended recently")
     )
     expect(ended).to_contain_text("outbid")
-    expect(ended).to_contain_text("another bid raised the rate to $6.00/h, above the limit of $5.00/h")
+    expect(ended).to_contain_text(
+        "another bid raised the rate to $6.00/h, above the limit of $5.00/h"
+    )
     expect(hers.main).to_contain_text("You have no leases.")
     expect(lease).to_contain_text(f"Owner{bob.name}")
     operators.go("#/events")

@@ -1,5 +1,4 @@
-"""A server that dies and comes back: the loss is shown, heals by itself, and nothing that happened
-is missing."""
+"""After a crash of the server the console shows the loss, reconnects, and misses no event."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ pytestmark = [pytest.mark.once, pytest.mark.slow, pytest.mark.xdist_group("brows
 
 
 def numbers(window: Window) -> list[int]:
-    """Of the events that are shown, newest first."""
+    """The numbers of the shown events, newest first."""
     return [
         int(text.removeprefix("#").replace(",", ""))
         for text in window.page.locator(".event .n").all_text_contents()

@@ -1,4 +1,4 @@
-"""What a tenant does in the console: orders, limits, leases given up, and the bill, to the
+"""A tenant's work in the console: orders, limits, relinquished leases, and the bill, exact to a
 millionth of a dollar."""
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from console.window import Window, expect, price
 
 pytestmark = [pytest.mark.once, pytest.mark.slow, pytest.mark.xdist_group("browser")]
 
-# The area below a chart's line as a share of the chart, the highest tick, and the ends of the time
-# axis in hours.
+# The area below a chart's line as a share of the chart, and the highest tick of its value axis.
 DRAWN = """svg => {
     const path = svg.querySelector("path.area").getAttribute("d");
     const points = path.match(/-?[\\d.]+,-?[\\d.]+/g).map((pair) => pair.split(",").map(Number));
@@ -44,9 +43,7 @@ def place(window: Window, scope: str, limit: str, bid: str = "") -> None:
     form.get_by_role("button", name="Place order").click()
 
 
-def test_order_can_be_placed_amended_and_cancelled(
-    market: Market, open_window: Opening
-) -> None:
+def test_order_can_be_placed_amended_and_cancelled(market: Market, open_window: Opening) -> None:
     leaf = "h100/zone-d/rack1/gpu1"
     ann, bob = market.tenant("ann"), market.tenant("bob")
     bob.order(leaf, "8")
@@ -108,7 +105,7 @@ def test_bill_equals_the_sum_of_pieces_and_the_area_of_the_chart(
     ann = market.tenant("ann")
     market.set_floor(leaf, "3600")
     ann.order(leaf, "9000")
-    window = open_window(market).sign_in(ann.key)  # meanwhile it is charged a dollar a second
+    window = open_window(market).sign_in(ann.key)  # the lease is charged a dollar a second
     market.set_floor(leaf, "7200")
     window.go("#/bill")
     expect(window.main).to_contain_text("Charged over time")
@@ -118,9 +115,7 @@ def test_bill_equals_the_sum_of_pieces_and_the_area_of_the_chart(
     segments = market.done("GET", f"/v1/leases/{lease}/prices", key=ann.key)["segments"]
 
     window.page.reload()
-    expect(window.main).to_contain_text(
-        f"The lines add up to ${bill['lines'][0]['cost']}"
-    )
+    expect(window.main).to_contain_text(f"The lines add up to ${bill['lines'][0]['cost']}")
     cost = (
         window.page.get_by_role("group", name="Lines of the bill")
         .get_by_role("row")
@@ -132,9 +127,7 @@ def test_bill_equals_the_sum_of_pieces_and_the_area_of_the_chart(
 
     window.go(f"#/leases/{lease}")
     expect(window.main).to_contain_text("Total cost")
-    pieces = window.page.get_by_role("group", name="Charges, piece by piece").locator(
-        "tbody tr"
-    )
+    pieces = window.page.get_by_role("group", name="Charges, piece by piece").locator("tbody tr")
     expect(pieces).to_have_count(len(segments))
     shown = [
         [money(cell) for cell in row.locator("td").all_text_contents()[3:]] for row in pieces.all()
@@ -151,7 +144,7 @@ def test_bill_equals_the_sum_of_pieces_and_the_area_of_the_chart(
             [segments[0]["start"], segments[-1]["end"]],
         )
     )
-    # pixels
+    # the tolerance covers rounding to pixels
     assert float(money(top) * hours) * share == pytest.approx(float(bill["total"]), rel=0.01)
 
 
@@ -162,7 +155,7 @@ def test_oldest_charges_of_a_lease_with_many_prices_are_summed_up(
     ann = market.tenant("ann")
     ann.order(leaf, "9000")
     lease = ann.leases()[0]["id"]
-    for number in range(2_010):  # each at a time of its own: a batch would happen at one
+    for number in range(2_010):  # one by one: a batch has a single timestamp
         market.done("PUT", f"/v1/floors/{leaf}", {"price": str(3600 + number % 2)})
     window = open_window(market).sign_in(ann.key).go(f"#/leases/{lease}")
     expect(window.main).to_contain_text("summed up: only the cost is known")
@@ -172,9 +165,7 @@ def test_oldest_charges_of_a_lease_with_many_prices_are_summed_up(
     expect(window.main).to_contain_text(f"${total} in total")
 
 
-def test_thinned_line_is_finite_and_keeps_its_area(
-    market: Market, open_window: Opening
-) -> None:
+def test_thinned_line_is_finite_and_keeps_its_area(market: Market, open_window: Opening) -> None:
     window = open_window(market).open()
     wrong = window.page.evaluate(
         """async () => {
@@ -225,7 +216,7 @@ def test_spent_budget_relinquishes_all_leases_if_chosen(
     assert ("4000.000000", True) == (anew["amount"], first["since"] < anew["since"])
 
     page.get_by_role("button", name="Change", exact=True).click()
-    # what is spent stays spent, unless one says otherwise
+    # by default, past spending keeps counting
     expect(dialog.get_by_label("Keep counting")).to_be_checked()
     dialog.get_by_label("Dollars").fill("0.5")
     dialog.get_by_role("button", name="Change budget").click()

@@ -1,5 +1,4 @@
-"""Several windows of one browser, answers that get lost, and addresses that somebody has cut
-off."""
+"""Several windows of one browser, lost answers, and truncated URLs."""
 
 from __future__ import annotations
 
@@ -11,13 +10,11 @@ from console.window import expect
 
 pytestmark = [pytest.mark.once, pytest.mark.slow, pytest.mark.xdist_group("browser")]
 
-WINDOWS = 5  # with two streams each, more than a browser has connections
+WINDOWS = 5  # with two streams each, they exceed the connections of a browser
 NOT_SIGNED_IN = r"\b401\b"
 
 
-def test_truncated_url_shows_the_first_page(
-    market: Market, open_window: Opening
-) -> None:
+def test_truncated_url_shows_the_first_page(market: Market, open_window: Opening) -> None:
     window = open_window(market).sign_in(market.key)
     window.page.goto("about:blank")
     window.page.goto("/#/%E0%A4%A")
@@ -32,9 +29,7 @@ def test_url_of_an_operator_page_shows_a_tenant_its_first_page(
     expect(window.page.get_by_role("heading", level=1)).to_have_text("Leases")
 
 
-def test_many_windows_leave_connections_for_requests(
-    market: Market, open_window: Opening
-) -> None:
+def test_many_windows_leave_connections_for_requests(market: Market, open_window: Opening) -> None:
     window = open_window(market).sign_in(market.key)
     pages = [window.context.new_page() for _ in range(WINDOWS - 1)]
     for page in pages:
@@ -62,9 +57,7 @@ def test_other_windows_follow_a_new_sign_in(market: Market, open_window: Opening
     expect(window.page.locator(".who b")).to_have_text(vic.name)
 
 
-def test_revoked_key_closes_open_dialogs(
-    market: Market, open_window: Opening
-) -> None:
+def test_revoked_key_closes_open_dialogs(market: Market, open_window: Opening) -> None:
     wil = market.tenant("wil")
     wil.order("h100/zone-l/rack1/gpu1", "2")
     window = open_window(market).sign_in(wil.key)
@@ -76,9 +69,7 @@ def test_revoked_key_closes_open_dialogs(
     expect(window.page.locator("dialog")).to_have_count(0)
 
 
-def test_order_with_a_lost_answer_is_placed_once(
-    market: Market, open_window: Opening
-) -> None:
+def test_order_with_a_lost_answer_is_placed_once(market: Market, open_window: Opening) -> None:
     xan = market.tenant("xan")
     window = open_window(market).sign_in(xan.key).go("#/orders")
     window.expects(r"net::ERR_FAILED")
@@ -100,10 +91,8 @@ def test_order_with_a_lost_answer_is_placed_once(
     assert 1 == len(xan.leases()) + len(xan.orders())
 
 
-def test_secret_lost_with_its_answer_is_explained(
-    market: Market, open_window: Opening
-) -> None:
-    """It had shown nothing, and asked whether that was kept."""
+def test_secret_lost_with_its_answer_is_explained(market: Market, open_window: Opening) -> None:
+    """The dialog once showed an empty secret."""
     zoe = market.tenant("zoe")
     window = open_window(market).sign_in(market.key).go(f"#/tenants/{zoe.name}")
     window.expects(r"net::ERR_FAILED")

@@ -97,6 +97,15 @@ export function tile(label, more = null) {
   };
 }
 
+/** A list of facts: [[name, dd element], ...]. */
+export function factList(rows) {
+  return h(
+    "dl",
+    { class: "facts" },
+    rows.map(([name, value]) => h("div", {}, h("dt", {}, name), value)),
+  );
+}
+
 /** A search field. Calls `act()` on every input. */
 export function finder(placeholder, label, act) {
   return h("input", {

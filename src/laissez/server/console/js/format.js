@@ -2,6 +2,9 @@
 // sums are exact.
 
 export const MICROS = 1_000_000;
+export const HOUR_MS = 3_600_000;
+const PRICE_MAX = 10_000 * MICROS;
+const DECIMAL = /^\d{1,9}(\.\d{1,6})?$/;
 
 /** Parse decimal text such as "2.75" as whole micro-dollars; null stays null. */
 export function micros(text) {
@@ -173,7 +176,3 @@ export function readMoney(text, most = PRICE_MAX) {
 export function ms(time) {
   return time === null || time === undefined ? null : Date.parse(time);
 }
-
-export const HOUR_MS = 3_600_000;
-const PRICE_MAX = 10_000 * MICROS;
-const DECIMAL = /^\d{1,9}(\.\d{1,6})?$/;

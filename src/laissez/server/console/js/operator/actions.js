@@ -4,11 +4,10 @@ import { at, change } from "../api.js";
 import { field, smallButton } from "../components.js";
 import { toast } from "../dialogs.js";
 import { fill, h } from "../dom.js";
-import { decimal, dollars, micros, perHour, plural } from "../format.js";
+import { decimal, dollars, micros, perHour, plural, readMoney } from "../format.js";
 import { IDLE, OFFLINE } from "./levels.js";
 import { askWithPreview, resultOfEvent, resultText } from "./preview.js";
 
-const MOST = 10_000;
 const EMPTY = "For an empty field, the nearest node above that sets it counts.";
 const NUMBER = /^\d+(\.\d{1,4})?$/;
 
@@ -82,14 +81,11 @@ function count(levels, { first, last }, fits) {
 
 /** Parse a typed price: [micro-dollars, ""] or [null, error]. */
 function readPrice(typed) {
-  const text = typed.trim().replace(/^\$/, "");
-  if (!text) return [null, "Expected a price, such as 2.75."];
-  if (!/^\d+(\.\d*)?$/.test(text))
-    return [null, `Expected dollars per hour, such as 2.75; found “${text}”.`];
-  if ((text.split(".")[1] ?? "").length > 6) return [null, "Expected at most six decimals."];
-  if (Number(text) > MOST)
-    return [null, `Expected at most ${MOST.toLocaleString("en-US")} dollars per hour.`];
-  return [micros(text), ""];
+  try {
+    return [readMoney(typed), ""];
+  } catch (error) {
+    return [null, error.message];
+  }
 }
 
 function setFloor(node, book) {

@@ -1,11 +1,11 @@
 // One InfraMap as a card: its nodes, readings and pressure, now and over the last hour.
 
 import { Chart } from "../chart.js";
+import { factList } from "../components.js";
 import { h, keyed, setText } from "../dom.js";
-import { moment, percent, plural } from "../format.js";
+import { HOUR_MS, moment, percent, plural } from "../format.js";
 import { href } from "../router.js";
 
-const HOUR_MS = 3_600_000;
 const SHORTEST_MS = 300_000; // the shortest time axis
 const NODES_SHOWN = 4;
 const KEPT_MS = 3_600_000;
@@ -47,20 +47,13 @@ export class MapCard {
     this.name = map.signals.length ? unit.what : "Pressure";
     this.tag = h("span", { class: "tag" });
     this.nodes = h("p", { class: "small nodes" });
-    this.signals = h("dl", { class: "facts" });
     this.pressure = h("span");
     this.adds = h("small");
     this.window = map.start ? h("dd") : null;
-    const numbers = h(
-      "dl",
-      { class: "facts" },
-      h("div", {}, h("dt", {}, "Pressure now"), h("dd", {}, this.pressure, this.adds)),
-    );
-    if (this.window) this.signals.append(h("div", {}, h("dt", {}, "Window"), this.window));
-    else if (!this.value)
-      this.signals.append(
-        h("div", {}, h("dt", {}, "Reads"), h("dd", { class: "plain" }, "the market")),
-      );
+    const source = h("dd", { class: "plain" }, "the market");
+    if (this.window) this.signals = factList([["Window", this.window]]);
+    else this.signals = factList(this.value ? [] : [["Reads", source]]);
+    const numbers = factList([["Pressure now", h("dd", {}, this.pressure, this.adds)]]);
     const head = h(
       "header",
       {},

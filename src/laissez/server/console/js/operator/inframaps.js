@@ -3,14 +3,23 @@
 import { get, serverNow } from "../api.js";
 import { button, card, finder } from "../components.js";
 import { h, keyed, setText } from "../dom.js";
-import { clock, count, dollars, duration, micros, moment, perHour, plural } from "../format.js";
+import {
+  HOUR_MS,
+  clock,
+  count,
+  dollars,
+  duration,
+  micros,
+  moment,
+  perHour,
+  plural,
+} from "../format.js";
 import { href } from "../router.js";
 import { Table } from "../table.js";
 import { poll } from "../timers.js";
 import { MapCard, MapHistories } from "./inframap-card.js";
 
 const EVERY_MS = 3000;
-const HOUR_MS = 3_600_000;
 const CARDS = 12; // at first
 const CARDS_MORE = 24;
 const OFF = 0.005; // share of the price; smaller differences are rounding

@@ -2,8 +2,8 @@
 
 import { get } from "../api.js";
 import { spark } from "../chart.js";
-import { segments } from "../components.js";
-import { fill, h, setText } from "../dom.js";
+import { segments, tile } from "../components.js";
+import { fill, h } from "../dom.js";
 import { clock, cost, count, dollars, micros, perHour, percent, plural } from "../format.js";
 import { href } from "../router.js";
 import { Stream } from "../stream.js";
@@ -39,21 +39,21 @@ class MapPage {
       updated: () => this.panel.levelsChanged(),
     });
     this.heat = new Heatmap(this.levels, () => this.legend.show());
-    this.heat.onLayout = () => this.hand.placed(this.selected);
+    this.heat.onLayout = () => this.pointer.placed(this.selected);
     this.legend = new HeatmapLegend(this.heat, this.levels);
-    this.hand = new HeatmapPointer(this.heat, this.levels, go);
+    this.pointer = new HeatmapPointer(this.heat, this.levels, go);
     this.tiles = tiles();
     this.table = childrenTable(this.levels);
     this.panel = new NodePanel(this.levels, context);
     this.crumbs = h("nav", { class: "crumbs", "aria-label": "Breadcrumbs" });
     this.problem = h("p", { class: "problem", role: "alert", hidden: true });
-    this.old = h("p", { class: "notice", role: "status", hidden: true });
+    this.outdated = h("p", { class: "notice", role: "status", hidden: true });
     this.path = "";
     this.build(main);
     const on = {
       event: (message) => this.levels.receive(message),
-      state: (state, why) => this.stale(state, why),
-      refused: (problem) => this.refuse(problem.message),
+      state: (state, why) => this.showState(state, why),
+      refused: (problem) => this.showProblem(problem.message),
     };
     this.stream = new Stream("/v1/levels", on);
   }
@@ -76,7 +76,7 @@ class MapPage {
       { class: "card heat-card" },
       head,
       this.problem,
-      this.old,
+      this.outdated,
       this.legend.element,
       this.heat.element,
       help,
@@ -92,7 +92,7 @@ class MapPage {
   }
 
   close() {
-    for (const part of [this.stream, this.heat, this.hand, this.tiles, this.table, this.panel])
+    for (const part of [this.stream, this.heat, this.pointer, this.tiles, this.table, this.panel])
       part.close();
   }
 
@@ -112,12 +112,12 @@ class MapPage {
   go() {
     if (!this.levels.count) return;
     const node = this.levels.nodes.get(this.path);
-    this.refuse(node ? "" : `There is no ${this.path} in this cluster.`);
+    this.showProblem(node ? "" : `There is no ${this.path} in this cluster.`);
     const shown = node ?? this.levels.forest;
     this.selected = shown.height === 0 && shown.parent ? shown : null;
     const view = this.selected ? shown.parent : shown;
     this.heat.show(view);
-    this.hand.placed(this.selected);
+    this.pointer.placed(this.selected);
     this.legend.show();
     this.table.show(view);
     this.panel.show(shown);
@@ -127,16 +127,16 @@ class MapPage {
   /**
    * Say that the map is out of date. It has a connection of its own, which can be lost separately.
    */
-  stale(state, why) {
-    this.old.hidden = state !== "lost";
+  showState(state, why) {
+    this.outdated.hidden = state !== "lost";
     if (state === "lost")
       fill(
-        this.old,
+        this.outdated,
         `The map has not been updated since ${clock(Date.now())}. ${why || ""} Trying again.`,
       );
   }
 
-  refuse(text) {
+  showProblem(text) {
     fill(this.problem, text);
     this.problem.hidden = !text;
   }
@@ -283,36 +283,27 @@ function lastMinute(history) {
   return sum;
 }
 
-/** Returns {element, close()}. */
+/** The key figures with their sparklines. Returns {element, close()}. */
 function tiles() {
-  const made = TILES.map(({ name }) => {
-    const [value, note, line] = [
-      h("div", { class: "value" }, "–"),
-      h("div", { class: "note" }),
-      h("div", { class: "spark-place" }),
-    ];
-    return {
-      element: h("div", { class: "tile" }, h("div", { class: "label" }, name), value, note, line),
-      value,
-      note,
-      line,
-    };
-  });
+  const sparklines = TILES.map(() => h("div", { class: "spark-place" }));
+  const made = TILES.map(({ name }, i) => tile(name, sparklines[i]));
   let market = null;
   let history = [];
 
   function show() {
     if (!market) return;
-    TILES.forEach((tile, i) => {
-      setText(made[i].value, tile.value(market, history));
-      setText(made[i].note, tile.note(market, history));
-      if (tile.title) made[i].value.title = tile.title(market);
-    });
+    TILES.forEach(({ value, note, title }, i) =>
+      made[i].update({
+        value: value(market, history),
+        note: note(market, history),
+        title: title?.(market),
+      }),
+    );
   }
 
   function draw() {
     TILES.forEach(({ sample }, i) =>
-      made[i].line.replaceChildren(spark(thinned(history).map(sample))),
+      sparklines[i].replaceChildren(spark(thinned(history).map(sample))),
     );
   }
 

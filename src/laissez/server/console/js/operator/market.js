@@ -2,7 +2,7 @@
 
 import { Problem, all, at, get } from "../api.js";
 import { Chart, legend, valueAt } from "../chart.js";
-import { card, segments, shareCell, updateShare } from "../components.js";
+import { card, segments, shareCell, tile, updateShare } from "../components.js";
 import { h, setText } from "../dom.js";
 import {
   MICROS,
@@ -122,41 +122,34 @@ class MarketPage {
   }
 }
 
-function tile(label, update) {
-  const value = h("div", { class: "value" }, "–");
-  const note = h("div", { class: "note" });
-  const element = h("div", { class: "tile" }, h("div", { class: "label" }, label), value, note);
-  function show([text, more, exact = ""]) {
-    setText(value, text);
-    setText(note, more);
-    value.title = exact;
-  }
-  return { element, update: (history, now) => now && show(update(history, now)) };
-}
-
 function tiles() {
+  const figure = (label, texts) => {
+    const { element, update } = tile(label);
+    const show = ([value, note, title]) => update({ value, note, title });
+    return { element, update: (history, now) => now && show(texts(history, now)) };
+  };
   return [
-    tile("Revenue now", (_, now) => [
+    figure("Revenue now", (_, now) => [
       `${cost(now.rate_now)}/h`,
       `${perLease(now)} a lease`,
       perHour(now.rate_now),
     ]),
-    tile("Revenue so far", (history, now) => [
+    figure("Revenue so far", (history, now) => [
       cost(now.revenue),
       earned(history),
       `$${now.revenue}`,
     ]),
-    tile("Utilisation", (_, now) => [
+    figure("Utilisation", (_, now) => [
       percent(now.leased / now.online, 1),
       `${count(now.leased)} of ${plural(now.online, "GPU")} online`,
     ]),
-    tile("Offline", (_, now) => [
+    figure("Offline", (_, now) => [
       count(now.leaves - now.online),
       `of ${plural(now.leaves, "GPU")}`,
     ]),
-    tile("Open orders", (_, now) => [count(now.open_orders), "waiting for a GPU"]),
-    tile("Transfers per minute", (history) => [perMinuteNow(history), "from tenant to tenant"]),
-    tile("Tenants", (_, now) => [count(now.tenants), ""]),
+    figure("Open orders", (_, now) => [count(now.open_orders), "waiting for a GPU"]),
+    figure("Transfers per minute", (history) => [perMinuteNow(history), "from tenant to tenant"]),
+    figure("Tenants", (_, now) => [count(now.tenants), ""]),
   ];
 }
 

@@ -2,9 +2,10 @@
 
 import { all, at, get, serverNow } from "../api.js";
 import { Chart, legend } from "../chart.js";
-import { card } from "../components.js";
+import { card, factList } from "../components.js";
 import { fill, h, setText } from "../dom.js";
 import {
+  HOUR_MS,
   MICROS,
   clock,
   cost,
@@ -19,7 +20,6 @@ import { poll } from "../timers.js";
 import { limitText, ownerName } from "./levels.js";
 
 const RATES_EVERY_MS = 5000;
-const HOUR_MS = 3_600_000;
 const LEAST_MS = 120_000; // the shortest time axis
 const LEASE_EVERY_MS = 4000;
 const LIVE_MS = 500;
@@ -99,12 +99,8 @@ export class LeaseCard {
   constructor(node, levels) {
     this.node = node;
     this.levels = levels;
-    this.values = Object.fromEntries(
-      ["Owner", "Rate", "Limit", "Headroom", "Held for", "Cost so far"].map((name) => [
-        name,
-        h("dd", {}, "–"),
-      ]),
-    );
+    const names = ["Owner", "Rate", "Limit", "Headroom", "Held for", "Cost so far"];
+    this.values = Object.fromEntries(names.map((name) => [name, h("dd", {}, "–")]));
     const value = (rate) => dollars(Math.round(rate * MICROS), 2);
     this.chart = new Chart({
       label: `Charges of the lease of ${node.path}, dollars per hour`,
@@ -113,10 +109,8 @@ export class LeaseCard {
     });
     this.keys = h("div", {});
     this.history = h("div", { class: "lease-history" }, this.chart.element, this.keys);
-    const rows = Object.entries(this.values).map(([name, value]) =>
-      h("div", {}, h("dt", {}, name), value),
-    );
-    this.element = card({ title: "Lease" }, h("dl", { class: "facts" }, rows), this.history);
+    const facts = factList(Object.entries(this.values));
+    this.element = card({ title: "Lease" }, facts, this.history);
     this.lease = null;
     this.timer = setInterval(() => this.live(), LIVE_MS);
     this.polling = poll(() => this.ask(), LEASE_EVERY_MS);

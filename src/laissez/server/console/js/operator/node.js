@@ -1,7 +1,7 @@
 // The panel beside the map: facts, charts, order book and actions of the selected node.
 
 import { all, at, get } from "../api.js";
-import { card } from "../components.js";
+import { card, factList } from "../components.js";
 import { fill, h, keyed, setText } from "../dom.js";
 import { count, duration, micros, perHour, percent } from "../format.js";
 import { href } from "../router.js";
@@ -149,15 +149,13 @@ const FACTS = [
 
 /** The facts about a node. Returns {element, show(book, controls)}. */
 function nodeFacts() {
-  const rows = FACTS.map(({ name }) => {
-    const [value, note] = [h("span", {}, "–"), h("small", {}, "\u00a0")];
-    return { element: h("div", {}, h("dt", {}, name), h("dd", {}, value, note)), value, note };
-  });
+  const values = FACTS.map(() => h("dd", {}, h("span", {}, "–"), h("small", {}, "\u00a0")));
   const controls = h("ul", { class: "controls-list" });
   function show(book, inForce) {
     FACTS.forEach(({ value, note }, i) => {
-      setText(rows[i].value, value(book));
-      setText(rows[i].note, note(book));
+      const [main, more] = values[i].children;
+      setText(main, value(book));
+      setText(more, note(book));
     });
     const lines = inForce.map(({ text, from }) => `${text}${from ? `, set at ${from}` : ""}`);
     if (controls.dataset.said === lines.join()) return;
@@ -169,11 +167,7 @@ function nodeFacts() {
         : h("li", { class: "soft" }, "No bands, holds or fees."),
     );
   }
-  const list = h(
-    "dl",
-    { class: "facts" },
-    rows.map(({ element }) => element),
-  );
+  const list = factList(FACTS.map(({ name }, i) => [name, values[i]]));
   return {
     element: h("div", {}, list, h("h3", { class: "small-head" }, "Controls in force"), controls),
     show,

@@ -1,7 +1,7 @@
 // The page of one tenant: spending, leases, orders, keys, caps and last events.
 
 import { address, all } from "../api.js";
-import { card, smallButton } from "../components.js";
+import { card, factList, smallButton } from "../components.js";
 import { h, keyed, setText } from "../dom.js";
 import { NO_FILTER, eventsHref, matcher } from "../event-filter.js";
 import { EventLog } from "../event-log.js";
@@ -64,11 +64,7 @@ export class TenantPage {
   }
 
   money() {
-    const list = h(
-      "dl",
-      { class: "facts" },
-      FACTS.map(([label], i) => h("div", {}, h("dt", {}, label), this.facts[i])),
-    );
+    const list = factList(FACTS.map(([label], i) => [label, this.facts[i]]));
     this.budget = h("div", {}, budgetCell());
     const budget = h(
       "div",
@@ -93,11 +89,7 @@ export class TenantPage {
     this.capValues = CAPS.map(() => h("dd", {}, "–"));
     const act = () => setCaps(this.tenant).then(this.spent.now);
     const change = this.context.mayOperate ? smallButton("Set caps", act) : null;
-    const list = h(
-      "dl",
-      { class: "facts" },
-      CAPS.map(([, label], i) => h("div", {}, h("dt", {}, label), this.capValues[i])),
-    );
+    const list = factList(CAPS.map(([, label], i) => [label, this.capValues[i]]));
     return card({ title: "Caps", aside: change }, list);
   }
 

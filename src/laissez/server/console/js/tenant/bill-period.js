@@ -3,10 +3,9 @@
 import { serverNow } from "../api.js";
 import { field, segments } from "../components.js";
 import { fill, h } from "../dom.js";
-import { moment } from "../format.js";
+import { HOUR_MS, moment } from "../format.js";
 import { href } from "../router.js";
 
-const HOUR_MS = 3_600_000;
 const CHOICES = [
   ["hour", "This hour"],
   ["today", "Today"],

@@ -1,8 +1,7 @@
 // Turns price histories and bill lines into points of a chart whose area is the cost.
 
-import { dollars, micros, ms } from "../format.js";
+import { HOUR_MS, dollars, micros, ms } from "../format.js";
 
-const HOUR_MS = 3_600_000;
 const DRAWN = 1500; // more points would not be visible
 
 /**
