@@ -85,32 +85,23 @@ export class Levels {
    * leased.
    */
   figures({ first, last }) {
-    const found = {
-      leaves: last - first,
-      leased: 0,
-      idle: 0,
-      offline: 0,
-      low: null,
-      middle: null,
-      high: null,
-    };
     const leased = [];
     const idle = [];
     for (let i = first; i < last; i++) {
       if (this.owner[i] >= 0) leased.push(this.rate[i]);
       else if (this.owner[i] === IDLE) idle.push(this.rate[i]);
     }
-    found.leased = leased.length;
-    found.idle = idle.length;
-    found.offline = found.leaves - leased.length - idle.length;
+    const leaves = last - first;
     const rates = Float64Array.from(leased.length ? leased : idle).sort();
-    if (rates.length)
-      [found.low, found.middle, found.high] = [
-        rates[0],
-        rates[rates.length >> 1],
-        rates[rates.length - 1],
-      ];
-    return found;
+    return {
+      leaves,
+      leased: leased.length,
+      idle: idle.length,
+      offline: leaves - leased.length - idle.length,
+      low: rates[0] ?? null,
+      middle: rates[rates.length >> 1] ?? null,
+      high: rates.at(-1) ?? null,
+    };
   }
 }
 

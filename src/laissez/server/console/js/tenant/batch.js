@@ -40,8 +40,9 @@ function outcome({ status, events = [], detail }) {
   return { ok: true, text: "done" };
 }
 
-/** Show the outcomes in a dialog. */
-export function showOutcomes(outcomes) {
+/** Send the commands, and show their outcomes in a dialog. */
+export async function sendAndShow(items) {
+  const outcomes = await sendAll(items);
   const failed = outcomes.filter(({ ok }) => !ok).length;
   const lines = outcomes.map(({ name, ok, text }) =>
     h(
@@ -54,10 +55,6 @@ export function showOutcomes(outcomes) {
   const title = failed
     ? `${plural(failed, "command")} of ${outcomes.length} refused`
     : `${plural(outcomes.length, "command")} carried out`;
-  return ask({
-    title,
-    body: h("ul", { class: "outcomes", tabindex: "0", "aria-label": "Outcomes" }, lines),
-    confirm: "Close",
-    cancel: null,
-  });
+  const body = h("ul", { class: "outcomes", tabindex: "0", "aria-label": "Outcomes" }, lines);
+  ask({ title, body, confirm: "Close", cancel: null }); // the dialog before it closes meanwhile
 }

@@ -43,53 +43,35 @@ export class Holdings {
     this.since = [];
     const found = await all("/v1/leases");
     const now = serverNow();
-    this.byId = new Map(
-      found.map((lease) => [
-        lease.id,
-        Object.assign(this.byId.get(lease.id) ?? {}, read(lease, now)),
-      ]),
-    ); // update the objects in place: a dialog may refer to one
+    // update the objects in place: a dialog may refer to one
+    const update = (lease) => Object.assign(this.byId.get(lease.id) ?? {}, read(lease, now));
+    this.byId = new Map(found.map((lease) => [lease.id, update(lease)]));
     this.known = true;
-    this.since.forEach((event) => this.take(event));
+    this.since.forEach((event) => this.apply(event));
     this.listChanged = true;
     this.notify();
   }
 
   receive(event) {
     if (event.type === "gap") this.poll.now();
-    if (!TAKEN[event.type]) return;
+    if (!CHANGES[event.type]) return;
     this.since.push(event);
-    this.take(event);
+    this.apply(event);
     this.notify();
   }
 
-  take(event) {
-    if (TAKEN[event.type](this, event, this.byId.get(event.lease))) this.listChanged = true;
+  apply(event) {
+    if (CHANGES[event.type](this, event, this.byId.get(event.lease))) this.listChanged = true;
   }
 }
 
 /** How each event changes the leases. Returns whether one was added or removed. */
-const TAKEN = {
+const CHANGES = {
   "lease.started": (holdings, event, lease) => {
     if (lease) return false;
-    const { lease: id, leaf, order, rate, limit, hold_until: hold, at } = event;
-    holdings.byId.set(
-      id,
-      read(
-        {
-          id,
-          leaf,
-          order,
-          started_at: at,
-          rate,
-          charged: rate,
-          limit,
-          hold_until: hold,
-          cost: "0",
-        },
-        Date.parse(at),
-      ),
-    );
+    const { lease: id, at, rate } = event;
+    const started = { ...event, id, started_at: at, charged: rate, cost: "0" };
+    holdings.byId.set(id, read(started, Date.parse(at)));
     return true;
   },
   "lease.ended": (holdings, event) => holdings.byId.delete(event.lease),
@@ -108,18 +90,14 @@ const TAKEN = {
 };
 
 function read(lease, now) {
-  const { id, leaf, order } = lease;
-  const [rate, charged, limit, cost] = [lease.rate, lease.charged, lease.limit, lease.cost].map(
-    micros,
-  );
   return {
-    id,
-    leaf,
-    order,
-    rate,
-    charged,
-    limit,
-    cost,
+    id: lease.id,
+    leaf: lease.leaf,
+    order: lease.order,
+    rate: micros(lease.rate),
+    charged: micros(lease.charged),
+    limit: micros(lease.limit),
+    cost: micros(lease.cost),
     started: ms(lease.started_at),
     hold: ms(lease.hold_until),
     asOf: now,

@@ -5,7 +5,7 @@ import { field } from "../components.js";
 import { ask, toast } from "../dialogs.js";
 import { h } from "../dom.js";
 import { MICROS, cost, decimal, dollars, duration, plural, rate, readMoney } from "../format.js";
-import { sendAll, showOutcomes } from "./batch.js";
+import { sendAndShow } from "./batch.js";
 import { costAt, isHeld } from "./holdings.js";
 
 const RAISE = 1.25;
@@ -33,38 +33,34 @@ export function raisedLimit(lease) {
  */
 export async function setLimit(lease, limit) {
   const risk = risks([lease], limit);
-  if (!risk) return now();
-  return ask({
-    title: risk.title,
-    body: h("p", {}, risk.says),
-    confirm: risk.confirm,
-    danger: true,
-    act: now,
-  });
-
-  async function now() {
-    const done = await change("PATCH", at("/v1/leases", lease.id), {
-      limit: limit === null ? null : decimal(limit),
-    });
-    toast(
-      done.state === "ended"
-        ? `${lease.leaf} has ended.`
-        : `${lease.leaf}: limit ${limitText(limit)}.`,
-    );
-    return true;
+  const act = () => changeLimit(lease, limit);
+  if (risk) {
+    const { title, text, confirm } = risk;
+    return ask({ title, body: h("p", {}, text), confirm, danger: true, act });
   }
+  await act();
+  return true;
+}
+
+async function changeLimit({ id, leaf }, limit) {
+  const body = { limit: limit === null ? null : decimal(limit) };
+  const { state } = await change("PATCH", at("/v1/leases", id), body);
+  toast(state === "ended" ? `${leaf} has ended.` : `${leaf}: limit ${limitText(limit)}.`);
+}
+
+function limitCommand({ id, leaf }, limit) {
+  const written = limit === null ? null : decimal(limit);
+  return { name: leaf, command: { type: "set_limit", lease: id, limit: written } };
 }
 
 /** The warning to show before setting a limit, or null. */
 function risks(leases, limit) {
+  const isOne = leases.length === 1;
   if (limit === null) {
     const now = leases.reduce((sum, lease) => sum + lease.charged, 0);
     return {
-      title:
-        leases.length === 1
-          ? "Keep this lease at any price?"
-          : `Keep ${leases.length} leases at any price?`,
-      says:
+      title: `Keep ${isOne ? "this lease" : `${leases.length} leases`} at any price?`,
+      text:
         "Without a limit nobody can outbid you, and you pay whatever others bid, up to " +
         `$10,000 per hour for each lease. You pay ${rate(now)} now.`,
       confirm: "No limit",
@@ -73,20 +69,16 @@ function risks(leases, limit) {
   const below = leases.filter((lease) => limit < lease.rate);
   if (!below.length) return null;
   const held = below.filter((lease) => isHeld(lease, serverNow())).length;
-  const when =
-    held === below.length
-      ? "when its hold ends"
-      : held
-        ? "at once, or when their hold ends"
-        : "at once";
-  const many = `the rates of ${below.length} of ${leases.length} leases: they end`;
-  const pressed =
-    below.length === 1 ? `the rate now, ${rate(below[0].rate)}: the lease ends` : many;
+  const later = below.length === 1 ? "when its hold ends" : "when their holds end";
+  const when = !held ? "at once" : held === below.length ? later : `at once, or ${later}`;
+  const effect =
+    below.length === 1
+      ? `the rate now, ${rate(below[0].rate)}: the lease ends`
+      : `the rates of ${below.length} of ${leases.length} leases: they end`;
   return {
-    title:
-      leases.length === 1 ? "This ends the lease" : `This ends ${plural(below.length, "lease")}`,
-    says: `A limit of ${limitText(limit)} is below ${pressed} ${when}.`,
-    confirm: leases.length === 1 ? "End the lease" : "Set the limit and end leases",
+    title: isOne ? "This ends the lease" : `This ends ${plural(below.length, "lease")}`,
+    text: `A limit of ${limitText(limit)} is below ${effect} ${when}.`,
+    confirm: isOne ? "End the lease" : "Set the limit and end leases",
   };
 }
 
@@ -114,7 +106,7 @@ export function askLimit(leases, done) {
     warning.hidden = !risk;
     warned = send.textContent = risk ? risk.confirm : "Set limit";
     send.classList.toggle("danger", Boolean(risk));
-    if (risk) warning.textContent = risk.says;
+    if (risk) warning.textContent = risk.text;
   }
 
   async function act() {
@@ -125,22 +117,8 @@ export function askLimit(leases, done) {
         "The price has moved since you typed. Nothing was changed: check the limit again.",
       );
     }
-    const written = limit === null ? null : decimal(limit);
-    if (one) {
-      const { state } = await change("PATCH", at("/v1/leases", one.id), { limit: written });
-      toast(
-        state === "ended" ? `${one.leaf} has ended.` : `${one.leaf}: limit ${limitText(limit)}.`,
-      );
-    } else {
-      showOutcomes(
-        await sendAll(
-          leases.map(({ id, leaf }) => ({
-            name: leaf,
-            command: { type: "set_limit", lease: id, limit: written },
-          })),
-        ),
-      );
-    }
+    if (one) await changeLimit(one, limit);
+    else await sendAndShow(leases.map((lease) => limitCommand(lease, limit)));
     done?.();
   }
 
@@ -170,14 +148,8 @@ export function relinquish(leases, done) {
       await change("DELETE", at("/v1/leases", one.id));
       toast(`${one.leaf} relinquished.`);
     } else {
-      showOutcomes(
-        await sendAll(
-          leases.map(({ id, leaf }) => ({
-            name: leaf,
-            command: { type: "relinquish", lease: id },
-          })),
-        ),
-      );
+      const command = (lease) => ({ type: "relinquish", lease });
+      await sendAndShow(leases.map(({ id, leaf }) => ({ name: leaf, command: command(id) })));
     }
     done?.();
   }
@@ -203,26 +175,16 @@ export function relinquish(leases, done) {
  * the worst cost.
  */
 export function raiseAll(leases) {
-  const wanted = leases.map((lease) => ({
-    id: lease.id,
-    name: lease.leaf,
-    limit: raisedLimit(lease),
-  }));
-  const [before, after] = [leases, wanted].map((list) =>
-    list.reduce((sum, { limit }) => sum + limit, 0),
-  );
-  const says =
+  const before = leases.reduce((sum, { limit }) => sum + limit, 0);
+  const after = leases.reduce((sum, lease) => sum + raisedLimit(lease), 0);
+  const commands = leases.map((lease) => limitCommand(lease, raisedLimit(lease)));
+  const text =
     "Every limit rises to a quarter above the rate now. The worst case for all together " +
     `rises from ${limitText(before)} to ${limitText(after)}.`;
-  const commands = wanted.map(({ id, name, limit }) => ({
-    name,
-    command: { type: "set_limit", lease: id, limit: decimal(limit) },
-  }));
-  const act = async () => void showOutcomes(await sendAll(commands));
   return ask({
     title: `Raise ${plural(leases.length, "limit")}?`,
-    body: h("p", {}, says),
+    body: h("p", {}, text),
     confirm: "Raise all",
-    act,
+    act: () => sendAndShow(commands),
   });
 }
