@@ -1,4 +1,4 @@
-// What would keep somebody from using the page as it is now: a list of sentences.
+// Lists the accessibility barriers of the page, one sentence each.
 () => {
   const found = [];
   const shown = (element) =>
@@ -64,7 +64,7 @@
     before = level;
   }
 
-  // The contrast of every text with what is behind it: 4.5, or 3 for large ones.
+  // Text needs a contrast of 4.5 to its background; large text needs 3.
   const parts = (colour) => (colour.match(/[\d.]+/g) ?? [0, 0, 0, 0]).map(Number);
   const over = ([r, g, b, a = 1], below) =>
     [r, g, b].map((value, i) => value * a + below[i] * (1 - a));

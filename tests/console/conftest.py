@@ -1,6 +1,5 @@
-"""One browser and few servers for everything that is looked at in a browser. They end with the last
-of these tests: while a browser is driven, the thread has an event loop, in which the tests of
-others could start none of theirs."""
+"""One browser and a few servers, shared by all console tests. They end with the last of these
+tests: Playwright runs an event loop in this thread, so other tests could not start theirs."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from console.window import Window
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-# tests share a market: each has a zone, and nobody else's orders reach it
+# tests share a market, but each has a zone of its own
 ZONES = "abcdefghijklmnop"
 SMALL = "".join(
     f'[h100.zone-{zone}]\nrack1 = ["gpu[1-4]"]\nrack2 = ["gpu[1-4]"]\n' for zone in ZONES
@@ -38,7 +37,7 @@ def browser() -> Iterator[Browser]:
     )
     found = next((path for path in map(shutil.which, BROWSERS) if path), None)
     if found is None:
-        pytest.skip("no Chromium is installed: the console is not looked at in a browser")
+        pytest.skip("Chromium is not installed")
     alone = ["--no-sandbox"] if os.geteuid() == 0 else []  # its sandbox does not run as root
     with (
         playwright.sync_playwright() as play,
@@ -56,7 +55,7 @@ def market(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Market]:
 
 @pytest.fixture
 def open_window(browser: Browser) -> Iterator[Opening]:
-    """Open windows; at the end of the test none of them may have anything to complain about."""
+    """Open windows. At the end of the test none may have an unexpected complaint."""
     from console.window import Window
 
     opened: list[Window] = []

@@ -1,5 +1,4 @@
-"""A market in a server process of its own, on a free port: what the console is looked at with, and
-what changes it from elsewhere."""
+"""A market in a server process of its own, on a free port, and tenants that trade over the API."""
 
 from __future__ import annotations
 
@@ -30,7 +29,7 @@ SETTINGS = {
 
 
 class Market:
-    """`laissez serve`; it may be stopped, or killed, and started again on the same port and
+    """`laissez serve`, which can be stopped or killed and started again on the same port and
     folder."""
 
     def __init__(self, home: Path, topology: str) -> None:
@@ -73,7 +72,7 @@ class Market:
 
     @contextlib.contextmanager
     def away(self, number: signal.Signals) -> Iterator[None]:
-        """Stopped by a signal; afterwards it serves again, on the same port and folder."""
+        """Stop the server with a signal; afterwards start it again on the same port and folder."""
         self.stop(number)
         try:
             yield
@@ -87,7 +86,7 @@ class Market:
         return self.http.request(method, path, json=body, headers=headers, **more)
 
     def done(self, method: str, path: str, body: object = None, key: str | None = None) -> Any:
-        """Ask for something that is done; by the operator unless a key says who else."""
+        """Send a request that must succeed, with the operator's key unless another is given."""
         answer = self.ask(method, path, body, key)
         assert answer.is_success, answer.text
         return answer.json()
@@ -97,8 +96,8 @@ class Market:
         return found
 
     def newest_event(self, key: str | None = None) -> int:
-        """The number of the last event that a key may see: tests share a market, so there may be
-        many pages of them."""
+        """The number of the last event that a key may see. Tests share a market, so this may take
+        many pages."""
         n, page = 0, {"has_more": True}
         while page["has_more"]:
             page = self.done("GET", f"/v1/events?after={n}&limit=1000", key=key)
@@ -106,8 +105,7 @@ class Market:
         return n
 
     def tenant(self, name: str) -> Tenant:
-        """A new tenant. Names differ from test to test, so that tests share a market and not its
-        people."""
+        """A new tenant with a unique name, so that tests share a market but no tenants."""
         own = f"{name}{next(self._numbers)}"
         self.done("POST", "/v1/tenants", {"name": own})
         made = self.done("POST", f"/v1/tenants/{own}/keys", {})
@@ -118,7 +116,7 @@ class Market:
 
 
 class Tenant:
-    """Somebody who trades by the API, as a program would."""
+    """A tenant that trades over the API."""
 
     def __init__(self, market: Market, name: str, key: str, key_id: str) -> None:
         self.market = market

@@ -1,5 +1,4 @@
-"""For everybody: with a keyboard alone, on a phone, in the dark, by a screen reader; and safe from
-names that are meant to harm."""
+"""Accessibility: keyboard, phone, dark theme, screen readers. And safety from hostile names."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ HOSTILE = '<img src=x onerror="window.harmed=1">'
 LEAF = "h100/zone-i/rack1/gpu1"
 STEPS_MAX = 60
 BARRIERS = (Path(__file__).parent / "barriers.js").read_text()
-# Whether what has the focus can be seen and shows it: an outline, or a border that is its own.
+# The focused element: [name, whether it is visible, named and shows a focus outline].
 FOCUSED = """() => {
     const at = document.activeElement;
     if (at === document.body) return null;
@@ -29,7 +28,7 @@ FOCUSED = """() => {
     return [`${at.tagName.toLowerCase()} ${name}`, shown];
 }"""
 
-# One of each kind of barrier.
+# Adds one barrier of each kind.
 SPOIL = """() => {
     const add = (tag, attributes, text = "") => {
         const made = Object.assign(document.createElement(tag), { textContent: text });
@@ -45,7 +44,7 @@ SPOIL = """() => {
     Object.assign(add("p", {}, "Too faint").style, { color: "#ccc", width: "3000px" });
 }"""
 
-# Markup, a script and a handler made of texts, and a picture from elsewhere.
+# Makes markup, a script and a handler from text, and loads an image from another origin.
 HARM = """() => {
     const made = (tag, set) => {
         try {
@@ -63,7 +62,7 @@ HARM = """() => {
 
 
 def addresses(window: Window) -> list[str]:
-    """Every page that the navigation leads to."""
+    """The URLs in the navigation."""
     found: list[str] = (
         window.page.get_by_role("navigation", name="Pages")
         .get_by_role("link")
@@ -81,7 +80,7 @@ def visit(window: Window, address: str) -> None:
 
 @pytest.fixture(scope="module")
 def people(market: Market) -> dict[str, tuple[str, list[str]]]:
-    """Keys, and pages about one thing that no navigation leads to."""
+    """A key per role, and URLs of pages that are not in the navigation."""
     ann = market.tenant("ann")
     hostile = market.tenant(HOSTILE)
     ann.order(LEAF, "2")
@@ -94,8 +93,8 @@ def people(market: Market) -> dict[str, tuple[str, list[str]]]:
 
 
 @pytest.mark.parametrize("role", ["operator", "tenant"])
-@pytest.mark.parametrize("kind", ["desk in the light", "phone in the dark"])
-def test_every_page_fits_and_is_open_to_everybody(
+@pytest.mark.parametrize("kind", ["desktop, light", "phone, dark"])
+def test_every_page_is_accessible(
     market: Market,
     open_window: Opening,
     people: dict[str, tuple[str, list[str]]],
@@ -105,7 +104,7 @@ def test_every_page_fits_and_is_open_to_everybody(
     key, more = people[role]
     window = (
         open_window(market)
-        if kind == "desk in the light"
+        if kind == "desktop, light"
         else open_window(market, size=PHONE, dark=True)
     )
     window.sign_in(key)
@@ -117,7 +116,7 @@ def test_every_page_fits_and_is_open_to_everybody(
     assert {} == {address: barriers for address, barriers in found.items() if barriers}
 
 
-def test_what_keeps_people_out_is_noticed(market: Market, open_window: Opening) -> None:
+def test_accessibility_check_finds_planted_barriers(market: Market, open_window: Opening) -> None:
     page = open_window(market).open().page
     expect(page.get_by_role("heading", level=1)).to_have_text("Sign in")
     page.evaluate(SPOIL)
@@ -134,7 +133,7 @@ def test_what_keeps_people_out_is_noticed(market: Market, open_window: Opening) 
         assert barrier in found
 
 
-def test_the_form_to_sign_in_is_open_to_everybody(market: Market, open_window: Opening) -> None:
+def test_sign_in_form_is_accessible(market: Market, open_window: Opening) -> None:
     for more in ({}, {"size": PHONE, "dark": True}):
         window = open_window(market, **more)
         window.open()
@@ -143,22 +142,22 @@ def test_the_form_to_sign_in_is_open_to_everybody(market: Market, open_window: O
 
 
 def step_to(window: Window, name: str) -> None:
-    """Press Tab until something has the focus; on the way, the focus is always somewhere, named and
-    seen."""
+    """Press Tab until an element has the focus. Every focused element on the way must be named and
+    visible."""
     seen = []
     for _ in range(STEPS_MAX):
         window.page.keyboard.press("Tab")
         focused = window.page.evaluate(FOCUSED)
         if focused is None:
-            continue  # the end of the page: it goes on at its beginning
+            continue  # past the end of the page, Tab continues at its beginning
         seen.append(focused[0])
-        assert focused[1], f"{focused[0]} is not named or does not show that it has the focus"
+        assert focused[1], f"{focused[0]} has no name or no visible focus"
         if name in focused[0]:
             return
     raise AssertionError(f"{name} cannot be reached: {seen}")
 
 
-def test_a_keyboard_is_enough_to_sign_in_look_around_and_act(
+def test_keyboard_suffices_to_sign_in_navigate_and_act(
     market: Market, open_window: Opening
 ) -> None:
     ann = market.tenant("ann")
@@ -182,28 +181,28 @@ def test_a_keyboard_is_enough_to_sign_in_look_around_and_act(
     keyboard.press("Escape")
     expect(dialog).to_have_count(0)
     assert 1 == len(ann.leases())
-    # back where it was
+    # the focus is back on the button
     assert "Relinquish: h100/zone-j/rack1/gpu1" in window.page.evaluate(FOCUSED)[0]
     keyboard.press("Enter")
     step_to(window, "button Relinquish")
     keyboard.press("Enter")
-    expect(window.main.get_by_text("You hold nothing now.")).to_be_visible()
+    expect(window.main.get_by_text("You have no leases.")).to_be_visible()
     assert [] == ann.leases()
 
 
-def test_names_that_are_meant_to_harm_are_only_text(
+def test_hostile_tenant_name_is_shown_as_text(
     market: Market, open_window: Opening, people: dict[str, tuple[str, list[str]]]
 ) -> None:
     window = open_window(market).sign_in(market.key)
     for address in addresses(window):
         visit(window, address)
-    expect(window.main).to_contain_text(HOSTILE)  # the events, which come last
+    expect(window.main).to_contain_text(HOSTILE)  # on the events page, which comes last
     assert window.page.evaluate(
         "window.harmed === undefined && !document.querySelector('img[src=x]')"
     )
 
 
-def test_markup_and_scripts_from_texts_are_refused_by_the_browser(
+def test_browser_refuses_markup_and_scripts_made_from_text(
     market: Market, open_window: Opening
 ) -> None:
     window = open_window(market).sign_in(market.tenant("ann").key)

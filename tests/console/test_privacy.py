@@ -1,5 +1,4 @@
-"""A tenant's console holds nothing of anybody else: not in its page, not in its memory, not on the
-wire."""
+"""A tenant's console holds no data of other tenants: not in the page, in memory or on the wire."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from laissez.server.http.operations import OPERATIONS
 
 pytestmark = [pytest.mark.once, pytest.mark.slow, pytest.mark.xdist_group("browser")]
 
-# Everything that any answer says, also one that never ends, is kept in the page beside its address.
+# Records the text of every response in the page, by address; streams too.
 LISTEN = """{
     const heard = (window.heard = []);
     const fetching = window.fetch;
@@ -36,7 +35,7 @@ SECRET_PRICES = [f"7.43190{digit}" for digit in range(1, 8)]
 
 
 def trade_in_secret(market: Market, bob: Tenant) -> None:
-    """Leases, orders, limits, floors and leases lost, at prices that nobody else names."""
+    """Make leases, orders, limits, floors and lost leases at prices that occur nowhere else."""
     for number, secret in enumerate(SECRET_PRICES):
         leaf = f"h100/zone-g/rack{1 + number % 2}/gpu{1 + number % 4}"
         bob.order(leaf, secret)
@@ -60,7 +59,7 @@ def look_around(window: Window, lease: str) -> None:
         expect(window.state).to_have_text("Live")
 
 
-def test_a_tenant_sees_and_hears_nothing_outside_its_domain(
+def test_tenant_receives_nothing_outside_its_pricing_domain(
     market: Market, open_window: Opening
 ) -> None:
     ann, bob = market.tenant("ann"), market.tenant("bob")
@@ -74,7 +73,7 @@ def test_a_tenant_sees_and_hears_nothing_outside_its_domain(
         trade_in_secret(market, bob)
         look_around(window, lease)
         pages.append(window.page.content())
-    market.set_floor("h100/zone-f/rack1/gpu1", "1.625")  # what is hers is told
+    market.set_floor("h100/zone-f/rack1/gpu1", "1.625")  # in her own domain
     expect(window.page.get_by_role("list", name="Events, newest first")).to_contain_text(
         "h100/zone-f/rack1/gpu1 won"
     )
@@ -97,12 +96,12 @@ def test_a_tenant_sees_and_hears_nothing_outside_its_domain(
     names += [entry["id"] for entry in (*bob.leases(), *bob.orders())]
     for text in (told, *pages, window.page.content()):
         assert [] == [name for name in names if name in text]
-    # where there are leaves is no secret
+    # the topology is not secret
     places = "".join(text for address, text in heard if urlsplit(address).path != "/v1/topology")
     assert "zone-g" not in places and [] == [page for page in pages if "zone-g" in page]
 
 
-def test_a_tenants_console_asks_for_nothing_that_is_the_operators(
+def test_tenant_console_requests_nothing_of_the_operator(
     market: Market, open_window: Opening
 ) -> None:
     ann = market.tenant("ann")

@@ -1,5 +1,4 @@
-"""A server that dies and comes back: the loss is shown, heals by itself, and nothing that happened
-is missing."""
+"""After a crash of the server the console shows the loss, reconnects, and misses no event."""
 
 from __future__ import annotations
 
@@ -15,14 +14,14 @@ pytestmark = [pytest.mark.once, pytest.mark.slow, pytest.mark.xdist_group("brows
 
 
 def numbers(window: Window) -> list[int]:
-    """Of the events that are shown, newest first."""
+    """The numbers of the shown events, newest first."""
     return [
         int(text.removeprefix("#").replace(",", ""))
         for text in window.page.locator(".event .n").all_text_contents()
     ]
 
 
-def test_a_killed_server_is_missed_found_again_and_loses_no_event(
+def test_console_reconnects_after_a_crash_and_misses_no_event(
     market: Market, open_window: Opening
 ) -> None:
     ann = market.tenant("ann")
@@ -40,7 +39,7 @@ def test_a_killed_server_is_missed_found_again_and_loses_no_event(
         for window in (hers, operators):
             expect(window.state).to_have_text("Connection lost")
             expect(window.page.get_by_role("alert")).to_contain_text(
-                "What you see may be old; trying again"
+                "This page may be out of date. Trying again"
             )
     for price in ("3", "4", "5"):
         market.set_floor(leaf, price)

@@ -1,5 +1,5 @@
-"""Ten thousand leaves, all of whose prices move several times a second: the map keeps up and the
-page stays smooth."""
+"""With ten thousand GPUs whose prices move several times a second, the map keeps up and the page
+stays smooth."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LEAVES = 10_240
 LARGE = '[h100]\n"zone-[01-16]" = { "rack[01-10]" = { "host[1-8]" = ["gpu[0-7]"] } }\n'
 FRAMES = 12  # between two moves: a fifth of a second at sixty frames a second
 TURNS = 6
-# How long so many frames take, in milliseconds.
+# The time that a number of frames takes, in milliseconds.
 FRAMES_TAKE = """frames => new Promise((done) => {
     const begun = performance.now();
     const frame = () => (frames-- ? requestAnimationFrame(frame) : done(performance.now() - begun));
@@ -38,7 +38,7 @@ def painted(window: Window) -> int:
     return int(window.page.locator("canvas").get_attribute("data-painted") or "0")
 
 
-def test_ten_thousand_prices_that_move_five_times_a_second_leave_the_page_smooth(
+def test_page_stays_smooth_while_ten_thousand_prices_move(
     large: Market, open_window: Opening
 ) -> None:
     ann = large.tenant("ann")

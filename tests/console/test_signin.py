@@ -1,4 +1,4 @@
-"""Signing in and out: who one is, what the browser keeps of a key (nothing), and what ends it."""
+"""Signing in and out. The browser never keeps the key."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ def signed_in_by(market: Market, token: dict[str, object]) -> bool:
     )
 
 
-def test_each_sees_the_pages_that_are_theirs(market: Market, open_window: Opening) -> None:
+def test_operator_and_tenants_load_only_their_own_pages(
+    market: Market, open_window: Opening
+) -> None:
     ann = market.tenant("ann")
     for key, holder in ((market.key, "operator"), (ann.key, ann.name)):
         window = open_window(market).sign_in(key)
@@ -49,24 +51,20 @@ def test_each_sees_the_pages_that_are_theirs(market: Market, open_window: Openin
         assert {"operator" if holder == "operator" else "tenant"} == modules
 
 
-def test_a_wrong_key_is_refused_in_words_and_the_right_one_still_works(
+def test_wrong_key_is_refused_and_the_right_one_works_afterwards(
     market: Market, open_window: Opening
 ) -> None:
     window = open_window(market).open()
     window.expects(r"401 POST .*/v1/signin|status of 401 .*/v1/signin")
     window.page.get_by_label("Your key").fill("lz_nobody_has_this_one")
     window.page.keyboard.press("Enter")
-    expect(window.page.get_by_role("alert")).to_have_text(
-        "This key is not known here, or it was revoked."
-    )
+    expect(window.page.get_by_role("alert")).to_have_text("This key is unknown or was revoked.")
     window.page.get_by_label("Your key").fill(market.key)
     window.page.keyboard.press("Enter")
     expect(window.state).to_have_text("Live")
 
 
-def test_a_browser_keeps_nothing_of_a_key_and_the_log_neither(
-    market: Market, open_window: Opening
-) -> None:
+def test_neither_browser_nor_log_keeps_the_key(market: Market, open_window: Opening) -> None:
     ann = market.tenant("ann")
     window = open_window(market).sign_in(ann.key)
     own = {key: cookie(window)[key] for key in ("httpOnly", "sameSite", "path", "secure")}
@@ -82,13 +80,11 @@ def test_a_browser_keeps_nothing_of_a_key_and_the_log_neither(
     assert ann.key not in str(cookie(window))
 
 
-def test_signing_out_ends_it_here_and_for_whoever_kept_the_cookie(
-    market: Market, open_window: Opening
-) -> None:
+def test_signing_out_invalidates_the_cookie(market: Market, open_window: Opening) -> None:
     window = open_window(market).sign_in(market.tenant("ann").key)
     token = cookie(window)
     assert signed_in_by(market, token)
-    window.expects(r"\b401\b")  # the page may have asked for something meanwhile
+    window.expects(r"\b401\b")  # a request of the page may be in flight
     window.page.get_by_role("button", name="Sign out").click()
     expect(window.page.get_by_role("heading", level=1)).to_have_text("Sign in")
     assert [] == window.context.cookies() and not signed_in_by(market, token)
@@ -96,9 +92,7 @@ def test_signing_out_ends_it_here_and_for_whoever_kept_the_cookie(
     expect(window.page.get_by_role("heading", level=1)).to_have_text("Sign in")
 
 
-def test_a_reload_stays_signed_in_and_on_the_same_page(
-    market: Market, open_window: Opening
-) -> None:
+def test_reload_keeps_the_sign_in_and_the_page(market: Market, open_window: Opening) -> None:
     window = open_window(market).sign_in(market.key)
     window.page.get_by_role("link", name="Events", exact=True).click()
     expect(window.page).to_have_title("Events · LaissezCloud")
@@ -108,9 +102,7 @@ def test_a_reload_stays_signed_in_and_on_the_same_page(
     expect(window.page.get_by_role("heading", level=1)).to_have_text("Events")
 
 
-def test_a_revoked_key_ends_the_console_and_it_says_so(
-    market: Market, open_window: Opening
-) -> None:
+def test_revoked_key_signs_out_with_an_explanation(market: Market, open_window: Opening) -> None:
     ann = market.tenant("ann")
     window = open_window(market).sign_in(ann.key)
     window.expects(r"\b401\b")
@@ -122,7 +114,7 @@ def test_a_revoked_key_ends_the_console_and_it_says_so(
     expect(window.page.get_by_role("alert")).to_contain_text("revoked")
 
 
-def test_an_operators_reading_key_is_shown_everything_and_offered_no_change(
+def test_read_only_operator_key_sees_everything_and_changes_nothing(
     market: Market, open_window: Opening
 ) -> None:
     reader = market.done("POST", "/v1/keys", {"name": "reader", "scopes": ["read"]})["secret"]

@@ -1,4 +1,4 @@
-"""What a tenant does in the console: orders, limits, leases given up, and the bill, to the
+"""A tenant's work in the console: orders, limits, relinquished leases, and the bill, exact to a
 millionth of a dollar."""
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from console.window import Window, expect, price
 
 pytestmark = [pytest.mark.once, pytest.mark.slow, pytest.mark.xdist_group("browser")]
 
-# The area below a chart's line as a share of the chart, the highest tick, and the ends of the time
-# axis in hours.
+# The area below a chart's line as a share of the chart, and the highest tick of its value axis.
 DRAWN = """svg => {
     const path = svg.querySelector("path.area").getAttribute("d");
     const points = path.match(/-?[\\d.]+,-?[\\d.]+/g).map((pair) => pair.split(",").map(Number));
@@ -38,15 +37,13 @@ def money(text: str) -> Decimal:
 
 def place(window: Window, scope: str, limit: str, bid: str = "") -> None:
     form = window.page.locator("form", has=window.page.get_by_role("button", name="Place order"))
-    form.get_by_label("Place", exact=True).fill(scope)
+    form.get_by_label("Node", exact=True).fill(scope)
     form.get_by_label("Limit, $/h").fill(limit)
     form.get_by_label("Bid, $/h").fill(bid)
     form.get_by_role("button", name="Place order").click()
 
 
-def test_an_order_is_placed_waits_is_amended_and_cancelled(
-    market: Market, open_window: Opening
-) -> None:
+def test_order_can_be_placed_amended_and_cancelled(market: Market, open_window: Opening) -> None:
     leaf = "h100/zone-d/rack1/gpu1"
     ann, bob = market.tenant("ann"), market.tenant("bob")
     bob.order(leaf, "8")
@@ -72,11 +69,11 @@ def test_an_order_is_placed_waits_is_amended_and_cancelled(
 
     row.get_by_role("button", name="Cancel").click()
     dialog.get_by_role("button", name="Cancel the order").click()
-    expect(page.locator("main").get_by_text("No order waits.")).to_be_visible()
+    expect(page.locator("main").get_by_text("No open orders.")).to_be_visible()
     assert [] == ann.orders()
 
 
-def test_a_lease_is_won_its_limit_set_where_it_stands_and_given_up(
+def test_limit_is_editable_in_place_and_lease_can_be_relinquished(
     market: Market, open_window: Opening
 ) -> None:
     leaf = "h100/zone-d/rack2/gpu1"
@@ -96,19 +93,19 @@ def test_a_lease_is_won_its_limit_set_where_it_stands_and_given_up(
 
     row.get_by_role("button", name="Relinquish").click()
     page.get_by_role("dialog").get_by_role("button", name="Relinquish").click()
-    expect(page.locator("main").get_by_text("You hold nothing now.")).to_be_visible()
-    expect(page.locator("main")).to_contain_text("given up")
+    expect(page.locator("main").get_by_text("You have no leases.")).to_be_visible()
+    expect(page.locator("main")).to_contain_text("relinquished")
     assert [] == ann.leases()
 
 
-def test_a_bill_is_the_area_that_is_drawn_to_the_millionth_of_a_dollar(
+def test_bill_equals_the_sum_of_pieces_and_the_area_of_the_chart(
     market: Market, open_window: Opening
 ) -> None:
     leaf = "h100/zone-e/rack1/gpu1"
     ann = market.tenant("ann")
     market.set_floor(leaf, "3600")
     ann.order(leaf, "9000")
-    window = open_window(market).sign_in(ann.key)  # meanwhile it is charged a dollar a second
+    window = open_window(market).sign_in(ann.key)  # the lease is charged a dollar a second
     market.set_floor(leaf, "7200")
     window.go("#/bill")
     expect(window.main).to_contain_text("Charged over time")
@@ -118,9 +115,7 @@ def test_a_bill_is_the_area_that_is_drawn_to_the_millionth_of_a_dollar(
     segments = market.done("GET", f"/v1/leases/{lease}/prices", key=ann.key)["segments"]
 
     window.page.reload()
-    expect(window.main).to_contain_text(
-        f"The lines as printed add up to ${bill['lines'][0]['cost']}"
-    )
+    expect(window.main).to_contain_text(f"The lines add up to ${bill['lines'][0]['cost']}")
     cost = (
         window.page.get_by_role("group", name="Lines of the bill")
         .get_by_role("row")
@@ -131,10 +126,8 @@ def test_a_bill_is_the_area_that_is_drawn_to_the_millionth_of_a_dollar(
     assert Decimal(bill["total"]) == money(cost.text_content() or "")
 
     window.go(f"#/leases/{lease}")
-    expect(window.main).to_contain_text("Cost in all")
-    pieces = window.page.get_by_role("group", name="What it was charged, piece by piece").locator(
-        "tbody tr"
-    )
+    expect(window.main).to_contain_text("Total cost")
+    pieces = window.page.get_by_role("group", name="Charges, piece by piece").locator("tbody tr")
     expect(pieces).to_have_count(len(segments))
     shown = [
         [money(cell) for cell in row.locator("td").all_text_contents()[3:]] for row in pieces.all()
@@ -151,30 +144,28 @@ def test_a_bill_is_the_area_that_is_drawn_to_the_millionth_of_a_dollar(
             [segments[0]["start"], segments[-1]["end"]],
         )
     )
-    # pixels
+    # the tolerance covers rounding to pixels
     assert float(money(top) * hours) * share == pytest.approx(float(bill["total"]), rel=0.01)
 
 
-def test_of_a_lease_whose_price_changed_very_often_the_oldest_part_is_summed_up(
+def test_oldest_charges_of_a_lease_with_many_prices_are_summed_up(
     market: Market, open_window: Opening
 ) -> None:
     leaf = "h100/zone-e/rack1/gpu2"
     ann = market.tenant("ann")
     ann.order(leaf, "9000")
     lease = ann.leases()[0]["id"]
-    for number in range(2_010):  # each at a time of its own: a batch would happen at one
+    for number in range(2_010):  # one by one: a batch has a single timestamp
         market.done("PUT", f"/v1/floors/{leaf}", {"price": str(3600 + number % 2)})
     window = open_window(market).sign_in(ann.key).go(f"#/leases/{lease}")
     expect(window.main).to_contain_text("summed up: only the cost is known")
     expect(window.main).to_contain_text("of 2,001 pieces")
     market.done("DELETE", f"/v1/leases/{lease}", key=ann.key)
     total = market.done("GET", "/v1/bills", key=ann.key)["total"]
-    expect(window.main).to_contain_text(f"${total} in all")
+    expect(window.main).to_contain_text(f"${total} in total")
 
 
-def test_a_thinned_line_has_only_finite_points_and_keeps_its_area(
-    market: Market, open_window: Opening
-) -> None:
+def test_thinned_line_is_finite_and_keeps_its_area(market: Market, open_window: Opening) -> None:
     window = open_window(market).open()
     wrong = window.page.evaluate(
         """async () => {
@@ -196,7 +187,7 @@ def test_a_thinned_line_has_only_finite_points_and_keeps_its_area(
     assert [] == wrong
 
 
-def test_a_budget_that_gives_everything_up_is_chosen_and_seen_to_do_so(
+def test_spent_budget_relinquishes_all_leases_if_chosen(
     market: Market, open_window: Opening
 ) -> None:
     leaf = "h100/zone-d/rack2/gpu4"
@@ -208,9 +199,9 @@ def test_a_budget_that_gives_everything_up_is_chosen_and_seen_to_do_so(
     page.get_by_role("button", name="Set a budget").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Dollars").fill("5000")
-    dialog.get_by_label("Give everything up").check()
-    dialog.get_by_role("button", name="Set it").click()
-    expect(window.main).to_contain_text("then all is given up")
+    dialog.get_by_label("Relinquish all leases").check()
+    dialog.get_by_role("button", name="Set budget").click()
+    expect(window.main).to_contain_text("then all leases are relinquished")
     assert ("5000.000000", "relinquish") == tuple(
         market.done("GET", "/v1/budget", key=ann.key)[name] for name in ("amount", "action")
     )
@@ -219,25 +210,25 @@ def test_a_budget_that_gives_everything_up_is_chosen_and_seen_to_do_so(
     page.get_by_role("button", name="Change", exact=True).click()
     dialog.get_by_label("Start again from zero").check()
     dialog.get_by_label("Dollars").fill("4000")
-    dialog.get_by_role("button", name="Change it").click()
+    dialog.get_by_role("button", name="Change budget").click()
     expect(dialog).to_have_count(0)
     anew = market.done("GET", "/v1/budget", key=ann.key)
     assert ("4000.000000", True) == (anew["amount"], first["since"] < anew["since"])
 
     page.get_by_role("button", name="Change", exact=True).click()
-    # what is spent stays spent, unless one says otherwise
-    expect(dialog.get_by_label("Count on")).to_be_checked()
+    # by default, past spending keeps counting
+    expect(dialog.get_by_label("Keep counting")).to_be_checked()
     dialog.get_by_label("Dollars").fill("0.5")
-    dialog.get_by_role("button", name="Change it").click()
-    expect(window.main).to_contain_text("all was given up")
+    dialog.get_by_role("button", name="Change budget").click()
+    expect(window.main).to_contain_text("all leases were relinquished")
     assert anew["since"] == market.done("GET", "/v1/budget", key=ann.key)["since"]
-    expect(window.main.get_by_text("You hold nothing now.")).to_be_visible()
+    expect(window.main.get_by_text("You have no leases.")).to_be_visible()
     assert [] == ann.leases()
     window.go("#/events")
     for told in (
         "50 % of the budget",
         "80 % of the budget",
         "Budget changed to $0.50",
-        "The budget of $0.50 is spent: all leases are given up",
+        "The budget of $0.50 is spent: all leases are relinquished",
     ):
         expect(window.main).to_contain_text(told)

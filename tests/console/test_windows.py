@@ -1,5 +1,4 @@
-"""Several windows of one browser, answers that get lost, and addresses that somebody has cut
-off."""
+"""Several windows of one browser, lost answers, and truncated URLs."""
 
 from __future__ import annotations
 
@@ -11,13 +10,11 @@ from console.window import expect
 
 pytestmark = [pytest.mark.once, pytest.mark.slow, pytest.mark.xdist_group("browser")]
 
-WINDOWS = 5  # with two streams each, more than a browser has connections
+WINDOWS = 5  # with two streams each, they exceed the connections of a browser
 NOT_SIGNED_IN = r"\b401\b"
 
 
-def test_an_address_that_is_cut_off_shows_the_first_page(
-    market: Market, open_window: Opening
-) -> None:
+def test_truncated_url_shows_the_first_page(market: Market, open_window: Opening) -> None:
     window = open_window(market).sign_in(market.key)
     window.page.goto("about:blank")
     window.page.goto("/#/%E0%A4%A")
@@ -25,16 +22,14 @@ def test_an_address_that_is_cut_off_shows_the_first_page(
     expect(window.page.locator("canvas")).to_be_visible()
 
 
-def test_an_address_of_a_page_that_is_for_others_shows_ones_own_first(
+def test_url_of_an_operator_page_shows_a_tenant_its_first_page(
     market: Market, open_window: Opening
 ) -> None:
     window = open_window(market).sign_in(market.tenant("tom").key).go("#/map/h100/zone-k")
     expect(window.page.get_by_role("heading", level=1)).to_have_text("Leases")
 
 
-def test_many_windows_leave_connections_for_everything_else(
-    market: Market, open_window: Opening
-) -> None:
+def test_many_windows_leave_connections_for_requests(market: Market, open_window: Opening) -> None:
     window = open_window(market).sign_in(market.key)
     pages = [window.context.new_page() for _ in range(WINDOWS - 1)]
     for page in pages:
@@ -49,7 +44,7 @@ def test_many_windows_leave_connections_for_everything_else(
     expect(pages[-1].locator("main")).to_contain_text("none missing")
 
 
-def test_no_window_goes_on_under_another_name(market: Market, open_window: Opening) -> None:
+def test_other_windows_follow_a_new_sign_in(market: Market, open_window: Opening) -> None:
     una, vic = market.tenant("una"), market.tenant("vic")
     window = open_window(market).sign_in(una.key)
     window.expects(NOT_SIGNED_IN)
@@ -62,9 +57,7 @@ def test_no_window_goes_on_under_another_name(market: Market, open_window: Openi
     expect(window.page.locator(".who b")).to_have_text(vic.name)
 
 
-def test_a_question_is_closed_with_the_key_of_who_was_asked(
-    market: Market, open_window: Opening
-) -> None:
+def test_revoked_key_closes_open_dialogs(market: Market, open_window: Opening) -> None:
     wil = market.tenant("wil")
     wil.order("h100/zone-l/rack1/gpu1", "2")
     window = open_window(market).sign_in(wil.key)
@@ -76,13 +69,11 @@ def test_a_question_is_closed_with_the_key_of_who_was_asked(
     expect(window.page.locator("dialog")).to_have_count(0)
 
 
-def test_an_order_whose_answer_was_lost_is_placed_once(
-    market: Market, open_window: Opening
-) -> None:
+def test_order_with_a_lost_answer_is_placed_once(market: Market, open_window: Opening) -> None:
     xan = market.tenant("xan")
     window = open_window(market).sign_in(xan.key).go("#/orders")
     window.expects(r"net::ERR_FAILED")
-    window.page.get_by_label("Place", exact=True).fill("h100/zone-m/rack1")
+    window.page.get_by_label("Node", exact=True).fill("h100/zone-m/rack1")
     window.page.get_by_label("Limit, $/h").fill("2.5")
     window.context.route(
         "**/v1/orders",
@@ -92,7 +83,7 @@ def test_an_order_whose_answer_was_lost_is_placed_once(
     )
     window.page.get_by_role("button", name="Place order").click()
     expect(window.page.get_by_role("alert")).to_contain_text(
-        "it is not known whether this was done"
+        "the outcome of this request is unknown"
     )
     window.context.unroute("**/v1/orders")
     window.page.get_by_role("button", name="Place order").click()
@@ -100,10 +91,8 @@ def test_an_order_whose_answer_was_lost_is_placed_once(
     assert 1 == len(xan.leases()) + len(xan.orders())
 
 
-def test_a_key_whose_answer_was_lost_has_no_secret_and_the_page_says_so(
-    market: Market, open_window: Opening
-) -> None:
-    """It had shown nothing, and asked whether that was kept."""
+def test_secret_lost_with_its_answer_is_explained(market: Market, open_window: Opening) -> None:
+    """The dialog once showed an empty secret."""
     zoe = market.tenant("zoe")
     window = open_window(market).sign_in(market.key).go(f"#/tenants/{zoe.name}")
     window.expects(r"net::ERR_FAILED")
@@ -118,14 +107,14 @@ def test_a_key_whose_answer_was_lost_has_no_secret_and_the_page_says_so(
     )
     dialog.get_by_role("button", name="Issue").click()
     expect(dialog).to_contain_text(
-        "It was in the first answer alone, and that was lost on its way here."
+        "Only the server's first answer contained the secret, and that answer was lost."
     )
-    expect(dialog).to_contain_text("Revoke it and issue another.")
+    expect(dialog).to_contain_text("revoke it and issue another.")
     dialog.get_by_role("button", name="Close").click()
     assert 2 == len(market.listed(f"/v1/tenants/{zoe.name}/keys", market.key))
 
 
-def test_what_is_typed_for_a_period_of_ones_own_stays(market: Market, open_window: Opening) -> None:
+def test_typed_custom_period_survives_updates(market: Market, open_window: Opening) -> None:
     yan = market.tenant("yan")
     window = open_window(market).sign_in(yan.key).go("#/bill/own//")
     typed = window.page.get_by_label("From")

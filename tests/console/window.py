@@ -1,9 +1,9 @@
-"""A page of the console in a real browser, which notes everything that is not as it should be.
+"""A page of the console in a real browser, which records every error.
 
     window = open_window(market)
     window.sign_in(key)
 
-A window fails its test for any complaint that it leaves behind: the fixture looks at the end.
+A window fails its test for any unexpected complaint: the fixture checks at the end.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 DESK: ViewportSize = {"width": 1440, "height": 900}
 PHONE: ViewportSize = {"width": 390, "height": 844}
 WITHIN_MS = 15_000
-STREAM_CLOSED = "net::ERR_ABORTED"  # a page that is left closes its streams
+STREAM_CLOSED = "net::ERR_ABORTED"  # leaving a page closes its streams
 TELL_VIOLATIONS = """addEventListener("securitypolicyviolation", (violation) => {
     const { violatedDirective, blockedURI, sample } = violation;
     console.error("policy violated", violatedDirective, blockedURI, sample);
@@ -37,13 +37,13 @@ expect.set_options(timeout=WITHIN_MS)  # on a busy machine
 
 
 def price(amount: str) -> re.Pattern[str]:
-    """A price per hour as any page may write it: with two decimals or more."""
+    """A price per hour in any format of the pages: with two decimals or more."""
     whole, _, fraction = amount.partition(".")
     return re.compile(rf"\${whole}\.{fraction.ljust(2, '0')}0*/h")
 
 
 class Window:
-    """One person's browser: cookies and storage of its own."""
+    """A browser context with cookies and storage of its own."""
 
     def __init__(
         self, browser: Browser, market: Market, size: ViewportSize = DESK, dark: bool = False
@@ -95,7 +95,7 @@ class Window:
             self.complaints.append(f"request: {request.failure} {request.method} {request.url}")
 
     def expects(self, pattern: str) -> None:
-        """A complaint that belongs to the story."""
+        """Expect complaints that match a pattern."""
         self._expected.append(re.compile(pattern))
 
     def unexpected(self) -> list[str]:
@@ -121,7 +121,7 @@ class Window:
         return self
 
     def settle(self) -> None:
-        """Until nothing is asked that was not answered and drawn."""
+        """Wait until all requests are answered and drawn."""
         quiet = 0
         while quiet < 3:
             self.page.evaluate(FRAME)

@@ -1,5 +1,5 @@
-"""The console's modules fit together, checked without a browser: all imports and exports match, and
-nothing turns text into markup."""
+"""The console's modules fit together: imports exist, exports are used, and no code turns text into
+markup."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def resolved(module: str, place: str) -> str:
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_a_module_imports_only_existing_names(module: str) -> None:
+def test_imports_of_a_module_exist(module: str) -> None:
     for other, wanted in imported(module, MODULES[module]).items():
         assert other in MODULES, f"{module} imports {other}"
         assert set() == wanted - set(EXPORT.findall(MODULES[other])), (
@@ -58,7 +58,7 @@ def test_a_module_imports_only_existing_names(module: str) -> None:
         )
 
 
-def test_everything_exported_is_imported_somewhere() -> None:
+def test_every_export_is_imported() -> None:
     taken: dict[str, set[str]] = {}
     for module, source in MODULES.items():
         for other, wanted in imported(module, source).items():
@@ -73,17 +73,17 @@ def test_everything_exported_is_imported_somewhere() -> None:
     ]
 
 
-def test_every_file_named_by_the_page_exists() -> None:
+def test_files_named_by_the_page_exist() -> None:
     named = re.findall(r'(?:href|src)="/console/([^"]+)"', (CONSOLE / "index.html").read_text())
     assert len(named) > 3 and [] == [name for name in named if not (CONSOLE / name).is_file()]
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_nothing_turns_text_into_markup_or_code(module: str) -> None:
+def test_no_module_turns_text_into_markup_or_code(module: str) -> None:
     assert [] == DANGEROUS.findall(MODULES[module])
 
 
-def test_the_search_for_markup_finds_planted_markup() -> None:
+def test_search_for_markup_finds_planted_code() -> None:
     assert ["innerHTML", "eval("] == DANGEROUS.findall("a.innerHTML = b; eval(c)")
 
 

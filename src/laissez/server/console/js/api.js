@@ -1,12 +1,13 @@
-// The public API, as any other client uses it. The cookie that signs in is the browser's business: no key is ever seen here after signing in.
+// Requests to the public API. The browser sends the sign-in cookie; this module never sees a key
+// after signing in.
 
 const ATTEMPTS = 4;
 const PAUSE_MS = 400;
 const PAGE = 1000;
-const WAIT_MS = 30_000; // for an answer; a connection that died in silence would be waited for much longer
+const WAIT_MS = 30_000; // per request; a connection that died silently would block for much longer
 const UNANSWERED_MAX = 100;
 
-/** An answer that says no: `code` is stable, `detail` is for people. */
+/** A refusal: `code` is stable, `detail` is for people. */
 export class Problem extends Error {
   constructor(status, code, detail) {
     super(detail);
@@ -15,7 +16,7 @@ export class Problem extends Error {
   }
 }
 
-/** No answer came. What was asked may or may not have been done. */
+/** No answer came: the server may or may not have carried out the request. */
 class NoAnswer extends Problem {
   constructor(detail = "The server does not answer.") {
     super(0, "no_answer", detail);
@@ -23,41 +24,45 @@ class NoAnswer extends Problem {
 }
 
 const UNKNOWN =
-  "The server does not answer, so it is not known whether this was done. Try again: it is done once, however often it is sent.";
+  "The server does not answer, so the outcome of this request is unknown. Try again: " +
+  "repeating the request is safe.";
 
 let whenSignedOut = () => {};
-let ahead = 0; // the server's clock less ours, in milliseconds
+let ahead = 0; // the server's clock minus ours, in milliseconds
 
-/** `act` is called when the server no longer knows us. */
+/** Calls `act` when the server no longer accepts the sign-in. */
 export function onSignedOut(act) {
   whenSignedOut = act;
 }
 
-/** Now, by the server's clock. */
+/** The current time by the server's clock. */
 export function serverNow() {
   return Date.now() + ahead;
 }
 
-/** Every answer tells the server's time, to the second; a difference that small is none. */
+/**
+ * Learn the server's time from the Date header, which has whole seconds: ignore smaller
+ * differences.
+ */
 function learnTime(response) {
   const difference = Date.parse(response.headers.get("Date") ?? "") - Date.now();
   if (Number.isFinite(difference)) ahead = Math.abs(difference) < 2000 ? 0 : difference;
 }
 
 export async function get(path, parameters = {}, signal = undefined) {
-  const response = await sent(address(path, parameters), {
+  const response = await send(address(path, parameters), {
     headers: { Accept: "application/json" },
-    signal: inTime(signal),
+    signal: withTimeout(signal),
   });
   return read(response);
 }
 
-function inTime(signal) {
+function withTimeout(signal) {
   const late = AbortSignal.timeout(WAIT_MS);
   return signal ? AbortSignal.any([signal, late]) : late;
 }
 
-/** The answer; one that breaks off is none. */
+/** Read the answer. An answer that breaks off counts as no answer. */
 async function read(response) {
   try {
     return response.status === 204 ? null : await response.json();
@@ -67,7 +72,7 @@ async function read(response) {
   }
 }
 
-/** Every item of a list, page by page; at most `most`. */
+/** Fetch all items of a list page by page, up to about `most`. */
 export async function all(path, parameters = {}, most = 20_000) {
   const items = [];
   let cursor = null;
@@ -79,13 +84,14 @@ export async function all(path, parameters = {}, most = 20_000) {
   return items;
 }
 
-const unanswered = new Map(); // idempotency keys of changes that nobody knows the outcome of, by what was asked
-const FORGOTTEN = ["/v1/signin", "/v1/preview"]; // a key is not kept, and a preview is made anew
+const unanswered = new Map(); // request -> idempotency key, for changes whose outcome is unknown
+// a request with a key must not be kept, and a preview needs no repeat
+const NEVER_KEPT = ["/v1/signin", "/v1/preview"];
 
 /**
- * Change something. Every attempt carries the same idempotency key, so it is carried out once however often it is sent; a lost connection and a
- * server that is starting are therefore waited for. If no answer came at all, the same request sent later has the same key: an order that was
- * placed after all is not placed twice.
+ * Send a change, with retries. All attempts carry the same idempotency key, so the server carries
+ * the change out once. If no attempt is answered, the next identical request reuses the key, so
+ * that an order is not placed twice.
  */
 export async function change(method, path, body = undefined) {
   const text = body === undefined ? undefined : JSON.stringify(body);
@@ -93,36 +99,39 @@ export async function change(method, path, body = undefined) {
   const key = unanswered.get(asked) ?? newId();
   unanswered.delete(asked);
   try {
-    return await attempted(method, path, text, key);
+    return await sendWithRetries(method, path, text, key);
   } catch (problem) {
-    if (!(problem instanceof NoAnswer) || FORGOTTEN.includes(path)) throw problem;
+    if (!(problem instanceof NoAnswer) || NEVER_KEPT.includes(path)) throw problem;
     unanswered.set(asked, key);
     if (unanswered.size > UNANSWERED_MAX) unanswered.delete(unanswered.keys().next().value);
     throw new NoAnswer(UNKNOWN);
   }
 }
 
-/** Whether the same question may be answered in a moment: no connection, too many requests, a server that is starting. */
-export function isPassing(problem) {
+/**
+ * Is a retry likely to succeed? True without a connection, above a rate limit, and while the server
+ * starts.
+ */
+export function isTemporary(problem) {
   return problem instanceof NoAnswer || problem.status === 429 || problem.status === 503;
 }
 
-async function attempted(method, path, body, key) {
+async function sendWithRetries(method, path, body, key) {
   const headers = { Accept: "application/json", "X-Laissez-Console": "1", "Idempotency-Key": key };
   if (body !== undefined) headers["Content-Type"] = "application/json";
   for (let attempt = 1; ; attempt++) {
     try {
-      return await read(await sent(path, { method, headers, body, signal: inTime() }));
+      return await read(await send(path, { method, headers, body, signal: withTimeout() }));
     } catch (problem) {
-      const passing = isPassing(problem);
+      const passing = isTemporary(problem);
       if (!passing || attempt === ATTEMPTS) throw problem;
       await new Promise((done) => setTimeout(done, PAUSE_MS * 2 ** (attempt - 1)));
     }
   }
 }
 
-/** A request whose answer is good, or a problem. */
-export async function sent(path, request) {
+/** Fetch, and throw a Problem unless the response is a success. */
+export async function send(path, request) {
   let response;
   try {
     response = await fetch(path, { credentials: "same-origin", cache: "no-store", ...request });
@@ -148,11 +157,11 @@ export function address(path, parameters = {}) {
   return query.size ? `${path}?${query}` : path;
 }
 
-/** A path with a node in it: every part is encoded, the slashes stay. */
+/** Append a node to a path: encode every part, keep the slashes. */
 export function at(path, node) {
   const parts = node.split("/");
   if (parts.includes(".") || parts.includes(".."))
-    throw new Problem(404, "not_found", `There is no ${node}.`); // no address can say it
+    throw new Problem(404, "not_found", `There is no ${node}.`); // a URL cannot contain it
   return `${path}/${parts.map(encodeURIComponent).join("/")}`;
 }
 

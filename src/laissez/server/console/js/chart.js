@@ -1,4 +1,5 @@
-// Lines, steps and areas over time, as SVG. Small on purpose: a few series, one time axis, one value axis, a cursor for pointer and keyboard.
+// Draws lines, steps and areas over time as SVG: a few series, one time axis, one value axis, and a
+// cursor that follows the pointer and the arrow keys.
 
 import { fill, h, s } from "./dom.js";
 import { clock } from "./format.js";
@@ -10,18 +11,21 @@ const TIME_STEPS_S = [
 ];
 
 /**
- * A chart in an element of its own. `draw({series, from, until, marks})`:
- *   series: [{name, class: "s1".."s4" | "limit" | "floor", points: [[ms, value], ...], step: true|false, area: true|false}], time in order
- *   from, until: the ends of the time axis in ms; marks: [{at, text}] are vertical lines
- *   blocks: [{from, until, value, text}] are hatched: what is known there is only how much it was in all
- * `value(v)` writes a value for the reading, `tick(v)` for the axis if that is to be shorter, `label` says to a screen reader what is shown.
+ * A chart in an element of its own. `draw({series, from, until, marks, blocks})`:
+ *   series: [{name, class, points: [[ms, value], ...], step, area}], points in order of time;
+ *     class is "s1" to "s4", "limit" or "floor"; step and area are booleans
+ *   from, until: the ends of the time axis, in ms
+ *   marks: [{at, text}], vertical lines
+ *   blocks: [{from, until, value, text}], hatched: only the total over the time is known
+ * `value(v)` formats a value under the cursor, `tick(v)` on the axis; `label` is for screen
+ * readers.
  */
 export class Chart {
   constructor({ label, height = 180, value = String, tick = value, top = null }) {
     this.height = height;
     this.value = value;
     this.tick = tick;
-    this.top = top; // the least value at which the axis ends, if any
+    this.top = top; // the axis reaches at least this value
     this.label = label;
     this.svg = s("svg", { role: "img", tabindex: "0", "aria-label": label, height });
     this.reading = h("div", { class: "reading", hidden: true });
@@ -113,7 +117,7 @@ export class Chart {
     ];
   }
 
-  /** What lies below a line: a piece for each part without a gap. */
+  /** The area below a line, one piece per run of points without a gap. */
   below(points, step) {
     const pieces = runs(points).map(({ run, gap }) => {
       const last = step ? (gap ?? this.data.until) : run.at(-1)[0];
@@ -190,13 +194,13 @@ export class Chart {
     const move = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (event.key === "Escape") this.point(null);
     if (!move) return;
-    this.reading.setAttribute("aria-live", "polite"); // who moves the cursor by keys may not see it
+    this.reading.setAttribute("aria-live", "polite"); // keyboard users may not see the cursor
     event.preventDefault();
     const now = this.at ?? this.data.until;
     this.point(Math.min(this.data.until, Math.max(this.data.from, now + (move * this.span) / 60)));
   }
 
-  /** Show what holds at a moment; null shows nothing. */
+  /** Show the values at a time; null hides the cursor. */
   point(time) {
     this.at = time;
     this.reading.hidden = time === null || !this.data.series.length;
@@ -228,7 +232,10 @@ export class Chart {
   }
 }
 
-/** The path of a line; a null value leaves a gap. A step holds its value until the next point, the last one until `until`. */
+/**
+ * The SVG path of a line. A null value leaves a gap. A step holds its value until the next point,
+ * the last step until `until`.
+ */
 function path(points, step, until, x, y) {
   let d = "";
   let pen = "M";
@@ -248,7 +255,7 @@ function path(points, step, until, x, y) {
   return d;
 }
 
-/** The parts of a line between gaps, each with the time of the gap that ends it. */
+/** Split a line at its gaps. Each run has the time of the gap that ends it. */
 function runs(points) {
   const found = [];
   let run = [];
@@ -262,7 +269,7 @@ function runs(points) {
   return run.length ? [...found, { run, gap: null }] : found;
 }
 
-/** The value that holds at a time: that of the last point before it. */
+/** The value at a time: the one of the last point before it. */
 export function valueAt(points, time) {
   let low = 0;
   let high = points.length;
@@ -307,7 +314,7 @@ function round(number) {
   return Math.round(number * 10) / 10;
 }
 
-/** A line without axes, for a tile: values only, evenly spaced. */
+/** A sparkline for a tile: evenly spaced values, no axes. */
 export function spark(values) {
   const high = Math.max(...values, 0) || 1;
   const step = values.length > 1 ? 100 / (values.length - 1) : 0;
@@ -326,7 +333,7 @@ export function spark(values) {
   );
 }
 
-/** What the lines of a chart mean. */
+/** The legend of a chart. */
 export function legend(series) {
   return h(
     "div",

@@ -1,10 +1,10 @@
-// Components that pages share: cards, tiles, buttons, fields, bars.
+// Components that pages share: fields, buttons, cards, tiles and bars.
 
 import { h, setText } from "./dom.js";
 import { splitPath } from "./format.js";
 import { href } from "./router.js";
 
-/** A labelled field. Gives {element, input, error(text)}. */
+/** A labelled input. Returns {element, input, error(text)}. */
 export function field(label, attributes = {}, hint = "") {
   const id = `field-${(field.made = (field.made ?? 0) + 1)}`;
   const input = h("input", {
@@ -25,7 +25,7 @@ export function field(label, attributes = {}, hint = "") {
   return { element, input, error };
 }
 
-/** A choice of few, as a row of buttons. Gives the element; `choose(value)` is called when it changes. */
+/** A segmented control: a row of buttons, one pressed. Calls `choose(value)` on a change. */
 export function segments(label, choices, chosen, choose) {
   const buttons = choices.map(([value, name]) =>
     h(
@@ -43,9 +43,10 @@ export function segments(label, choices, chosen, choose) {
   return h("div", { class: "segments", role: "group", "aria-label": label }, buttons);
 }
 
-export const LINE_MS = 10; // a bill is asked for again this much later for each of its lines: a long one is not fetched all the time
+// pause between fetches of the bill, per line: long bills are fetched less often
+export const LINE_MS = 10;
 
-/** A path with its last part strong; with `link`, the id of a lease, a link to it. */
+/** A path with its last part in bold. With `link`, the ID of a lease, it links to that lease. */
 export function pathName(path, link = null) {
   const [before, last] = splitPath(path);
   const parts = [h("span", { class: "soft" }, before), h("b", {}, last)];
@@ -54,42 +55,38 @@ export function pathName(path, link = null) {
     : h("span", { class: "path" }, parts);
 }
 
-/** How many rows of a long list to show at first: a phone gets fewer. */
+/** How many rows of a long list to show at first: fewer on a phone. */
 export function rows(most) {
   return matchMedia("(max-width: 40rem)").matches ? Math.min(most, 40) : most;
 }
 
-/** A card with a heading; `aside` goes beside the heading. */
-export function card({ id, title, kind = "", aside = null }, ...body) {
+/**
+ * A card with a heading. `aside` goes beside the heading; with `id`, the heading names the section.
+ */
+export function card({ title, id, level = 2, kind = "", aside = null }, ...body) {
   return h(
     "section",
     { class: `card ${kind}`.trim(), "aria-labelledby": id },
-    h("header", {}, h("h2", { id }, title), aside),
+    h("header", {}, h(`h${level}`, { id }, title), aside),
     body,
   );
 }
 
-/** A small button; `more` are further attributes. */
-export function smallButton(text, act, kind = "", more = {}) {
-  return h(
-    "button",
-    { type: "button", class: `button small ${kind}`.trim(), onclick: act, ...more },
-    text,
-  );
+/** A button. `kind` has more CSS classes, `more` further attributes. */
+export function button(text, onclick, kind = "", more = {}) {
+  return h("button", { type: "button", class: `button ${kind}`.trim(), onclick, ...more }, text);
 }
 
-/** A tile; `update({value, note, title})` sets its texts. */
+export function smallButton(text, onclick, kind = "", more = {}) {
+  return button(text, onclick, `small ${kind}`.trim(), more);
+}
+
+/** A tile with a label, a value and a note. `update({value, note, title})` sets the texts. */
 export function tile(label, more = null) {
   const value = h("div", { class: "value" }, "–");
   const note = h("div", { class: "note" });
-  const element = h(
-    "div",
-    { class: "tile" },
-    h("div", { class: "label" }, label),
-    value,
-    note,
-    more,
-  );
+  const name = h("div", { class: "label" }, label);
+  const element = h("div", { class: "tile" }, name, value, note, more);
   return {
     element,
     update(texts) {
@@ -100,7 +97,16 @@ export function tile(label, more = null) {
   };
 }
 
-/** A field to search with; `act()` is called with every letter. */
+/** A list of facts: [[name, dd element], ...]. */
+export function factList(rows) {
+  return h(
+    "dl",
+    { class: "facts" },
+    rows.map(([name, value]) => h("div", {}, h("dt", {}, name), value)),
+  );
+}
+
+/** A search field. Calls `act()` on every input. */
 export function finder(placeholder, label, act) {
   return h("input", {
     class: "input find",
@@ -112,12 +118,12 @@ export function finder(placeholder, label, act) {
   });
 }
 
-/** A share as a bar and in words, for a cell. */
+/** A share as a bar and as text, for a table cell. */
 export function shareCell(kind = "") {
   return h("span", { class: `share ${kind}` }, h("span", { class: "bar" }, h("span")), h("span"));
 }
 
-export function sayShare(cell, share, words) {
+export function updateShare(cell, share, words) {
   const [bar, text] = cell.firstElementChild.children;
   bar.firstElementChild.style.width = `${Number.isFinite(share) ? share * 100 : 0}%`;
   setText(text, words);

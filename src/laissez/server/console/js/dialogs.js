@@ -1,5 +1,6 @@
-// Toasts and dialogs.
+// Toasts, dialogs that ask for confirmation, and the dialog that shows a secret once.
 
+import { button } from "./components.js";
 import { fill, h, setText } from "./dom.js";
 
 const SHOWN_MS = 6000;
@@ -11,9 +12,9 @@ export function toast(text, kind = "") {
 }
 
 /**
- * Ask in a dialog. `body` is nodes; `act` is called when confirmed and may take its time: the dialog closes when it is through, and shows the
- * problem if there is one. `cancel: null` leaves nothing to cancel. `ready(button, dialog)` may hold the confirmation back until a preview is
- * there. Gives a promise of whether it was done.
+ * Open a dialog and return a promise of whether it was confirmed. Confirming awaits `act`; the
+ * dialog then closes, or shows the error. `cancel: null` omits the cancel button. `ready(button,
+ * dialog)` runs before the dialog opens and may disable the confirm button.
  */
 export function ask({
   title,
@@ -31,11 +32,7 @@ export function ask({
       { class: `button primary ${danger ? "danger" : ""}`, type: "submit" },
       confirm,
     );
-    const no = h(
-      "button",
-      { class: "button", type: "button", hidden: cancel === null, onclick: () => dialog.close() },
-      cancel ?? "",
-    );
+    const no = button(cancel ?? "", () => dialog.close(), "", { hidden: cancel === null });
     const form = h(
       "form",
       { method: "dialog", onsubmit: submit },
@@ -60,7 +57,8 @@ export function ask({
         fill(problem, error.message);
         problem.hidden = false;
         yes.disabled = false;
-        if (!dialog.isConnected) toast(`${title}: ${error.message}`, "bad"); // somebody did not wait, but must know
+        // the user closed the dialog before the request failed
+        if (!dialog.isConnected) toast(`${title}: ${error.message}`, "bad");
       }
     }
 
@@ -75,15 +73,18 @@ export function ask({
   });
 }
 
-/** Whoever is signed out is asked nothing more. */
+/** Close all dialogs, on signing out. */
 export function closeDialogs() {
   for (const dialog of document.querySelectorAll("dialog")) dialog.close();
 }
 
-/** `about` says what it is for, `lost` what to do without it. A request that was sent again, because its answer did not come, may be answered without. */
+/**
+ * Show a secret once. `about` explains it, `lost` says what to do when it is lost. The answer to a
+ * retried request has no secret: `secret` is then empty.
+ */
 export function showSecret(title, secret, about, lost) {
   if (!secret) {
-    const gone = "It was in the first answer alone, and that was lost on its way here.";
+    const gone = "Only the server's first answer contained the secret, and that answer was lost.";
     return ask({
       title,
       body: [h("p", {}, gone), h("p", {}, lost)],
@@ -92,26 +93,22 @@ export function showSecret(title, secret, about, lost) {
     });
   }
   const shown = h("output", { class: "secret mono", tabindex: "0" }, secret);
-  const copy = h(
-    "button",
-    { class: "button", type: "button", onclick: () => copied(shown, copy) },
-    "Copy",
-  );
+  const copy = button("Copy", () => copySecret(shown, copy));
   const body = [
     h("p", {}, about),
     h("div", { class: "row" }, shown, copy),
     h("p", { class: "small soft" }, lost),
   ];
-  return ask({ title, body, confirm: "I have kept it", cancel: null, act: async () => {} });
+  return ask({ title, body, confirm: "I have saved it", cancel: null, act: async () => {} });
 }
 
-/** Without TLS a browser gives no clipboard to pages; then the text is selected, ready to be copied. */
-async function copied(shown, button) {
+/** Copy to the clipboard. Without TLS browsers deny access to it: select the text instead. */
+async function copySecret(shown, label) {
   try {
     await navigator.clipboard.writeText(shown.textContent);
-    setText(button, "Copied");
+    setText(label, "Copied");
   } catch {
     getSelection().selectAllChildren(shown);
-    setText(button, "Press Ctrl+C");
+    setText(label, "Press Ctrl+C");
   }
 }

@@ -1,4 +1,4 @@
-// Making elements. Text is always set as text: nothing here, or anywhere in the console, turns a string into markup.
+// Creates and updates DOM elements. No code in the console turns a string into markup.
 
 const SVG = "http://www.w3.org/2000/svg";
 const PROPERTIES = new Set([
@@ -12,27 +12,25 @@ const PROPERTIES = new Set([
   "className",
 ]);
 
-/** An element: h("button", {class: "button", onclick: act, "aria-label": "Close"}, "Close"). Children may be nested lists; null and false are left out. */
+/**
+ * Create an element: h("button", {class: "button", onclick: act}, "Close"). Children may be nested
+ * lists; null and false are skipped.
+ */
 export function h(tag, attributes = {}, ...children) {
-  return filled(document.createElement(tag), attributes, children);
+  return build(document.createElement(tag), attributes, children);
 }
 
-/** The same for SVG. */
+/** Create an SVG element. */
 export function s(tag, attributes = {}, ...children) {
-  return filled(document.createElementNS(SVG, tag), attributes, children);
+  return build(document.createElementNS(SVG, tag), attributes, children);
 }
 
-function filled(element, attributes, children) {
+function build(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) set(element, name, value);
-  element.append(
-    ...children
-      .flat(Infinity)
-      .filter((child) => child !== null && child !== undefined && child !== false),
-  );
-  return element;
+  return fill(element, ...children);
 }
 
-/** Set one attribute, property or listener; null and false remove it. */
+/** Set an attribute, property or listener; null and false remove an attribute. */
 function set(element, name, value) {
   if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
   else if (name === "style") Object.assign(element.style, value);
@@ -41,24 +39,22 @@ function set(element, name, value) {
   else element.setAttribute(name, value === true ? "" : value);
 }
 
-/** Replace all children. */
+/** Replace all children. Returns the parent. */
 export function fill(parent, ...children) {
-  parent.replaceChildren(
-    ...children
-      .flat(Infinity)
-      .filter((child) => child !== null && child !== undefined && child !== false),
-  );
+  const isShown = (child) => child !== null && child !== undefined && child !== false;
+  parent.replaceChildren(...children.flat(Infinity).filter(isShown));
   return parent;
 }
 
-/** Set text only where it differs, so that selections and screen readers are left alone. */
+/** Set text only if it differs, so as not to disturb selections and screen readers. */
 export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
 /**
- * Keep the children of `parent` in step with `items`: what stays is updated in place (focus and selection survive), the rest is made or removed.
- * `make(item)` gives an element; `update(element, item)` brings it up to date and is also called for new ones.
+ * Sync the children of `parent` with `items`. Elements of known keys are updated in place, so focus
+ * and selection survive. `make(item)` creates an element; `update(element, item)` runs for all, new
+ * ones too.
  */
 export function keyed(parent, items, key, make, update) {
   const kept = parent.keyed ?? (parent.keyed = new Map());
@@ -83,5 +79,5 @@ export function keyed(parent, items, key, make, update) {
     update?.(element, item);
   }
   if (focused !== document.activeElement && parent.contains(focused))
-    focused.focus({ preventScroll: true }); // its row was moved
+    focused.focus({ preventScroll: true }); // moving its row took the focus away
 }

@@ -1,4 +1,5 @@
-// The filter of the events page. The address holds it, one part per filter, so that a link shows the same events.
+// The filter of the events page. The URL holds it, one part per filter, so that a link shows the
+// same events.
 
 import { tenantOf } from "./event-text.js";
 
@@ -6,15 +7,18 @@ const PAGE = "events";
 const NAMES = ["kind", "reason", "tenant", "text"];
 const NAMED = ["order", "lease", "leaf", "node", "scope", "key", "name", "holder"];
 
-/** What can be chosen: a value for the address, the words for it, the types it means; `operator` kinds happen to the operator alone. */
+/**
+ * The kinds to choose from: value in the URL, label, event types. Only the operator sees `operator`
+ * kinds.
+ */
 const KINDS = [
   { value: "", name: "All kinds", types: [""] },
-  { value: "main", name: "All but limits set", types: [""], not: "lease.limit_set" },
+  { value: "main", name: "All except limits", types: [""], not: "lease.limit_set" },
   { value: "lease", name: "Leases", types: ["lease."] },
   { value: "turnover", name: "Started or ended", types: ["lease.started", "lease.ended"] },
   { value: "started", name: "Started", types: ["lease.started"] },
   { value: "ended", name: "Ended", types: ["lease.ended"] },
-  { value: "limit", name: "Limits set", types: ["lease.limit_set"] },
+  { value: "limit", name: "Limits", types: ["lease.limit_set"] },
   { value: "order", name: "Orders", types: ["order."] },
   { value: "money", name: "Fees, budgets and caps", types: ["fee.", "budget.", "caps."] },
   { value: "floor", name: "Floors", types: ["floor."], operator: true },
@@ -31,7 +35,7 @@ export function kindsFor(isOperator) {
   return KINDS.filter(({ operator }) => isOperator || !operator);
 }
 
-/** The filter that the parts of an address name; what is not understood is left out. */
+/** Parse the filter from the parts of a URL; ignore unknown parts. */
 export function readFilter(parts) {
   const filter = { ...NO_FILTER };
   for (const part of parts) {
@@ -43,7 +47,7 @@ export function readFilter(parts) {
   return filter;
 }
 
-/** The address that shows these events: eventsHref({tenant: "ann", kind: "ended"}). */
+/** The URL of the events page with a filter: eventsHref({tenant: "ann", kind: "ended"}). */
 export function eventsHref(filter) {
   const parts = NAMES.filter((name) => filter[name]).map(
     (name) => `${name}=${encodeURIComponent(filter[name])}`,
@@ -51,16 +55,16 @@ export function eventsHref(filter) {
   return `#/${[PAGE, ...parts].join("/")}`;
 }
 
-/** A test for events: `told` is {n, event, tenant}. */
+/** A predicate for feed entries, {n, event, tenant}. */
 export function matcher({ kind, reason, tenant, text }) {
   const { types, not } = KINDS.find(({ value }) => value === kind);
   const wanted = text.trim().toLowerCase();
-  return (told) =>
-    told.event.type !== not &&
-    types.some((type) => told.event.type.startsWith(type)) &&
-    (!reason || told.event.reason === reason) &&
-    (!tenant || tenantOf(told) === tenant) &&
-    (!wanted || names(told.event).some((name) => name.toLowerCase().includes(wanted)));
+  return (entry) =>
+    entry.event.type !== not &&
+    types.some((type) => entry.event.type.startsWith(type)) &&
+    (!reason || entry.event.reason === reason) &&
+    (!tenant || tenantOf(entry) === tenant) &&
+    (!wanted || names(entry.event).some((name) => name.toLowerCase().includes(wanted)));
 }
 
 function names(event) {

@@ -1,24 +1,24 @@
-// The events that the page knows: those of the feed, and older ones fetched on demand.
+// The events that the console knows: those of the feed, and older ones fetched on demand.
 
 import { Problem, get } from "./api.js";
 
-const PAGE = 1000; // older events that are asked for at once
-const PAGES_MOST = 10; // in one search, before somebody must want more
-const KEPT = 20_000; // and what was asked for beyond that
-const CALM_MS = 200; // events that come together are told together
-const PAGES = 3;
-const kept = new WeakMap();
+const PAGE = 1000; // older events per request
+const PAGES_MOST = 10; // per click on "Show older"
+const KEPT = 20_000; // plus the older events that were fetched
+const CALM_MS = 200; // batches events that arrive together
+const PAGES_AT_START = 3;
+const olderEvents = new WeakMap(); // feed -> events before those of the feed
 
 export class EventLog {
-  /** `onChange()` is called soon after there are more events, or others. */
+  /** Calls `onChange()` shortly after the list of events changes. */
   constructor(feed, onChange) {
     this.feed = feed;
     this.onChange = onChange;
     this.events = [...feed.events]; // oldest first
     this.most = KEPT;
-    this.isEndless = true; // there may be older ones on the server
-    this.wasCut = false; // events were missed: too long away
-    this.stop = feed.on((told) => this.hear(told));
+    this.isEndless = true; // the server may have older events
+    this.wasCut = false; // events were missed during a long disconnection
+    this.stop = feed.on((entry) => this.receive(entry));
   }
 
   close() {
@@ -26,10 +26,10 @@ export class EventLog {
     this.stop();
   }
 
-  hear(told) {
-    if (told.n !== undefined) this.events.push(told);
-    else if (told.event.type === "gap") this.cut();
-    else if (told.event.type === "backfill") this.prepend(this.feed.events);
+  receive(entry) {
+    if (entry.n !== undefined) this.events.push(entry);
+    else if (entry.event.type === "gap") this.cut();
+    else if (entry.event.type === "backfill") this.prepend(this.feed.events);
     else return;
     if (this.events.length > this.most) this.events.splice(0, this.events.length - this.most);
     this.waiting ??= setTimeout(() => {
@@ -58,12 +58,12 @@ export class EventLog {
     return this.events.length ? this.events.at(-1).n : null;
   }
 
-  /** How many numbers between the first and the last are not here: none, unless something is wrong. */
+  /** How many numbers between the first and the last event are missing: 0 unless there is a bug. */
   get missing() {
     return this.events.length ? this.last - this.first + 1 - this.events.length : 0;
   }
 
-  /** Events in `[.., upper]` that match, newest first, at most `most`. */
+  /** Matching events up to number `upper`, newest first, at most `most`. */
   newest(matches, upper, most) {
     const found = [];
     for (let i = this.events.length - 1; i >= 0 && found.length < most; i--) {
@@ -72,7 +72,7 @@ export class EventLog {
     return found;
   }
 
-  /** How many match and came after `n`. */
+  /** Count the matching events after number `n`. */
   countAfter(n, matches) {
     let found = 0;
     for (let i = this.events.length - 1; i >= 0 && this.events[i].n > n; i--)
@@ -80,7 +80,7 @@ export class EventLog {
     return found;
   }
 
-  /** Ask for older ones until some match; gives whether any did. */
+  /** Fetch older events until some match. Returns whether any did. */
   async older(matches) {
     for (let page = 0; page < PAGES_MOST && this.isEndless && this.events.length; page++) {
       const found = await this.pageBefore(this.first);
@@ -101,7 +101,7 @@ export class EventLog {
     }
   }
 
-  /** Some that far back are no longer kept: what is left of them. */
+  /** The oldest events that the server still keeps, before number `first`. */
   async oldest(first) {
     const { data } = await get("/v1/events", { limit: 1 });
     return data.length && data[0].n < first ? this.page(data[0].n - 1, first) : [];
@@ -113,38 +113,38 @@ export class EventLog {
   }
 }
 
-/** All events that are known, oldest first: [{n, event}]. */
+/** All known events, oldest first: [{n, event}]. */
 export function knownEvents(feed) {
-  const older = kept.get(feed)?.events ?? [];
+  const older = olderEvents.get(feed) ?? [];
   const first = feed.events[0]?.n ?? Infinity;
   return [...older.filter(({ n }) => n < first), ...feed.events];
 }
 
-/** Fetch further back; `done()` is called if there was more. */
+/** Fetch older events once per sign-in. Calls `done()` after each page. */
 export async function fetchOlderEvents(feed, done) {
-  if (kept.has(feed) || !feed.events.length) return;
-  const past = { events: [] };
-  kept.set(feed, past);
+  if (olderEvents.has(feed) || !feed.events.length) return;
+  const older = [];
+  olderEvents.set(feed, older);
   let first = feed.events[0].n;
   try {
-    for (let page = 0; page < PAGES && first > 1; page++) {
+    for (let page = 0; page < PAGES_AT_START && first > 1; page++) {
       const after = Math.max(0, first - 1 - PAGE);
       const { data } = await get("/v1/events", {
         after,
         limit: Math.min(PAGE, first - 1 - after),
       });
-      past.events.unshift(...data.filter(({ n }) => n < first));
+      older.unshift(...data.filter(({ n }) => n < first));
       first = after + 1;
       done();
     }
   } catch (problem) {
-    if (!(problem instanceof Problem)) throw problem; // older ones are gone: there is just less to show
+    if (!(problem instanceof Problem)) throw problem; // older events are no longer kept
   }
 }
 
 /**
- * The event that ended a lease at this moment, from further back than what is known; null if it is gone. Numbers rise with time and have no gaps, so
- * it is looked up as in a dictionary.
+ * Find the event that ended a lease, among events older than the known ones; null if it is no
+ * longer kept. Event numbers rise with time and have no gaps, so a binary search by time works.
  */
 export async function findLeaseEnd(feed, id, ended) {
   let [low, high] = [0, knownEvents(feed)[0]?.n ?? 0];
@@ -164,7 +164,7 @@ export async function findLeaseEnd(feed, id, ended) {
   }
 }
 
-/** When the event after this number was; of one that is no longer kept, long ago. */
+/** The time of the event after a number; -Infinity if that event is no longer kept. */
 async function timeAfter(n) {
   try {
     const { data } = await get("/v1/events", { after: n, limit: 1 });

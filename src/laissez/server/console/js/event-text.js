@@ -5,28 +5,38 @@ import { clock, count, dollars, duration, micros, moment, perHour, reason } from
 import { href } from "./router.js";
 
 const price = (text) => (text === null ? "no limit" : perHour(text));
-const places = (alternatives) =>
+const scopes = (alternatives) =>
   alternatives
     .map(({ scope, bid, limit }) => `${scope} (bid ${perHour(bid)}, up to ${perHour(limit)})`)
     .join(" or ");
 const band = (name, one) =>
   one ? `${name} at most ${Number(one.fraction) * 100} % in ${duration(one.seconds * 1000)}` : null;
 
+const controls = ({ rise, fall, hold_s, flash_s }) =>
+  [
+    band("rise", rise),
+    band("fall", fall),
+    hold_s && `hold ${duration(hold_s * 1000)}`,
+    flash_s && `flash fee ${duration(flash_s * 1000)}`,
+  ]
+    .filter(Boolean)
+    .join(", ") || "no controls";
 const cap = (name, value) =>
   `${name} ${value === null ? "not capped" : `at most ${perHour(value)}`}`;
 const ACTIONS = {
   warn: "warn only",
   no_new_orders: "no new orders",
-  limits_to_floor: "limits fall to the floor",
-  relinquish: "all leases are given up",
+  limits_to_floor: "limits are lowered to the floor",
+  relinquish: "all leases are relinquished",
 };
 const then = (action) => (action ? `: ${ACTIONS[action] ?? action}` : "");
 
-const WORDS = {
+/** Event type -> sentence. */
+const SENTENCES = {
   "order.placed": (e) =>
-    `Order ${e.order} for ${places(e.alternatives)}${e.clipped ? ", clipped by a band" : ""}`,
+    `Order ${e.order} for ${scopes(e.alternatives)}${e.clipped ? ", clipped by a band" : ""}`,
   "order.amended": (e) =>
-    `Order ${e.order} changed: ${places(e.alternatives)}${e.clipped ? ", clipped by a band" : ""}`,
+    `Order ${e.order} changed: ${scopes(e.alternatives)}${e.clipped ? ", clipped by a band" : ""}`,
   "order.cancelled": (e) => `Order ${e.order} cancelled`,
   "lease.started": (e) => `${e.leaf} won at ${perHour(e.rate)}, limit ${price(e.limit)}`,
   "lease.ended": (e) => `${e.leaf} ended, ${reason(e.reason)}: ${explainEnd(e)}`,
@@ -43,12 +53,11 @@ const WORDS = {
   "webhook.created": (e) => `Webhook ${e.webhook} to ${e.url} created`,
   "webhook.deleted": (e) => `Webhook ${e.webhook} deleted`,
   "webhook.secret_rotated": (e) => `Webhook ${e.webhook}: new secret`,
-  "webhook.restarted": (e) =>
-    `Webhook ${e.webhook}: everything after event ${e.after} is sent again`,
+  "webhook.restarted": (e) => `Webhook ${e.webhook}: all events after ${e.after} are sent again`,
   "floor.set": (e) =>
-    `${e.node}: ${micros(e.price) ? `floor ${perHour(e.price)}` : "no floor"}${e.clipped ? ", held back by the fall band" : ""}`,
-  "controls.set": (e) =>
-    `${e.node}: ${[band("rise", e.rise), band("fall", e.fall), e.hold_s && `hold ${duration(e.hold_s * 1000)}`, e.flash_s && `flash fee ${duration(e.flash_s * 1000)}`].filter(Boolean).join(", ") || "no controls"}`,
+    `${e.node}: ${micros(e.price) ? `floor ${perHour(e.price)}` : "no floor"}` +
+    (e.clipped ? ", limited by the fall band" : ""),
+  "controls.set": (e) => `${e.node}: ${controls(e)}`,
   "resource.offline": (e) => `${e.leaf} taken offline`,
   "resource.online": (e) => `${e.leaf} back online`,
   "books.closed": (e) => `Books closed until ${e.before}`,
@@ -59,16 +68,16 @@ const WORDS = {
 };
 
 export function describe(event) {
-  return WORDS[event.type]?.(event) ?? event.type;
+  return SENTENCES[event.type]?.(event) ?? event.type;
 }
 
-/** Why a lease ended, with both prices. */
+/** Why a lease ended, with its rate and limit. */
 export function explainEnd({ reason: code, rate, limit }) {
   const prices = `rate ${perHour(rate)}, limit ${price(limit)}`;
   if (code === "outbid")
-    return `another bid made it ${perHour(rate)}, more than the limit of ${price(limit)}`;
+    return `another bid raised the rate to ${perHour(rate)}, above the limit of ${price(limit)}`;
   if (code === "floor_raised")
-    return `the floor rose to ${perHour(rate)}, more than the limit of ${price(limit)}`;
+    return `the floor rose to ${perHour(rate)}, above the limit of ${price(limit)}`;
   return prices;
 }
 
@@ -87,7 +96,7 @@ const KINDS = {
   caps: "",
 };
 
-/** The kind of mark that an event's type gets. */
+/** The CSS class of the tag of an event. */
 function tagClass(event) {
   if (event.type === "lease.ended") return event.reason === "relinquished" ? "" : "bad";
   if (event.type === "lease.limit_set" || event.type === "budget.set") return "";
@@ -95,23 +104,25 @@ function tagClass(event) {
   return KINDS[event.type.split(".")[0]] ?? "";
 }
 
-/** `isOperator`: with the tenant, and with links to tenants and to the map. */
-export function eventRow(told, isOperator) {
-  const { event, n } = told;
+/**
+ * A list item for a feed entry. The operator also sees the tenant, and links to it and to the map.
+ */
+export function eventRow(entry, isOperator) {
+  const { event, n } = entry;
   return h(
     "li",
     { class: "event" },
     h("time", { datetime: event.at, title: event.at }, timeOf(event.at)),
     h("span", { class: `tag ${tagClass(event)}` }, event.type),
-    isOperator ? h("span", { class: "whose" }, tenantLink(tenantOf(told))) : null,
+    isOperator ? h("span", { class: "whose" }, tenantLink(tenantOf(entry))) : null,
     h(
       "span",
       { class: "words" },
-      isOperator ? linked(describe(event), placeOf(event)) : describe(event),
+      isOperator ? linked(describe(event), nodeOf(event)) : describe(event),
     ),
     h(
       "span",
-      { class: "n", title: "The event's number: they are 1, 2, 3, ... without a gap" },
+      { class: "n", title: "The number of the event: 1, 2, 3, ... without gaps" },
       `#${count(n)}`,
     ),
   );
@@ -121,24 +132,24 @@ function tenantLink(name) {
   return name ? h("a", { href: href("tenants", name) }, name) : null;
 }
 
-/** What happened before today is told with its day. */
+/** The time of today, or day and time. */
 function timeOf(at) {
   return new Date(at).toDateString() === new Date().toDateString() ? clock(at) : moment(at);
 }
 
-function placeOf(event) {
+function nodeOf(event) {
   return event.leaf ?? event.node ?? event.scope ?? event.alternatives?.[0]?.scope ?? null;
 }
 
-/** The words with the place in them as a link to the map. */
-function linked(text, place) {
-  const start = place ? text.indexOf(place) : -1;
+/** The text, with the node in it as a link to the map. */
+function linked(text, node) {
+  const start = node ? text.indexOf(node) : -1;
   if (start < 0) return text;
-  const end = start + place.length;
-  return [text.slice(0, start), h("a", { href: href("map", place) }, place), text.slice(end)];
+  const end = start + node.length;
+  return [text.slice(0, start), h("a", { href: href("map", node) }, node), text.slice(end)];
 }
 
-/** The tenant that an event is about, if any. */
+/** The tenant that a feed entry is about, or null. */
 export function tenantOf({ event, tenant }) {
   if (tenant) return tenant;
   if (event.type.startsWith("tenant.")) return event.name;

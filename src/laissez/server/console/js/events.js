@@ -1,17 +1,18 @@
-// The events page.
+// The events page: a live list, newest first, with filters. It holds a few hundred rows at most.
 
 import { all } from "./api.js";
+import { button } from "./components.js";
 import { toast } from "./dialogs.js";
 import { h, keyed, setText } from "./dom.js";
 import { NO_FILTER, REASONS, eventsHref, kindsFor, matcher, readFilter } from "./event-filter.js";
 import { EventLog } from "./event-log.js";
 import { eventRow } from "./event-text.js";
-import { count, plural, reason } from "./format.js";
+import { count, reason } from "./format.js";
 
-const STEP = 100; // rows at first, and rows more for each "Show older"
+const STEP = 100; // rows at first, and for each "Show older"
 const ROWS_MOST = 300;
-const NOTHING_YET = "Nothing has happened yet. What happens appears here by itself.";
-const NO_MATCH = "No event here matches. Search further back, or clear the filter.";
+const NOTHING_YET = "No events yet. New events appear here by themselves.";
+const NO_MATCH = "No event matches. Search further back, or clear the filter.";
 
 export const events = {
   path: "events",
@@ -27,27 +28,16 @@ class EventsPage {
   constructor({ me, feed }) {
     this.isOperator = me.holder === "operator";
     this.filter = { ...NO_FILTER };
-    this.upper = Infinity; // the newest number to be shown; less than infinite while paused
+    this.upper = Infinity; // the highest number to show; finite while paused
     this.size = STEP;
     this.list = h("ol", { class: "events", "aria-label": "Events, newest first" });
     this.about = h("p", { class: "small soft" });
     this.nothing = h("p", { class: "empty", hidden: true });
     this.end = h("p", { class: "small soft" });
-    this.pause = h("button", {
-      class: "button pause",
-      type: "button",
-      onclick: () => (this.isLive ? this.stopAt(this.log.last) : this.resume()),
-    });
-    this.more = h(
-      "button",
-      { class: "button", type: "button", onclick: () => this.showOlder() },
-      "Show older",
-    );
-    this.back = h(
-      "button",
-      { class: "button plain", type: "button", hidden: true, onclick: () => this.resume() },
-      "Back to the newest",
-    );
+    const toggle = () => (this.isLive ? this.stopAt(this.log.last) : this.resume());
+    this.pause = button("", toggle, "pause");
+    this.more = button("Show older", () => this.showOlder());
+    this.back = button("Back to the newest", () => this.resume(), "plain", { hidden: true });
     const older = h("div", { class: "row older" }, this.more, this.back, this.end);
     this.elements = [
       h("div", { class: "page-head" }, h("h1", {}, "Events"), this.pause),
@@ -76,14 +66,14 @@ class EventsPage {
       "kind",
       kindsFor(this.isOperator).map(({ value, name }) => [value, name]),
     );
-    this.reason = choice("Why a lease ended", "reason", [
+    this.reason = choice("Reason for the end of a lease", "reason", [
       ["", "Any reason"],
       ...REASONS.map((code) => [code, `Ended: ${reason(code)}`]),
     ]);
     this.tenant = this.isOperator ? choice("Tenant", "tenant", [["", "All tenants"]]) : null;
     const hints = {
-      placeholder: "Path or id: h100/zone-a, lse_…",
-      "aria-label": "Path or id of a leaf, an order or a lease",
+      placeholder: "Path or ID: h100/zone-a, lse_…",
+      "aria-label": "Path of a node, or ID of an order or a lease",
     };
     this.text = h("input", {
       class: "input",
@@ -92,11 +82,7 @@ class EventsPage {
       oninput: () => this.choose({ text: this.text.value }),
       ...hints,
     });
-    this.clear = h(
-      "button",
-      { class: "button plain", type: "button", onclick: () => this.choose(NO_FILTER) },
-      "Clear",
-    );
+    this.clear = button("Clear", () => this.choose(NO_FILTER), "plain");
     return h(
       "div",
       { class: "filters", role: "search" },
@@ -108,7 +94,7 @@ class EventsPage {
     );
   }
 
-  /** The filter that the address names is the one in force. */
+  /** Show the filter that the URL names. */
   show(rest) {
     this.filter = readFilter(rest);
     this.size = STEP;
@@ -124,7 +110,7 @@ class EventsPage {
 
   choose(change) {
     this.filter = { ...this.filter, ...change };
-    history.replaceState(null, "", eventsHref(this.filter)); // no step back for each letter
+    history.replaceState(null, "", eventsHref(this.filter)); // no history entry per keystroke
     this.show(eventsHref(this.filter).split("/").slice(2).map(decodeURIComponent));
   }
 
@@ -139,7 +125,8 @@ class EventsPage {
   }
 
   draw() {
-    if (this.log.wasCut && this.upper < this.log.first) this.upper = Infinity; // what was being looked at is gone
+    // the paused view is no longer kept
+    if (this.log.wasCut && this.upper < this.log.first) this.upper = Infinity;
     const rows = this.log.newest(this.matches, this.upper, this.size + 1);
     this.hasMore = rows.length > this.size;
     this.rows = rows.slice(0, this.size);
@@ -147,12 +134,12 @@ class EventsPage {
       this.list,
       this.rows,
       ({ n }) => n,
-      (told) => eventRow(told, this.isOperator),
+      (entry) => eventRow(entry, this.isOperator),
     );
-    this.sayState();
+    this.updateState();
   }
 
-  sayState() {
+  updateState() {
     const { log } = this;
     const fresh = this.isLive ? 0 : log.countAfter(this.upper, this.matches);
     setText(this.pause, this.isLive ? "Pause" : fresh ? `Resume · ${count(fresh)} new` : "Resume");
@@ -170,26 +157,22 @@ class EventsPage {
   ending(mayBeMore) {
     if (!this.log.events.length) return "";
     if (mayBeMore)
-      return this.searched
-        ? `Searched back to event ${count(this.log.first)}: nothing more that matches.`
-        : "";
-    return this.log.first === 1
-      ? "This is where the events begin."
-      : "Older events are no longer kept.";
+      return this.searched ? `No more matches back to event ${count(this.log.first)}.` : "";
+    return this.log.first === 1 ? "These are all events." : "Older events are no longer kept.";
   }
 
-  /** What is at hand, and that nothing of it is missing. */
+  /** The range of known events, and whether any is missing. */
   range() {
     const { log } = this;
-    const cut = log.wasCut ? "You were away for longer than events are kept: it begins anew. " : "";
+    const cut = log.wasCut
+      ? "You were disconnected for longer than events are kept, so the list starts again. "
+      : "";
     if (!log.events.length) return cut || "\u00a0";
-    const whole = log.missing
-      ? `${plural(log.missing, "number")} between them missing: load the page again`
-      : "none missing";
+    const whole = log.missing ? `${count(log.missing)} missing: reload the page` : "none missing";
     const matching = this.clear.disabled
       ? ""
-      : `, ${count(log.countAfter(-1, this.matches))} of them match`;
-    const state = this.isLive ? "Live." : `Paused at ${count(this.upper)}.`;
+      : `, ${count(log.countAfter(-1, this.matches))} matching`;
+    const state = this.isLive ? "Live." : `Paused at event ${count(this.upper)}.`;
     return `${cut}Events ${count(log.first)} to ${count(log.last)}, ${whole}${matching}. ${state}`;
   }
 
@@ -210,7 +193,7 @@ class EventsPage {
   }
 
   async showOlder() {
-    if (this.isAsking) return; // the button is left as it is: it has the focus
+    if (this.isAsking) return; // disabling the button would take its focus away
     this.isAsking = true;
     try {
       this.searched = !this.hasMore && !(await this.log.older(this.matches));
@@ -222,7 +205,7 @@ class EventsPage {
     this.draw();
   }
 
-  /** More rows; once there are as many as the page may hold, the newest leave it, which pauses it. */
+  /** Show more rows. Once the page is full, drop the newest ones, which pauses the list. */
   extend() {
     if (this.size < ROWS_MOST) this.size += STEP;
     else this.upper = this.rows[STEP].n;

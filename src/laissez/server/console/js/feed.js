@@ -1,15 +1,15 @@
-// Everything that happens, in order and without a gap: one stream for the whole console, whoever looks at it.
+// The feed of events, in order and without gaps: one stream that all pages share.
 
 import { Problem, get } from "./api.js";
 import { Stream } from "./stream.js";
 
 const KEPT = 3000;
-const BACKFILL = 300; // what had happened before the page was opened
-const CALM_MS = 250; // changes that come together are told together
+const BACKFILL = 300; // events from before the page was opened
+const CALM_MS = 250; // batches changes that arrive together
 
 export class Feed {
   constructor(onState, onRefused) {
-    this.last = null; // the number of the last event seen
+    this.last = null; // the number of the last event
     this.events = []; // newest last: {n, event, tenant}
     this.listeners = new Set();
     this.onRefused = onRefused;
@@ -21,7 +21,7 @@ export class Feed {
     this.stream = new Stream(
       "/v1/events",
       {
-        event: (told) => this.hear(told),
+        event: (message) => this.receive(message),
         state: this.onState,
         refused: (problem) => this.refused(problem),
       },
@@ -33,13 +33,19 @@ export class Feed {
     this.stream.close();
   }
 
-  /** `listener(told)` for each event, {n, event, tenant}, and for each notice, {event}. Gives what to call to stop. */
+  /**
+   * Call `listener` with each event, {n, event, tenant}, and each notice, {event}. Returns a
+   * function that unsubscribes.
+   */
   on(listener) {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);
   }
 
-  /** Call `act` soon after events of these types (or a prefix such as "lease."), once for many; and when events may have been missed. */
+  /**
+   * Call `act` shortly after events of these types (or prefixes such as "lease."), once per burst,
+   * and after a gap. Returns a function that unsubscribes.
+   */
   onChange(types, act) {
     let waiting = null;
     const soon = () => {
@@ -57,19 +63,19 @@ export class Feed {
     };
   }
 
-  hear({ id, data }) {
+  receive({ id, data }) {
     if (data === null) {
       if (this.last === null) this.begin(id);
       return;
     }
     if (id === null) {
-      this.tell({ event: data });
+      this.notify({ event: data });
       return;
     }
     if (this.last !== null && id <= this.last) return;
     this.last = id;
     this.keep(data);
-    this.tell(data);
+    this.notify(data);
   }
 
   begin(n) {
@@ -80,24 +86,27 @@ export class Feed {
   async backfill(n) {
     try {
       const page = await get("/v1/events", { after: Math.max(0, n - BACKFILL), limit: BACKFILL });
-      const earlier = page.data.filter((told) => told.n <= n);
+      const earlier = page.data.filter((entry) => entry.n <= n);
       this.events.unshift(...earlier);
-      this.tell({ event: { type: "backfill" } });
+      this.notify({ event: { type: "backfill" } });
     } catch (problem) {
-      if (!(problem instanceof Problem)) throw problem; // older events are gone: there is just less to show
+      if (!(problem instanceof Problem)) throw problem; // older events are no longer kept
     }
   }
 
-  keep(told) {
-    this.events.push(told);
+  keep(entry) {
+    this.events.push(entry);
     if (this.events.length > KEPT) this.events.splice(0, this.events.length - KEPT);
   }
 
-  tell(told) {
-    for (const listener of [...this.listeners]) listener(told);
+  notify(entry) {
+    for (const listener of [...this.listeners]) listener(entry);
   }
 
-  /** Away for longer than events are kept: say so, and go on from now. Everything else is listed anew. */
+  /**
+   * Handle a refused stream. After a disconnection longer than events are kept, report a gap and
+   * start again from now.
+   */
   refused(problem) {
     if (problem.status !== 410) {
       this.onRefused(problem);
@@ -105,7 +114,7 @@ export class Feed {
     }
     this.last = null;
     this.events = [];
-    this.tell({ event: { type: "gap" } });
+    this.notify({ event: { type: "gap" } });
     this.open();
   }
 }

@@ -1,4 +1,4 @@
-// Where the console begins: who are we, and which pages are for us?
+// Starts the console: shows the sign-in form, or the pages of the operator or tenant.
 
 import { Problem, change, get, onSignedOut } from "./api.js";
 import { closeDialogs, toast } from "./dialogs.js";
@@ -9,9 +9,9 @@ import { apply } from "./theme.js";
 
 const AGAIN_MS = 2000;
 const app = document.getElementById("app");
-const windows = new BroadcastChannel("laissez.signin"); // all windows have one cookie
+const windows = new BroadcastChannel("laissez.signin"); // all windows share one cookie
 let shell = null;
-let mine = null; // who this window says that we are
+let mine = null; // the identity that this window shows
 
 async function begin() {
   try {
@@ -32,11 +32,12 @@ async function begin() {
         ),
       ),
     );
-    setTimeout(isOurs ? begin : () => location.reload(), AGAIN_MS); // a module that failed to load is not asked for again without a reload
+    // browsers import a failed module again only after a reload
+    setTimeout(isOurs ? begin : () => location.reload(), AGAIN_MS);
   }
 }
 
-/** The pages of the operator are fetched by the operator alone. */
+/** Load and show the pages. Only the operator's browser loads the operator's modules. */
 async function enter(me) {
   mine = identity(me);
   const { pages } = await (me.holder === "operator"
@@ -45,8 +46,8 @@ async function enter(me) {
   shell = showShell(app, me, pages, { signOut, refused: (problem) => leave(problem.message) });
 }
 
-/** Somebody signed in here: no other window may go on under another name. */
-function entered(me) {
+/** Tell the other windows about a sign-in: they must not continue under another identity. */
+function signedIn(me) {
   windows.postMessage(identity(me));
   return enter(me);
 }
@@ -71,11 +72,11 @@ function leave(why) {
   shell = null;
   mine = null;
   closeDialogs();
-  showSignIn(app, entered, why);
+  showSignIn(app, signedIn, why);
 }
 
 onSignedOut(() => {
-  if (shell) leave("You were signed out: sign in again.");
+  if (shell) leave("You were signed out. Sign in again.");
 });
 windows.onmessage = ({ data }) => {
   if (data !== mine) location.reload();

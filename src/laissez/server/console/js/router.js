@@ -1,8 +1,9 @@
-// Which page is shown: the part of the address after "#/". It never holds anything secret.
+// Routes by the part of the URL after "#/", which never holds a secret.
 
 /**
- * Pages are {path, name, mount(main, context)}; `mount` gives {show(rest), close()}, both optional. `rest` is what follows the page's own path;
- * `show` may give a name for what it shows, which goes before the page's own in the window's title.
+ * Pages are {path, name, mount(main, context)}; `mount` returns {show(rest), close()}, both
+ * optional. `rest` has the parts of the URL after the page's path. `show` may return a name, which
+ * precedes the page's name in the title.
  */
 export class Router {
   constructor(pages, main, context, onPage) {
@@ -33,7 +34,8 @@ export class Router {
     }
     const shown = this.mounted?.show?.(known ? rest : []);
     document.title = `${shown ? `${shown} · ` : ""}${page.name} · LaissezCloud`;
-    if (!document.activeElement?.checkVisibility()) this.main.focus({ preventScroll: true }); // what had the focus is no longer shown
+    // the focused element is no longer shown
+    if (!document.activeElement?.checkVisibility()) this.main.focus({ preventScroll: true });
   }
 
   close() {
@@ -42,7 +44,7 @@ export class Router {
   }
 }
 
-/** An address that somebody has cut off is taken as it is. */
+/** Decode a part of the URL. A truncated escape is taken literally. */
 function decoded(part) {
   try {
     return decodeURIComponent(part);
@@ -51,7 +53,7 @@ function decoded(part) {
   }
 }
 
-/** The address of a page, with what follows: href("map", "h100/zone-a"). */
+/** The URL of a page: href("map", "h100/zone-a"). */
 export function href(path, rest = "") {
   const parts = [path, ...(rest ? rest.split("/") : [])];
   return `#/${parts.map(encodeURIComponent).join("/")}`;

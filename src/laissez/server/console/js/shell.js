@@ -1,5 +1,6 @@
-// The frame around every page: where one can go, who one is, and whether the connection lives.
+// The frame around every page: navigation, identity, state of the connection.
 
+import { smallButton } from "./components.js";
 import { fill, h } from "./dom.js";
 import { Feed } from "./feed.js";
 import { clock } from "./format.js";
@@ -8,7 +9,7 @@ import { current, toggle } from "./theme.js";
 
 const STATES = { connecting: "Connecting", live: "Live", lost: "Connection lost" };
 
-/** Show the pages to whoever is signed in. Gives {close()}. */
+/** Show the pages to the signed-in user. Returns {close()}. */
 export function showShell(app, me, pages, { signOut, refused }) {
   const state = h(
     "span",
@@ -17,16 +18,12 @@ export function showShell(app, me, pages, { signOut, refused }) {
   );
   const lost = h("div", { class: "lost", role: "alert", hidden: true });
   const links = pages.map((page) => h("a", { href: href(page.path) }, page.name));
-  const theme = h("button", {
-    class: "button plain small",
-    type: "button",
-    onclick: () => (toggle(), sayTheme()),
-  });
+  const theme = smallButton("", () => (toggle(), updateTheme()), "plain");
   const main = h("main", { id: "main", tabindex: "-1" });
   const skip = h(
     "a",
     { class: "skip", href: "#main", onclick: (event) => (event.preventDefault(), main.focus()) },
-    "Skip to the content",
+    "Skip to content",
   );
   const header = h(
     "header",
@@ -49,12 +46,12 @@ export function showShell(app, me, pages, { signOut, refused }) {
         h("b", {}, me.holder),
       ),
       theme,
-      h("button", { class: "button plain small", type: "button", onclick: signOut }, "Sign out"),
+      smallButton("Sign out", signOut, "plain"),
     ),
     lost,
   );
 
-  function sayTheme() {
+  function updateTheme() {
     const other = current() === "dark" ? "Light" : "Dark";
     fill(theme, other);
     theme.setAttribute("aria-label", `${other} theme`);
@@ -67,12 +64,13 @@ export function showShell(app, me, pages, { signOut, refused }) {
     if (now === "lost")
       fill(
         lost,
-        `No connection since ${clock(Date.now())}. ${why || "The server ended it."} What you see may be old; trying again.`,
+        `No connection since ${clock(Date.now())}. ${why || "The server closed it."} ` +
+          "This page may be out of date. Trying again.",
       );
     lost.hidden = now !== "lost";
   }
 
-  sayTheme();
+  updateTheme();
   fill(app, skip, header, main);
   const feed = new Feed(onState, refused);
   const context = {
@@ -87,7 +85,8 @@ export function showShell(app, me, pages, { signOut, refused }) {
         ? links[i].setAttribute("aria-current", "page")
         : links[i].removeAttribute("aria-current"),
     );
-    links[pages.indexOf(page)].scrollIntoView({ block: "nearest", inline: "nearest" }); // on a phone not all have room
+    // on a phone the navigation scrolls
+    links[pages.indexOf(page)].scrollIntoView({ block: "nearest", inline: "nearest" });
   });
   return {
     close() {

@@ -1,9 +1,10 @@
-// Signing in: the key goes to the server once, in the body of a request, and is forgotten here at once. What stays is a cookie that scripts cannot read.
+// The sign-in form. It sends the key once, in the body of a request, and does not keep it. The
+// server answers with a cookie that scripts cannot read.
 
 import { change } from "./api.js";
 import { fill, h } from "./dom.js";
 
-/** Show the form; `done(me)` is called once the server knows us. `why` says why it is shown again. */
+/** Show the form. Calls `done(me)` after signing in. `why` is the reason for signing in again. */
 export function showSignIn(app, done, why = "") {
   const key = h("input", {
     id: "key",
@@ -26,11 +27,7 @@ export function showSignIn(app, done, why = "") {
       { class: "field" },
       h("label", { for: "key" }, "Your key"),
       key,
-      h(
-        "span",
-        { class: "hint" },
-        "It begins with lz_. The operator issues keys; each shows what its holder may see.",
-      ),
+      h("span", { class: "hint" }, "Keys begin with lz_. You get yours from the operator."),
     ),
     problem,
     button,
@@ -46,10 +43,7 @@ export function showSignIn(app, done, why = "") {
       key.value = "";
       await done(me);
     } catch (error) {
-      fill(
-        problem,
-        error.status === 401 ? "This key is not known here, or it was revoked." : error.message,
-      );
+      fill(problem, error.status === 401 ? "This key is unknown or was revoked." : error.message);
       problem.hidden = false;
       button.disabled = false;
       key.select();

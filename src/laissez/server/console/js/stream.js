@@ -1,19 +1,25 @@
-// A stream of server-sent events that reconnects by itself. It uses fetch instead of EventSource, which
-// hides the status of a refusal and does not notice a silent connection.
+// A stream of server-sent events that reconnects by itself. It uses fetch instead of EventSource,
+// which hides the status of a refusal and does not notice a silent connection.
 
-import { Problem, address, sent } from "./api.js";
+import { Problem, address, send } from "./api.js";
 
-const SILENCE_MS = 40_000; // the server says something every 15 seconds
+const SILENCE_MS = 40_000; // the server sends a comment every 15 seconds
 const AGAIN_MS = [250, 500, 1000, 2000, 4000, 5000];
-const QUIET_MS = 300; // without a place for a lasting connection: read until nothing comes for a moment,
-const GLANCE_MS = 1000; // or for so long at most,
-const BRIEF_MS = 2000; // and again after a while
-const HIDDEN_MS = 30_000; // a tab that nobody looks at gives its connection back after a while, and catches up when it is seen again
-const PLACES = 4;
+// Without a slot: read until the stream is quiet for QUIET_MS, at most for READ_MS, then pause.
+const QUIET_MS = 300;
+const READ_MS = 1000;
+const PAUSE_MS = 2000;
+// a hidden tab closes its stream after this time, and catches up when it is visible again
+const HIDDEN_MS = 30_000;
+// Browsers open only six HTTP/1.1 connections per server, for all windows together. Streams share
+// four of them, so that two stay free for requests.
+const SLOTS = 4;
 
 /**
- * Follow `path`. `on.event({type, id, data})` is called for each event in order, `on.state("connecting" | "live" | "lost", why)` when that changes,
- * `on.refused(problem)` when the server will not have us; then nothing more comes. `after()` says where to go on, or null for "from now on".
+ * Follow the stream at `path`. Calls `on.event({type, id, data})` for each event in order,
+ * `on.state("connecting" | "live" | "lost", why)` for each change of state, and
+ * `on.refused(problem)` when the server refuses, after which the stream ends. `after()` returns the
+ * event to continue after, or null for "from now on".
  */
 export class Stream {
   constructor(path, on, after = () => null) {
@@ -42,48 +48,45 @@ export class Stream {
     while (!this.closed) {
       if (document.hidden && this.paused) await this.untilSeen();
       if (this.closed) return;
-      const leave = await takeSlot();
-      if (this.closed) return leave?.();
-      if (this.state !== "lost" && leave) this.tell("connecting");
+      const release = await takeSlot();
+      if (this.closed) return release?.();
+      if (this.state !== "lost" && release) this.setState("connecting");
       let why = "";
       try {
-        if (await this.read(Boolean(leave))) {
-          await this.pause(BRIEF_MS);
+        if (await this.read(Boolean(release))) {
+          await this.pause(PAUSE_MS);
           continue;
         }
       } catch (error) {
-        if (error instanceof Problem) why = error.message;
-        if (
-          error instanceof Problem &&
-          error.status >= 400 &&
-          error.status < 500 &&
-          error.status !== 429 &&
-          error.status !== 408
-        ) {
+        if (isRefusal(error)) {
           if (!this.closed) this.on.refused?.(error);
           return;
         }
+        if (error instanceof Problem) why = error.message;
       } finally {
-        leave?.();
+        release?.();
       }
       if (this.closed) return;
       if (this.paused) continue;
-      this.tell("lost", why);
+      this.setState("lost", why);
       await this.pause(AGAIN_MS[Math.min(this.failures++, AGAIN_MS.length - 1)]);
     }
   }
 
-  /** Read until the stream ends; if it is not to last, until a moment after its start. Gives whether it was left while it was well. */
-  async read(lasts) {
+  /**
+   * Read until the stream ends; without a slot, only the events so far. Returns whether to read
+   * again after a pause.
+   */
+  async read(hasSlot) {
     this.aborter = new AbortController();
     const request = { headers: { Accept: "text/event-stream" }, signal: this.aborter.signal };
     try {
       const response = await this.within(
         SILENCE_MS,
-        sent(address(this.path, { after: this.after() }), request),
+        send(address(this.path, { after: this.after() }), request),
       );
       const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-      return lasts ? await this.follow(reader) : await this.glance(reader);
+      return hasSlot ? await this.follow(reader) : await this.readSoFar(reader);
     } finally {
       this.aborter.abort();
     }
@@ -97,12 +100,12 @@ export class Stream {
     }
   }
 
-  /** What had come by now. What is cut off in the middle is asked for again the next time. */
-  async glance(reader) {
+  /** Read the events so far. The next read fetches a truncated block again. */
+  async readSoFar(reader) {
     const begun = performance.now();
     let rest = "";
     let reading = reader.read();
-    while (rest || performance.now() - begun < GLANCE_MS) {
+    while (rest || performance.now() - begun < READ_MS) {
       const found = await this.within(
         rest ? SILENCE_MS : QUIET_MS,
         reading,
@@ -113,23 +116,23 @@ export class Stream {
       rest = this.take(rest + found.value);
       reading = reader.read();
     }
-    reading.catch(() => {}); // nobody waits for it any more
+    reading.catch(() => {}); // its result is no longer needed
     this.failures = 0;
-    this.tell("live");
+    this.setState("live");
     return true;
   }
 
-  /** Tell of every whole block; gives what is left. */
+  /** Handle every complete block. Returns the rest. */
   take(text) {
     this.failures = 0;
-    this.tell("live");
+    this.setState("live");
     const blocks = text.split("\n\n");
     const rest = blocks.pop();
-    for (const block of blocks) this.hear(block);
+    for (const block of blocks) this.receive(block);
     return rest;
   }
 
-  hear(block) {
+  receive(block) {
     if (this.closed) return;
     const found = { type: "", id: null, data: "" };
     for (const line of block.split("\n")) {
@@ -141,12 +144,12 @@ export class Stream {
       this.on.event({ ...found, data: found.data ? JSON.parse(found.data) : null });
   }
 
-  /** What comes of `reading`; after a silence `otherwise`, or an error if that is null. */
+  /** Await `reading`. After `ms` of silence return `otherwise`, or throw if that is null. */
   async within(ms, reading, otherwise = null) {
     let timer;
     const silence = new Promise((done, fail) => {
       timer = setTimeout(
-        () => (otherwise ? done(otherwise) : fail(new Error("nothing was heard"))),
+        () => (otherwise ? done(otherwise) : fail(new Error("the stream is silent"))),
         ms,
       );
     });
@@ -157,7 +160,7 @@ export class Stream {
     }
   }
 
-  tell(state, why = "") {
+  setState(state, why = "") {
     if (state === this.state) return;
     this.state = state;
     this.on.state?.(state, why);
@@ -189,28 +192,35 @@ export class Stream {
   }
 }
 
-/** Where connections carry many requests at once (HTTP/2 and later), or there are no locks, everybody has a place. */
-function isNeeded() {
+/** Are connections scarce? Not over HTTP/2 and later; without locks, windows cannot coordinate. */
+function needsSlots() {
   const isShared = performance
     .getEntries()
     .some(({ nextHopProtocol: protocol }) => protocol === "h2" || protocol === "h3");
   return Boolean(navigator.locks) && !isShared;
 }
 
-/** Take a place. Gives what to call to give it back, or null if all are taken. */
+/** Take a slot. Returns a function that releases it, or null if all slots are taken. */
 async function takeSlot() {
-  if (!isNeeded()) return () => {};
-  for (let place = 0; place < PLACES; place++) {
-    const release = await tried(`laissez.stream.${place}`);
+  if (!needsSlots()) return () => {};
+  for (let slot = 0; slot < SLOTS; slot++) {
+    const release = await tryLock(`laissez.stream.${slot}`);
     if (release) return release;
   }
   return null;
 }
 
-function tried(name) {
-  return new Promise((told) => {
+/** Take a lock. Returns a function that releases it, or null if another window holds it. */
+function tryLock(name) {
+  return new Promise((done) => {
     navigator.locks.request(name, { ifAvailable: true }, (lock) =>
-      lock ? new Promise((release) => told(release)) : told(null),
+      lock ? new Promise((release) => done(release)) : done(null),
     );
   });
+}
+
+/** Does the server refuse the stream for good? Timeouts and rate limits pass. */
+function isRefusal(error) {
+  if (!(error instanceof Problem)) return false;
+  return error.status >= 400 && error.status < 500 && ![408, 429].includes(error.status);
 }

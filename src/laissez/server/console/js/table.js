@@ -1,10 +1,12 @@
-// A table whose rows are kept in step with a list: sorted by any column, updated in place, a list of cards on a phone.
+// A table in sync with a list: sorted by any column, updated in place, shown as cards on a phone.
 
 import { h, keyed, setText } from "./dom.js";
 
 /**
- * `columns`: [{name, value(item) -> text or node, sort(item) -> number or text (optional), num: bool, wide: bool, live: bool}]. A column gives a text
- * (set in place when it changes) or, with `node: true`, makes its own content once in `make(item)` and keeps it up to date in `update(cell, item)`.
+ * `columns`: [{name, value(item), sort(item), num, wide, make(item), update(cell, item)}]. `value`
+ * returns the text of a cell. Other content comes from `make` once, and from `update` on every
+ * change. `sort` returns a number or text, and makes the column sortable. `num` aligns right,
+ * `wide` takes a whole line on a phone.
  */
 export class Table {
   constructor({ columns, key, empty, caption, sort = null, descending = false, row = null }) {
@@ -12,7 +14,7 @@ export class Table {
     this.key = key;
     this.sorted = sort;
     this.descending = descending;
-    this.decorate = row; // (tr, item): classes and the like
+    this.decorate = row; // (tr, item) => updates the row's attributes
     this.items = [];
     this.body = h("tbody");
     this.heads = columns.map((column) => this.head(column));
@@ -30,7 +32,7 @@ export class Table {
       this.table,
       this.nothing,
     );
-    this.sayOrder();
+    this.updateOrder();
   }
 
   head(column) {
@@ -43,11 +45,11 @@ export class Table {
   sortBy(column) {
     this.descending = this.sorted === column.name ? !this.descending : Boolean(column.num);
     this.sorted = column.name;
-    this.sayOrder();
+    this.updateOrder();
     this.show(this.items);
   }
 
-  sayOrder() {
+  updateOrder() {
     this.columns.forEach((column, i) => {
       if (column.sort)
         this.heads[i].setAttribute(
@@ -76,7 +78,7 @@ export class Table {
     this.nothing.hidden = items.length > 0;
   }
 
-  /** Bring the cells up to date and leave the rows where they are: for numbers that tick. */
+  /** Update the cells without moving the rows, for numbers that tick. */
   refresh() {
     for (const item of this.items) {
       const row = this.body.keyed?.get(this.key(item));
@@ -111,7 +113,7 @@ export class Table {
   }
 }
 
-const inOrder = new Intl.Collator("en", { numeric: true }).compare; // made once: that is the slow part
+const inOrder = new Intl.Collator("en", { numeric: true }).compare; // creating a collator is slow
 
 function compare(a, b) {
   if (a === b) return 0;

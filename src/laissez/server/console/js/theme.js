@@ -1,4 +1,4 @@
-// Light or dark: the system's choice unless somebody made another one here.
+// The light or dark theme: the system's choice, unless the user chose another.
 
 const KEPT_AS = "laissez.theme";
 const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -8,7 +8,10 @@ export function current() {
   return document.documentElement.dataset.theme;
 }
 
-/** `listener()` is called when the theme changes, for what is drawn on a canvas. Gives what to call to stop. */
+/**
+ * Call `listener()` when the theme changes, to redraw a canvas. Returns a function that
+ * unsubscribes.
+ */
 export function onTheme(listener) {
   listeners.add(listener);
   return () => listeners.delete(listener);
@@ -26,7 +29,7 @@ export function apply() {
   for (const listener of listeners) listener();
 }
 
-/** The value of a colour of the theme, for a canvas. */
+/** A colour of the theme, for drawing on a canvas. */
 export function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 }

@@ -1,10 +1,13 @@
 // Timers: polling, a tick every second, throttled calls.
 
-import { Problem, isPassing } from "./api.js";
+import { Problem, isTemporary } from "./api.js";
 
-const AGAIN_MS = 2000; // after what passes soon
+const AGAIN_MS = 2000; // after a temporary error
 
-/** Call `ask` now and every `everyMs` after each answer, not while the tab is hidden. Gives {now(), stop()}. */
+/**
+ * Call `ask` now and `everyMs` after each answer, except while the tab is hidden. Returns {now(),
+ * stop()}.
+ */
 export function poll(ask, everyMs) {
   let timer = null;
   let stopped = false;
@@ -23,8 +26,9 @@ export function poll(ask, everyMs) {
     try {
       await ask();
     } catch (problem) {
-      if (!(problem instanceof Problem)) throw problem; // the state of the connection is shown elsewhere; it is asked again soon
-      if (isPassing(problem)) pause = Math.min(AGAIN_MS, everyMs);
+      // the shell shows a lost connection; try again soon
+      if (!(problem instanceof Problem)) throw problem;
+      if (isTemporary(problem)) pause = Math.min(AGAIN_MS, everyMs);
     } finally {
       asking = false;
       if (again) {
@@ -38,7 +42,7 @@ export function poll(ask, everyMs) {
 
   const seen = () => !document.hidden && turn();
   document.addEventListener("visibilitychange", seen);
-  queueMicrotask(turn); // whoever asks may need what is returned here
+  queueMicrotask(turn); // `ask` may use the returned object
   return {
     now: turn,
     stop() {
@@ -49,13 +53,13 @@ export function poll(ask, everyMs) {
   };
 }
 
-/** Call `act` every second while somebody looks. Gives what to call to stop. */
+/** Call `act` every second while the tab is visible. Returns a function that stops it. */
 export function everySecond(act) {
   const timer = setInterval(() => !document.hidden && act(), 1000);
   return () => clearInterval(timer);
 }
 
-/** `act`, but at most once in `ms`; the last call is never lost. Its `stop()` forgets what waits. */
+/** Throttle `act` to once per `ms`; the last call is never lost. `stop()` drops a pending call. */
 export function throttled(act, ms) {
   let waiting = null;
   let last = 0;

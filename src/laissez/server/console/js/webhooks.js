@@ -1,17 +1,16 @@
-// The webhooks page.
+// The webhooks page, and its dialogs. A secret is shown once and not kept in the page.
 
 import { all, change } from "./api.js";
-import { field } from "./components.js";
+import { card, field, smallButton } from "./components.js";
 import { ask, showSecret, toast } from "./dialogs.js";
 import { fill, h, setText } from "./dom.js";
 import { describe } from "./event-text.js";
-import { count, moment } from "./format.js";
+import { count, moment, plural } from "./format.js";
 import { Table } from "./table.js";
 import { poll } from "./timers.js";
 
 const EVERY_MS = 5000;
-const GENUINE =
-  "Deliveries are signed with it: whoever has it could send you what the service never said.";
+const GENUINE = "It signs the deliveries: anyone who has it can forge them.";
 
 export const webhooks = { path: "webhooks", name: "Webhooks", mount };
 
@@ -25,36 +24,25 @@ function mount(main, { feed, mayTrade, mayOperate }) {
     key: ({ id }) => id,
     caption: "Webhooks",
     empty:
-      "None yet. A webhook has your events sent to an address of yours: signed, in order, again until they are taken.",
+      "No webhooks yet. A webhook sends your events to a URL of yours: signed, in order, " +
+      "and retried until delivered.",
   });
   const asking = poll(async () => table.show(await all("/v1/webhooks")), EVERY_MS);
   const stop = feed.onChange(["webhook."], asking.now);
   const then = (done) => done && asking.now();
   const create = () => createWebhook().then(then);
-  const fresh = mayChange
-    ? h("button", { class: "button small", type: "button", onclick: create }, "New webhook")
-    : null;
-  const card = h(
-    "section",
-    { class: "card" },
-    h("header", {}, h("h2", {}, "Where events are sent"), fresh),
-    table.element,
-  );
-  fill(main, h("div", { class: "page-head" }, h("h1", {}, "Webhooks")), card);
+  const fresh = mayChange ? smallButton("New webhook", create) : null;
+  const endpoints = card({ title: "Endpoints", aside: fresh }, table.element);
+  fill(main, h("div", { class: "page-head" }, h("h1", {}, "Webhooks")), endpoints);
 
   function actions({ id }) {
-    const button = (text, act, kind = "") =>
-      h(
-        "button",
-        { class: `button small ${kind}`, type: "button", onclick: () => act(id).then(then) },
-        text,
-      );
+    const action = (text, act, kind) => smallButton(text, () => act(id).then(then), kind);
     return h(
       "span",
       { class: "row" },
-      button("Send again", redeliver),
-      button("New secret", rotateSecret),
-      button("Delete", deleteWebhook, "danger"),
+      action("Send again", redeliver),
+      action("New secret", rotateSecret),
+      action("Delete", deleteWebhook, "danger"),
     );
   }
 
@@ -66,25 +54,28 @@ function mount(main, { feed, mayTrade, mayOperate }) {
   };
 }
 
-function sayState(cell, { state, last_error: why, failures, next_attempt_at: next }) {
+function updateState(cell, { state, last_error: why, failures, next_attempt_at: next }) {
   const [tag, note] = cell.children;
   const fails = state === "retrying";
   tag.className = `tag ${fails ? "warn" : "good"}`;
   setText(tag, state);
-  setText(note, fails ? `${why}; ${count(failures)} in a row, again ${moment(next)}` : "");
+  setText(
+    note,
+    fails ? `${why}; ${plural(failures, "failure")} in a row, next attempt ${moment(next)}` : "",
+  );
 }
 
-function sayDead(cell, { dead_letters: kept, dead_letters_dropped: dropped }) {
+function updateDead(cell, { dead_letters: kept, dead_letters_dropped: dropped }) {
   const [button, none] = cell.children;
   button.hidden = !kept;
   none.hidden = kept > 0;
   setText(button, `Show ${count(kept)}`);
-  button.title = dropped ? `${count(dropped)} older ones were dropped` : "";
+  button.title = dropped ? `${plural(dropped, "older dead letter")} dropped` : "";
 }
 
 const COLUMNS = [
   {
-    name: "Sent to",
+    name: "URL",
     wide: true,
     make: ({ id, url, types }) =>
       h(
@@ -98,16 +89,16 @@ const COLUMNS = [
   {
     name: "State",
     make: () => [h("span", { class: "tag" }), h("span", { class: "small soft block" })],
-    update: sayState,
+    update: updateState,
   },
-  { name: "Up to event", num: true, value: ({ delivered }) => count(delivered) },
+  { name: "Delivered up to", num: true, value: ({ delivered }) => count(delivered) },
   {
     name: "Dead letters",
     make: ({ id }) => [
-      h("button", { class: "button small", type: "button", onclick: () => showDeadLetters(id) }),
+      smallButton("", () => showDeadLetters(id)),
       h("span", { class: "soft" }, "none"),
     ],
-    update: sayDead,
+    update: updateDead,
   },
 ];
 
@@ -121,14 +112,14 @@ function of(types) {
 
 async function createWebhook() {
   const url = field(
-    "Address",
+    "URL",
     { type: "url", placeholder: "https://", required: true },
-    "A public https address that answers with 2xx within seconds.",
+    "A public https URL that answers with 2xx within seconds.",
   );
   const types = field(
     "Types of events",
     { placeholder: "all" },
-    "Such as lease.started, lease.ended; with commas between. Nothing means all.",
+    "For example lease.started, lease.ended. Leave empty for all.",
   );
   const made = {};
   const act = async () => {
@@ -160,13 +151,14 @@ async function rotateSecret(id) {
   const body = h(
     "p",
     {},
-    "For a day deliveries are signed with both, the new one and the one before, so that you can switch in between.",
+    "For a day, deliveries are signed with both the new and the old secret, so that you " +
+      "can switch.",
   );
-  if (!(await ask({ title: "A new secret?", body, confirm: "New secret", act }))) return false;
+  if (!(await ask({ title: "Rotate the secret?", body, confirm: "New secret", act }))) return false;
   await secretOf(
     made.secret,
     "The new secret",
-    ` The one before signs too until ${moment(made.previous_until)}.`,
+    ` The old secret also signs until ${moment(made.previous_until)}.`,
   );
   return true;
 }
@@ -175,20 +167,21 @@ function secretOf(secret, title, more) {
   return showSecret(
     title,
     secret,
-    `This is the only time that it is shown. ${GENUINE}${more}`,
-    "Lost it? Have a new one made.",
+    `The secret is shown only this once. ${GENUINE}${more}`,
+    "If you lose it, rotate it.",
   );
 }
 
 function redeliver(id) {
   const hint =
-    "The number of the last event that is not sent again. Receivers pass over numbers that they have seen.";
+    "The number of the last event not to send again. Receivers should skip numbers that " +
+    "they have seen.";
   const after = field("After event number", { inputmode: "numeric", required: true }, hint);
   const act = async () => {
     const text = after.input.value.trim();
     if (!/^\d{1,15}$/.test(text)) throw new Error("Expected the number of an event, or 0 for all.");
     await change("POST", webhookPath(id, "/redeliver"), { after: Number(text) });
-    toast(`Everything after event ${text} is sent again.`);
+    toast(`All events after ${text} are sent again.`);
   };
   return ask({ title: "Send again", body: after.element, confirm: "Send again", act });
 }
@@ -200,7 +193,7 @@ function deleteWebhook(id) {
   };
   const body = [
     h("p", { class: "mono" }, id),
-    h("p", {}, "Nothing more is sent to it, and its dead letters are gone."),
+    h("p", {}, "Deliveries stop, and the dead letters are deleted."),
   ];
   return ask({ title: "Delete this webhook?", body, confirm: "Delete", danger: true, act });
 }
@@ -212,13 +205,14 @@ async function showDeadLetters(id) {
       columns: LETTERS,
       key: ({ n }) => n,
       caption: "Dead letters",
-      empty: "None any more.",
+      empty: "No dead letters.",
     });
     table.show(letters.reverse());
     const about = h(
       "p",
       { class: "small soft" },
-      "Given up, newest first. “Send again” sends what is still kept.",
+      "Events that could not be delivered, newest first. “Send again” sends those that " +
+        "are still kept.",
     );
     await ask({
       title: "Dead letters",
@@ -238,12 +232,12 @@ const LETTERS = [
     value: ({ n, last }) => (n === last ? `#${count(n)}` : `#${count(n)} to #${count(last)}`),
   },
   {
-    name: "What it was",
+    name: "Event text",
     wide: true,
     value: ({ told }) => (told ? describe(told.event) : "no longer kept"),
   },
-  { name: "Why", wide: true, value: ({ why }) => why },
-  { name: "Given up", value: ({ at }) => moment(at) },
+  { name: "Reason", wide: true, value: ({ why }) => why },
+  { name: "Since", value: ({ at }) => moment(at) },
 ];
 
 function webhookPath(id, more = "") {

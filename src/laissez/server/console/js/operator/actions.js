@@ -1,22 +1,23 @@
-// actions
+// Dialogs that change a node: its floor, its controls, and which GPUs are online.
 
 import { at, change } from "../api.js";
-import { field } from "../components.js";
+import { field, smallButton } from "../components.js";
 import { toast } from "../dialogs.js";
 import { fill, h } from "../dom.js";
-import { decimal, dollars, micros, perHour, plural } from "../format.js";
+import { decimal, dollars, micros, perHour, plural, readMoney } from "../format.js";
 import { IDLE, OFFLINE } from "./levels.js";
 import { askWithPreview, resultOfEvent, resultText } from "./preview.js";
 
-const MOST = 10_000;
-const EMPTY = "What is left empty is left to the nearest node above that sets it.";
+const EMPTY = "For an empty field, the nearest node above that sets it counts.";
 const NUMBER = /^\d+(\.\d{1,4})?$/;
 
-/** Buttons for a node. `bookNow()` gives its book, `done()` is called after something was done. Gives {element, show(book), told()}. */
+/**
+ * Buttons for a node. `bookNow()` returns its book; `done()` is called after a change. Returns
+ * {element, show(book), levelsChanged()}.
+ */
 export function actionsFor(node, levels, bookNow, done) {
   const run = async (dialog) => (await dialog(node, bookNow(), levels)) && done();
-  const button = (text, dialog) =>
-    h("button", { class: "button small", type: "button", onclick: () => run(dialog) }, text);
+  const button = (text, dialog) => smallButton(text, () => run(dialog));
   const floor = button("Set floor", setFloor);
   const noFloor = button("Remove floor", clearFloor);
   const controls = button("Set controls", setControls);
@@ -40,8 +41,8 @@ export function actionsFor(node, levels, bookNow, done) {
     noControls.hidden = book.controls === null;
   }
 
-  /** Leaves may have changed. */
-  function told() {
+  /** Update the buttons after levels changed. */
+  function levelsChanged() {
     label(
       offline,
       "Take",
@@ -58,18 +59,17 @@ export function actionsFor(node, levels, bookNow, done) {
     );
   }
 
-  told();
-  return { element, show, told };
+  levelsChanged();
+  return { element, show, levelsChanged };
 }
 
 function label(button, verb, state, number, node) {
-  const text =
-    node.height === 0 ? `${verb} ${state}` : `${verb} ${plural(number, "leaf", "leaves")} ${state}`;
+  const text = node.height === 0 ? `${verb} ${state}` : `${verb} ${plural(number, "GPU")} ${state}`;
   if (button.textContent !== text) fill(button, text);
   button.hidden = number === 0;
   button.disabled = number > PREVIEWED_MAX;
   button.title = button.disabled
-    ? `At most ${PREVIEWED_MAX.toLocaleString("en-US")} at once: choose a smaller part.`
+    ? `At most ${PREVIEWED_MAX.toLocaleString("en-US")} at once: choose a smaller node.`
     : "";
 }
 
@@ -79,16 +79,13 @@ function count(levels, { first, last }, fits) {
   return number;
 }
 
-/** [micro-dollars, ""] of what was typed, or [null, what is wrong with it]. */
+/** Parse a typed price: [micro-dollars, ""] or [null, error]. */
 function readPrice(typed) {
-  const text = typed.trim().replace(/^\$/, "");
-  if (!text) return [null, "Expected a price, such as 2.75."];
-  if (!/^\d+(\.\d*)?$/.test(text))
-    return [null, `Expected dollars per hour, such as 2.75; found “${text}”.`];
-  if ((text.split(".")[1] ?? "").length > 6) return [null, "Expected at most six decimals."];
-  if (Number(text) > MOST)
-    return [null, `Expected at most ${MOST.toLocaleString("en-US")} dollars per hour.`];
-  return [micros(text), ""];
+  try {
+    return [readMoney(typed), ""];
+  } catch (error) {
+    return [null, error.message];
+  }
 }
 
 function setFloor(node, book) {
@@ -117,15 +114,20 @@ function setFloor(node, book) {
     leases: book?.leased ?? 0,
     async act([{ price: wanted }]) {
       const { events } = await change("PUT", at("/v1/floors", node.path), { price: wanted });
-      toast(resultOfEvent("floor.set", `${node.path}: the floor stays ${perHour(wanted)}`, events));
+      toast(
+        resultOfEvent("floor.set", `${node.path}: the floor stays at ${perHour(wanted)}`, events),
+      );
     },
   });
 }
 
 function about(book) {
   if (!book) return "";
-  const fall = book.controls_in_force.fall ? " A fall band may hold a lower one back." : "";
-  return `In force now: ${perHour(book.floor_in_force)}. The highest floor on the path counts.${fall}`;
+  const fall = book.controls_in_force.fall ? " A fall band may delay a lower floor." : "";
+  return (
+    `In force now: ${perHour(book.floor_in_force)}. The highest floor on the path ` +
+    `applies.${fall}`
+  );
 }
 
 function clearFloor(node, book) {
@@ -141,11 +143,14 @@ function clearFloor(node, book) {
   });
 }
 
-/** A fraction of the API as percent, and back; both are exact. */
+/** Convert a fraction of the API to percent and back, exactly. */
 const percentOf = (fraction) => decimal(micros(fraction) * 100);
 const fractionOf = (percent) => decimal(micros(percent) / 100);
 
-/** A number that may be left out. Gives {element, input, read()}: the text, null if there is none; undefined if it is wrong, which it says itself. */
+/**
+ * An optional number field. `read()` returns its text, null if empty, or undefined if invalid, and
+ * shows the error.
+ */
 function number(label, value, hint, unit) {
   const made = field(label, { value: value ?? "", inputmode: "decimal" }, hint);
   function read() {
@@ -160,16 +165,16 @@ function number(label, value, hint, unit) {
   return { ...made, read };
 }
 
-/** Two numbers that go together. Gives {element, inputs, read()}. */
+/** The two fields of a band. Returns {element, inputs, read()}. */
 function band(name, own, hint) {
   const part = number(`${name}, at most %`, own ? percentOf(own.fraction) : "", hint, "percent");
-  const time = number("within seconds", own?.seconds, "", "seconds");
+  const time = number("within, seconds", own?.seconds, "", "seconds");
   function read() {
     const [percent, seconds] = [part.read(), time.read()];
     if (percent === undefined || seconds === undefined) return undefined;
     if (percent === null && seconds === null) return null;
-    if (percent === null) part.error("Expected a number: a band has both.");
-    if (seconds === null) time.error("Expected a number: a band has both.");
+    if (percent === null) part.error("Expected a number: a band needs both.");
+    if (seconds === null) time.error("Expected a number: a band needs both.");
     return percent === null || seconds === null
       ? undefined
       : { fraction: fractionOf(percent), seconds: Number(seconds) };
@@ -187,18 +192,18 @@ function setControls(node, book) {
   const fall = band(
     "The floor falls",
     own.fall,
-    "Below its own floor at the start of the interval.",
+    "Below the node's floor at the start of the interval.",
   );
   const hold = number(
     "Hold, seconds",
     own.hold_s,
-    "How long a new lease cannot be lost for price.",
+    "How long a new lease cannot be outbid.",
     "seconds",
   );
   const flash = number(
     "Flash fee, seconds",
     own.flash_s,
-    "How long a bid that made the price is charged for if it is withdrawn.",
+    "How long a withdrawn bid is charged for, if it set the price.",
     "seconds",
   );
   const seconds = (read) => (read === null || read === undefined ? read : Number(read));
@@ -236,7 +241,7 @@ function setControls(node, book) {
 function clearControls(node, book) {
   return askWithPreview({
     title: `Remove the controls of ${node.path}`,
-    body: h("p", { class: "small soft" }, "Those of the nodes above count then."),
+    body: h("p", { class: "small soft" }, "Then the controls of the nodes above apply."),
     commands: () => [{ type: "set_controls", node: node.path }],
     label: () => `Remove the controls of ${node.path}`,
     leases: book.leased,
@@ -247,7 +252,7 @@ function clearControls(node, book) {
   });
 }
 
-const PREVIEWED_MAX = 1000; // as many as a preview takes
+const PREVIEWED_MAX = 1000; // the limit of one preview
 const BATCH = 500;
 
 const ACTS = {
@@ -260,28 +265,29 @@ const ACTS = {
   },
 };
 
-/** The dialog for one of the two. */
+/** A function that opens the dialog for `take_offline` or `bring_online`. */
 function switchLeaves(type) {
   const { fits, verb, state, online } = ACTS[type];
   return (node, book, levels) => {
     const leaves = levels.leaves
       .slice(node.first, node.last)
       .filter((_, i) => fits(levels.owner[node.first + i]));
-    const what =
-      node.height === 0 ? node.path : `${plural(leaves.length, "leaf", "leaves")} of ${node.path}`;
+    const what = node.height === 0 ? node.path : `${plural(leaves.length, "GPU")} of ${node.path}`;
     return askWithPreview({
       title: `${verb} ${what} ${state}`,
       commands: () => leaves.map((leaf) => ({ type, leaf })),
       label: () =>
-        `${verb} ${node.height === 0 ? node.name : plural(leaves.length, "leaf", "leaves")} ${state}`,
+        `${verb} ${node.height === 0 ? node.name : plural(leaves.length, "GPU")} ${state}`,
       leases: book?.leased ?? 0,
       async act(commands) {
         const { events, refused } =
           node.height === 0 ? await one(node, online) : await many(commands);
         const failed = refused.length
-          ? `; ${plural(refused.length, "leaf was", "leaves were")} refused: ${refused[0].detail}`
+          ? `; ${plural(refused.length, "GPU was", "GPUs were")} refused: ${refused[0].detail}`
           : "";
-        const did = `${plural(commands.length - refused.length, "leaf", "leaves")} ${online ? "back online" : "taken offline"}`;
+        const did =
+          `${plural(commands.length - refused.length, "GPU")} ` +
+          `${online ? "back online" : "taken offline"}`;
         toast(resultText(`${did}${failed}`, events), refused.length ? "bad" : "");
       },
     });

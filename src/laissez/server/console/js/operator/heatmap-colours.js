@@ -1,28 +1,33 @@
-// colours
+// The colours of the heatmap. The colour range follows the market slowly and in round numbers, so
+// that a colour keeps its meaning for a while; a few outliers do not stretch it. Colours are mixed
+// in OKLab: equal steps look equal, and lightness alone tells them apart.
 
 import { colour } from "../theme.js";
 
 const STEPS = 64;
-const OWNERS = 10; // that have a colour of their own
-const DIM = 0.82; // how much of the background is in what is not meant
-const OUTLIERS = 0.02; // of the leaves, at each end
-const EASE = 0.35; // of the way that is left, each step
+const OWNERS = 10; // with a colour of their own
+const DIM = 0.82; // the share of background in dimmed colours
+const OUTLIERS = 0.02; // share of the GPUs, at each end
+const EASE = 0.35; // share of the remaining way, per step
 const ROUND = [1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10];
-const LEAST = 0.4; // the range, as a share of its upper end: small differences stay small
-const SLACK = 0.4; // how much of the range may lie unused before it shrinks
+const LEAST = 0.4; // the least width of the range, as a share of its upper end
+const SLACK = 0.4; // unused share of the range before it shrinks
 
-/** Colours of the theme, ready for drawing; every list has a dimmed and a legible partner. */
+/**
+ * The colour of each GPU: by its rate, its owner or the headroom of its lease. Each list of colours
+ * comes with dimmed colours and legible text colours.
+ */
 export class ColourScales {
   constructor(levels, range) {
     this.levels = levels;
     this.range = range;
     this.mode = "rate";
-    this.slots = []; // owners that have a colour, by colour
-    this.slotOf = new Int8Array(64).fill(-1); // by owner
+    this.slots = []; // colour -> owner
+    this.slotOf = new Int8Array(64).fill(-1); // owner -> colour, -1 without one
     this.read();
   }
 
-  /** Read the theme anew. */
+  /** Read the colours of the theme. */
   read() {
     const numbered = (name, count) =>
       Array.from({ length: count }, (_, i) => colour(`${name}-${i + 1}`));
@@ -46,7 +51,7 @@ export class ColourScales {
     return this.lists[this.mode];
   }
 
-  /** The place of a leased leaf in the list of colours. */
+  /** The index of the colour of a leased GPU. */
   step(i) {
     if (this.mode === "owner") {
       const slot = this.slotOf[this.levels.owner[i]] ?? -1;
@@ -57,7 +62,10 @@ export class ColourScales {
     return Math.min(STEPS - 1, Math.floor(share * STEPS));
   }
 
-  /** Give colours to the biggest owners; whoever has one keeps it until a bigger one needs it. `sizes` is how much each owner holds. */
+  /**
+   * Assign colours to the biggest owners. An owner keeps its colour until a bigger one needs it.
+   * `sizes` has the GPUs per owner. Returns whether a colour changed.
+   */
   rank(sizes) {
     if (this.slotOf.length < sizes.length) this.slotOf = grown(this.slotOf, sizes.length);
     const biggest = Array.from(sizes.keys())
@@ -102,7 +110,10 @@ export class ColourRange {
     return share > 0 ? Math.min(share, 1) : 0;
   }
 
-  /** Look at the leased leaves from `first` to `last`, at all of them if nothing is leased. Gives whether there is somewhere to go. */
+  /**
+   * Aim at the rates of the leased GPUs from `first` to `last`, or of all online ones if none is
+   * leased. Returns whether the range must move.
+   */
   aim(levels, first, last) {
     if (this.rates.length < last - first) this.rates = new Float64Array(last - first);
     const leased = this.gather(levels, first, last, 0) || this.gather(levels, first, last, -2);
@@ -135,14 +146,14 @@ export class ColourRange {
     return this.goal !== null && (this.low !== this.goal[0] || this.high !== this.goal[1]);
   }
 
-  /** One step towards the goal. */
+  /** Move one step towards the goal. */
   ease() {
     const near = (this.goal[1] - this.goal[0]) / 200;
     this.low = closer(this.low, this.goal[0], near);
     this.high = closer(this.high, this.goal[1], near);
   }
 
-  /** Another part of the map: begin there at once. */
+  /** Forget the goal, so that the next one applies at once. */
   reset() {
     this.goal = null;
   }
@@ -152,7 +163,7 @@ function closer(from, to, near) {
   return Math.abs(to - from) <= near ? to : from + (to - from) * EASE;
 }
 
-/** Round numbers just outside. */
+/** Round numbers just outside `low` and `high`. */
 function rounded(low, high) {
   const span = Math.max(high - low, high * LEAST, 100_000);
   const power = 10 ** Math.floor(Math.log10(span / 4));
@@ -161,7 +172,7 @@ function rounded(low, high) {
   return [from, from + 4 * step >= high ? from + 4 * step : from + 5 * step];
 }
 
-/** `#rrggbb` as [lightness, a, b]. */
+/** Convert `#rrggbb` to OKLab, [lightness, a, b]. */
 function lab(hex) {
   const [r, g, b] = [1, 3, 5].map((at) => linear(parseInt(hex.slice(at, at + 2), 16) / 255));
   const l = Math.cbrt(0.4122214708 * r + 0.5363325363 * g + 0.0514459929 * b);
@@ -174,7 +185,7 @@ function lab(hex) {
   ];
 }
 
-/** The other way round. */
+/** Convert OKLab to `#rrggbb`. */
 function hex([lightness, a, b]) {
   const l = (lightness + 0.3963377774 * a + 0.2158037573 * b) ** 3;
   const m = (lightness - 0.1055613458 * a - 0.0638541728 * b) ** 3;
@@ -207,7 +218,7 @@ function mix(one, other, share) {
   return hex(from.map((part, i) => part + (to[i] - part) * share));
 }
 
-/** `steps` colours from the first stop to the last, evenly. */
+/** `steps` colours, evenly spaced along the stops. */
 function ramp(stops, steps) {
   return Array.from({ length: steps }, (_, i) => {
     const place = (i / (steps - 1)) * (stops.length - 1);
@@ -216,7 +227,7 @@ function ramp(stops, steps) {
   });
 }
 
-/** Black or white, whichever can be read on a colour. */
+/** Black or white, whichever is legible on a colour. */
 function inkOn(colour) {
   return lab(colour)[0] > 0.57 ? "#101315" : "#ffffff";
 }

@@ -1,20 +1,24 @@
-// layout
+// Lays out the heatmap: GPUs are squares of one size, groups are boxes around them, wrapped like
+// words. The squares are as large as the height allows; below the smallest legible size, the map
+// grows longer instead.
 
 const CELL_MAX = 112;
-const COMFORT = 6; // cells as large as this are worth a map that is longer than the window
+const COMFORT = 6; // to get cells of this size, the map may be longer than the window
 const LONGER = 1.8;
-const ASPECTS = [1.6, 0.7, 1, 2.4, 4, 8, 20]; // of the larger groups: width for height; the one that lets cells be largest is taken
-const RACK_ASPECTS = [2, 1, 4]; // of groups of groups of leaves
-const EMPTY = 8; // how much worse a place left empty is than a shape that is not the wanted one
+// width to height of groups; the ratio with the largest cells wins
+const ASPECTS = [1.6, 0.7, 1, 2.4, 4, 8, 20];
+const RACK_ASPECTS = [2, 1, 4]; // the same for groups whose children hold GPUs
+const EMPTY = 8; // penalty for empty places, relative to the penalty for a wrong shape
 const LEGIBLE = [
   [40_000, 4],
   [250_000, 3],
   [Infinity, 2],
-]; // the smallest cell, by how many there are
+]; // [cells, size of the smallest legible cell]
 
 /**
- * Lay out what is below `view` in `width` x `height` pixels of the screen; `scale` is how many of them make one of CSS.
- * Gives {root, cell, pitch, width, height, first, last, x, y}: boxes {node, x, y, w, h, pad, head, kids, columns}, and the corner of each cell.
+ * Lay out the subtree of `view` in `width` x `height` device pixels; `scale` is device pixels per
+ * CSS pixel. Returns {root, cell, pitch, width, height, first, last, x, y}: `root` is a tree of
+ * boxes {node, x, y, w, h, pad, head, kids, columns}, `x` and `y` are the corners of the cells.
  */
 export function layOut(view, width, height, scale) {
   const fits = bestFit(view, width, height, scale, CELL_MAX * scale);
@@ -45,7 +49,7 @@ function bestFit(view, width, height, scale, most) {
   return best;
 }
 
-/** The largest cells that fit; those smaller than `beaten` are of no use. */
+/** Find the largest cells that fit; stop below `beaten`. */
 function largest(bounds, guess, beaten) {
   for (let pitch = Math.floor(guess); ; pitch--) {
     const cell = Math.max(bounds.least, pitch);
@@ -60,7 +64,10 @@ function largest(bounds, guess, beaten) {
   }
 }
 
-/** How large a node is: {w, h, pad, head, inner, columns, limit, space}. Trees of one shape are measured once: clusters repeat themselves. */
+/**
+ * Measure a node: {w, h, pad, head, inner, columns, limit, space}. Subtrees of the same shape are
+ * measured once, because clusters are regular.
+ */
 function measure(node, room, set) {
   const key = `${node.shape} ${room} ${node === set.view}`;
   if (!set.sizes.has(key))
@@ -86,11 +93,11 @@ function framed(node, room, set) {
   const inner = Math.max(set.pitch, room - 2 * most);
   const content = node.height === 1 ? block(node, inner, set) : shelves(node, inner, set);
   const head = node === set.view ? 0 : headOf(node, content, set);
-  const pad = node.height > 1 || head ? most : 0; // leaves without a name need no frame
+  const pad = node.height > 1 || head ? most : 0; // unnamed groups of GPUs need no frame
   return { ...content, w: content.w + 2 * pad, h: content.h + 2 * pad + head, pad, head, inner };
 }
 
-/** Around and between what is in a group: more on the outside, less for small cells. */
+/** The padding of a group: more for outer groups, less for small cells. */
 function spaceIn({ height }, { pitch, scale }) {
   return Math.max(
     Math.ceil(scale),
@@ -98,7 +105,7 @@ function spaceIn({ height }, { pitch, scale }) {
   );
 }
 
-/** Leaves alone, in rows: eight are four by two. */
+/** GPUs in rows: eight are four by two. */
 function block(node, inner, { pitch, gap }) {
   const count = node.last - node.first;
   const wanted =
@@ -115,7 +122,8 @@ function block(node, inner, { pitch, gap }) {
 
 function shelves(node, inner, set) {
   const kids = node.children.map((child) => measure(child, inner, set));
-  const space = spaceIn(node, set) + (node.height === 2 ? set.gap : 0); // what has no frame is told apart by space alone
+  // only space separates groups without a frame
+  const space = spaceIn(node, set) + (node.height === 2 ? set.gap : 0);
   const limit =
     node === set.view
       ? inner
@@ -123,7 +131,10 @@ function shelves(node, inner, set) {
   return { ...wrap(kids, limit, space, () => {}), columns: 0, limit, space };
 }
 
-/** How wide the shelves are: near the wanted shape, with few places left empty. Few widths are tried: children may be thousands. */
+/**
+ * Choose the width of the shelves: near the wanted aspect ratio, with few empty places. Try few
+ * widths, because there may be thousands of children.
+ */
 function bestLimit(kids, inner, space, aspect) {
   const wide = kids.reduce((widest, { w }) => Math.max(widest, w), 0) + space;
   const tall = kids.reduce((sum, { h }) => sum + h + space, 0) / kids.length;
@@ -140,7 +151,10 @@ function bestLimit(kids, inner, space, aspect) {
   return best * wide - space;
 }
 
-/** One after the other, a new shelf where the width is used up; `put(i, x, y)` says where. Gives how much room that takes. */
+/**
+ * Place boxes one after the other and start a new shelf when a row is full. Calls `put(i, x, y)`
+ * for each box. Returns the size {w, h}.
+ */
 function wrap(kids, limit, space, put) {
   let [x, y, tall, wide] = [0, 0, 0, 0];
   kids.forEach(({ w, h }, i) => {
@@ -153,13 +167,13 @@ function wrap(kids, limit, space, put) {
   return { w: wide, h: y + tall };
 }
 
-/** Room for a name, where the box is large enough to spare it. */
+/** The height of a group's name; 0 if the box is too small for one. */
 function headOf(node, { w, h }, { scale }) {
   const [least, tall] = node.height === 1 ? [50, 30] : node.height === 2 ? [42, 34] : [30, 0];
   return w >= least * scale && h >= tall * scale ? Math.round(15 * scale) : 0;
 }
 
-/** Every box in its place, and the corner of every cell. */
+/** Place every box, and record the corner of every cell. */
 function placed(set) {
   const { view, width, pitch, gap, size } = set;
   const count = view.last - view.first;
@@ -196,7 +210,10 @@ function cells({ first, last }, left, top, columns, map) {
   }
 }
 
-/** What is at a point: {node, leaf}; `leaf` is -1 beside the cells, `node` the innermost group (or leaf) there. Null outside. */
+/**
+ * Find the cell at a point: {node, leaf}. `node` is the innermost group; `leaf` is the index of the
+ * GPU, -1 between cells. Null outside the map.
+ */
 export function hitTest(map, x, y) {
   let box = map.root;
   if (!within(box, x, y)) return null;
@@ -221,7 +238,7 @@ function within({ x, y, w, h }, px, py) {
   return px >= x && px < x + w && py >= y && py < y + h;
 }
 
-/** The rectangle of a node that is the view's or below it: {x, y, w, h}. */
+/** The rectangle {x, y, w, h} of the view or a node below it. */
 export function rectangleOf(map, node) {
   if (node.height === 0) {
     const i = node.first - map.first;

@@ -1,10 +1,10 @@
-// legend
+// The legend of the heatmap. Pointing at an entry highlights its GPUs.
 
 import { h, keyed, setText } from "../dom.js";
 import { count, dollars, percent } from "../format.js";
 import { IDLE, OFFLINE } from "./levels.js";
 
-const NEAR = 0.06; // of the scale, on both sides of the pointer
+const NEAR = 0.06; // share of the scale, on both sides of the pointer
 const TICKS = [0, 0.25, 0.5, 0.75, 1];
 
 export class HeatmapLegend {
@@ -38,7 +38,7 @@ export class HeatmapLegend {
     );
   }
 
-  /** A button, so that it can be reached without a pointer. */
+  /** An entry of the legend: a button, so that the keyboard can reach it. */
   entry(key, name, lit) {
     const on = () => this.heat.light(lit);
     const off = () => this.heat.light(null);
@@ -55,7 +55,10 @@ export class HeatmapLegend {
     const { mode } = this.heat.scales;
     this.scale.hidden = mode === "owner";
     this.owners.hidden = mode !== "owner";
-    setText(this.title, { rate: "$ per hour", headroom: "left of the limit", owner: "" }[mode]);
+    setText(
+      this.title,
+      { rate: "$ per hour", headroom: "headroom below the limit", owner: "" }[mode],
+    );
     this.title.hidden = mode === "owner";
     if (mode === "owner") this.showOwners();
     else this.showScale(mode);
@@ -63,7 +66,9 @@ export class HeatmapLegend {
 
   showScale(mode) {
     const { range, scales } = this.heat;
-    const gradient = `linear-gradient(90deg, ${scales.colours.shown.filter((_, i) => i % 7 === 0).join(", ")})`;
+    const gradient =
+      "linear-gradient(90deg, " +
+      `${scales.colours.shown.filter((_, i) => i % 7 === 0).join(", ")})`;
     if (this.gradient !== gradient) this.bar.style.background = this.gradient = gradient;
     TICKS.forEach((share, i) => {
       const beyond = mode === "rate" && share === 1 ? "+" : "";

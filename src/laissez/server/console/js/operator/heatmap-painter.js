@@ -1,11 +1,12 @@
-// painter
+// Draws the heatmap: groups and their names, then cells one by one. Idle and offline GPUs differ in
+// form, not in colour alone.
 
 import { colour } from "../theme.js";
 import { IDLE } from "./levels.js";
 
-const NAMED_CELL = 44; // from this size on, a cell says its name and rate
-const OWNED_CELL = 72; // and whose it is
-export const FLASHES = 3; // steps in which a flash fades
+const NAMED_CELL = 44; // cells of at least this size show name and rate
+const OWNED_CELL = 72; // and the owner
+export const FLASHES = 3; // steps of a fading flash
 
 export class HeatmapPainter {
   constructor(canvas, levels, scales) {
@@ -13,12 +14,12 @@ export class HeatmapPainter {
     this.canvas = canvas;
     this.levels = levels;
     this.scales = scales;
-    this.lit = null; // (i) => whether a leaf is meant; others are dimmed
+    this.lit = null; // (i) => whether a GPU is highlighted; others are dimmed
     this.idle = document.createElement("canvas");
     this.offline = document.createElement("canvas");
   }
 
-  /** Groups and names; every cell has to be drawn after it. */
+  /** Draw groups and names. Every cell must be drawn afterwards. */
   ground(map, scale) {
     this.map = map;
     this.scale = scale;
@@ -61,7 +62,7 @@ export class HeatmapPainter {
     if (text) context.fillText(text, x + pad + scale, y + pad / 2 + head / 2 + scale);
   }
 
-  /** The two forms of leaves that nobody holds, drawn once: an empty frame, and a hatch. */
+  /** Pre-draw the two kinds of unleased GPUs: idle is an empty frame, offline is hatched. */
   stamps() {
     const { map, scale, theme } = this;
     const edge = Math.max(1, Math.round(scale));
@@ -82,7 +83,7 @@ export class HeatmapPainter {
     const size = map.cell;
     const isDim = this.lit !== null && !this.lit(i);
     if (levels.owner[i] < 0) {
-      this.nobodys(i, x, y, isDim);
+      this.unleased(i, x, y, isDim);
       return;
     }
     const step = scales.step(i);
@@ -99,7 +100,7 @@ export class HeatmapPainter {
     if (this.isNamed && !edge) this.caption(i, x, y, isDim ? this.theme.soft : list.inks[step]);
   }
 
-  nobodys(i, x, y, isDim) {
+  unleased(i, x, y, isDim) {
     const { context, map, levels } = this;
     context.drawImage(levels.owner[i] === IDLE ? this.idle : this.offline, x, y);
     if (isDim) {
@@ -138,7 +139,7 @@ export class HeatmapPainter {
   }
 }
 
-/** Also for the legend, so that it shows what the map shows. */
+/** Draw the hatch of an offline GPU. */
 function hatch(context, size, scale, theme) {
   context.fillStyle = theme.sunken;
   context.fillRect(0, 0, size, size);
@@ -153,7 +154,7 @@ function hatch(context, size, scale, theme) {
   context.stroke();
   if (size >= 24 * scale) {
     context.fillStyle = theme.sunken;
-    context.fillRect(0, size * 0.2, size, size * 0.6); // for the name
+    context.fillRect(0, size * 0.2, size, size * 0.6); // background of the name
   }
 }
 

@@ -1,4 +1,4 @@
-// pointer
+// Pointer and keyboard on the heatmap, and its tooltip.
 
 import { fill, h } from "../dom.js";
 import { count, dollars, perHour, percent, plural } from "../format.js";
@@ -9,7 +9,7 @@ const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], Arrow
 const AGAIN_MS = 500;
 
 export class HeatmapPointer {
-  /** `go(path)` is called with where somebody wants to be. */
+  /** Calls `go(path)` to show another node. */
   constructor(heat, levels, go) {
     this.heat = heat;
     this.levels = levels;
@@ -34,7 +34,7 @@ export class HeatmapPointer {
     clearInterval(this.timer);
   }
 
-  /** What is shown has changed: marks are put anew. */
+  /** Place the marks again after the view changed. */
   placed(selected) {
     this.leave();
     this.selected = selected;
@@ -84,7 +84,7 @@ export class HeatmapPointer {
     this.tip.hidden = false;
   }
 
-  /** Next to the pointer, on the side where there is room. */
+  /** Place the tooltip beside the pointer, on the side that has room. */
   beside({ offsetX, offsetY }) {
     const { clientWidth } = this.heat.element;
     const left =
@@ -101,7 +101,10 @@ export class HeatmapPointer {
     this.heat.canvas.style.cursor = "";
   }
 
-  /** One level down towards what was clicked. The first click of two says which leaf was meant: the second lands on another picture. */
+  /**
+   * Go one level down, towards the clicked cell. The first click of a double click decides which
+   * GPU it means: the second lands on the new view.
+   */
   click(event) {
     if (event.detail > 1) return;
     const found = this.found(event);
@@ -130,7 +133,7 @@ export class HeatmapPointer {
     event.preventDefault();
   }
 
-  /** To the nearest child of what is shown in this direction. */
+  /** Move to the nearest child in a direction. */
   move([dx, dy]) {
     const { map, view } = this.heat;
     const from = this.at ? middle(rectangleOf(map, this.at)) : null;
@@ -161,7 +164,7 @@ function nearest(map, nodes, at, [x, y], dx, dy) {
   return best;
 }
 
-/** [name, value] of what is known about a leaf. */
+/** The facts about a GPU: [[name, value]]. */
 function leafFacts(levels, i) {
   if (levels.owner[i] < 0)
     return [
@@ -196,15 +199,15 @@ function factsOf(levels, node) {
   return node.height === 0 ? leafFacts(levels, node.first) : groupFacts(levels, node);
 }
 
-/** One sentence. */
+/** A node as one sentence, for screen readers. */
 function spoken(levels, node) {
-  const what = node.height === 0 ? "" : `, ${plural(node.last - node.first, "leaf", "leaves")}`;
+  const what = node.height === 0 ? "" : `, ${plural(node.last - node.first, "GPU")}`;
   return `${node.name}${what}: ${factsOf(levels, node)
     .map(([name, value]) => `${name} ${value}`.trim())
     .join(", ")}`;
 }
 
-/** The content of a tip. */
+/** The content of the tooltip. */
 function tip(levels, node, view) {
   const path = node.path.slice(view.path ? view.path.length + 1 : 0) || node.name;
   const rows = factsOf(levels, node).map(([name, value]) => [

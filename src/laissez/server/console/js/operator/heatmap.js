@@ -1,4 +1,5 @@
-// heatmap
+// The heatmap of all GPUs on a canvas. Changed cells are drawn in the next frames, as many as fit.
+// A full redraw happens only when the view, the size, the theme or the meaning of colours changes.
 
 import { h } from "../dom.js";
 import { onTheme } from "../theme.js";
@@ -6,18 +7,18 @@ import { ColourRange, ColourScales } from "./heatmap-colours.js";
 import { layOut } from "./heatmap-layout.js";
 import { FLASHES, HeatmapPainter } from "./heatmap-painter.js";
 
-const FRAME_MS = 6; // spent on drawing in one frame
-const LOOK_EVERY = 256; // cells between two looks at the clock
-const SETTLE_MS = 1000; // how often the range of colours and the biggest owners are looked at
+const FRAME_MS = 6; // drawing time per frame
+const LOOK_EVERY = 256; // cells between two checks of the time
+const SETTLE_MS = 1000; // interval between updates of the colour range and the biggest owners
 const EASE_MS = 90;
 const FLASH_MS = 130;
 const LEAST_HEIGHT = 320;
 const TOP_MOST = 420;
 const BELOW = 75;
-const LEAST_SHARE = 0.6; // of the window's height
+const LEAST_SHARE = 0.6; // share of the window's height
 
 export class Heatmap {
-  /** `onScale()` is called when what colours mean has changed. */
+  /** Calls `onScale()` when the meaning of the colours changes. */
   constructor(levels, onScale) {
     this.levels = levels;
     this.onScale = onScale;
@@ -25,7 +26,7 @@ export class Heatmap {
       class: "heat",
       tabindex: "0",
       role: "application",
-      "aria-label": "Map of all leaves",
+      "aria-label": "Map of all GPUs",
     });
     this.element = h("div", { class: "heat-frame" }, this.canvas);
     this.range = new ColourRange();
@@ -55,10 +56,10 @@ export class Heatmap {
     this.view = null;
   }
 
-  /** A new tree: room to remember which cells wait to be drawn. */
+  /** Allocate the queue of cells to draw, for a new tree. */
   built() {
     const { count } = this.levels;
-    this.queue = new Int32Array(count); // a ring: each leaf is in it once at most
+    this.queue = new Int32Array(count); // a ring buffer that has each GPU at most once
     this.head = 0;
     this.queued = 0;
     this.isQueued = new Uint8Array(count);
@@ -81,13 +82,13 @@ export class Heatmap {
     this.onScale();
   }
 
-  /** Make what `lit` says stand out; null for nothing. */
+  /** Highlight the GPUs for which `lit(i)` is true; null for none. */
   light(lit) {
     this.painter.lit = lit;
     this.touchAll();
   }
 
-  /** A leaf changed. */
+  /** Redraw a GPU that changed. */
   touch(i, moved) {
     if (moved && !this.isCalm.matches) {
       if (!this.flash[i]) this.flashing++;
@@ -135,7 +136,7 @@ export class Heatmap {
     }
   }
 
-  /** Once a second: follow the market with the colours, and say how much was drawn. */
+  /** Once a second: adapt the colours to the market, and publish how much was drawn. */
   settle() {
     Object.assign(this.canvas.dataset, { frames: this.frames, painted: this.painted });
     if (!this.view || !this.hasChanged) return;
@@ -144,7 +145,7 @@ export class Heatmap {
     if (this.scales.mode === "owner") this.onScale();
   }
 
-  /** Gives whether owners got other colours. */
+  /** Aim the colour range and rank the owners. Returns whether owners changed colours. */
   look() {
     this.range.aim(this.levels, this.view.first, this.view.last);
     const sizes = new Int32Array(this.levels.owners.length);
@@ -192,7 +193,7 @@ export class Heatmap {
     this.onLayout?.();
   }
 
-  /** How high the map may be so that the window shows all of it; what is above it may be scrolled away. */
+  /** The height at which the window shows the whole map, with the page above it scrolled away. */
   room() {
     const top = Math.min(TOP_MOST, this.element.getBoundingClientRect().top + window.scrollY);
     return Math.max(
@@ -202,7 +203,7 @@ export class Heatmap {
     );
   }
 
-  /** Everything, at once. */
+  /** Draw everything at once. */
   redraw() {
     if (!this.map) return;
     this.painter.ground(this.map, this.scale);

@@ -1,16 +1,16 @@
-// card
+// One InfraMap as a card: its nodes, readings and pressure, now and over the last hour.
 
 import { Chart } from "../chart.js";
+import { factList } from "../components.js";
 import { h, keyed, setText } from "../dom.js";
-import { moment, percent, plural } from "../format.js";
+import { HOUR_MS, moment, percent, plural } from "../format.js";
 import { href } from "../router.js";
 
-const HOUR_MS = 3_600_000;
-const SHORTEST_MS = 300_000; // a chart of less would be a blur
+const SHORTEST_MS = 300_000; // the shortest time axis
 const NODES_SHOWN = 4;
 const KEPT_MS = 3_600_000;
 
-/** How a reading is written, by the map's kind; a map of the operator's own reads plain numbers. */
+/** The units of readings by kind of map; custom maps have plain numbers. */
 const UNITS = {
   power: { what: "Power used", write: (v) => percent(v, 1), tick: (v) => percent(v) },
   cooling: {
@@ -47,20 +47,13 @@ export class MapCard {
     this.name = map.signals.length ? unit.what : "Pressure";
     this.tag = h("span", { class: "tag" });
     this.nodes = h("p", { class: "small nodes" });
-    this.signals = h("dl", { class: "facts" });
     this.pressure = h("span");
     this.adds = h("small");
     this.window = map.start ? h("dd") : null;
-    const numbers = h(
-      "dl",
-      { class: "facts" },
-      h("div", {}, h("dt", {}, "Pressure now"), h("dd", {}, this.pressure, this.adds)),
-    );
-    if (this.window) this.signals.append(h("div", {}, h("dt", {}, "Window"), this.window));
-    else if (!this.value)
-      this.signals.append(
-        h("div", {}, h("dt", {}, "Reads"), h("dd", { class: "plain" }, "the market itself")),
-      );
+    const source = h("dd", { class: "plain" }, "the market");
+    if (this.window) this.signals = factList([["Window", this.window]]);
+    else this.signals = factList(this.value ? [] : [["Reads", source]]);
+    const numbers = factList([["Pressure now", h("dd", {}, this.pressure, this.adds)]]);
     const head = h(
       "header",
       {},
@@ -90,7 +83,7 @@ export class MapCard {
       `× weight ${plain(map.weight)} = ${percent(high * map.weight)} of the base price`,
     );
     if (this.window) setText(this.window, `${moment(map.start)} to ${moment(map.end)}`);
-    setText(this.tag, high > 0 ? "presses" : this.window ? phase(map, now) : "at rest");
+    setText(this.tag, high > 0 ? "active" : this.window ? phase(map, now) : "at rest");
     this.tag.className = `tag ${high > 0 ? "warn" : "good"}`;
     this.draw(history, now);
   }
@@ -156,13 +149,13 @@ export class MapCard {
 
 function phase({ start, end }, now) {
   if (now < Date.parse(start)) return "planned";
-  return now < Date.parse(end) ? "under way" : "over";
+  return now < Date.parse(end) ? "in progress" : "over";
 }
 
 export class MapHistories {
   constructor() {
-    this.kept = new Map(); // by runner and map: [[ms, value or null, pressure], ...], oldest first
-    this.newest = null; // the time of the last point of all, as the API writes it
+    this.kept = new Map(); // runner and map -> [[ms, value or null, pressure], ...], oldest first
+    this.newest = null; // the time of the newest point, as text of the API
   }
 
   take(runners) {

@@ -1,19 +1,28 @@
-// inframaps
+// The InfraMaps page: each runner with its alarms, its maps and the floors that they set.
 
 import { get, serverNow } from "../api.js";
-import { finder } from "../components.js";
+import { button, card, finder } from "../components.js";
 import { h, keyed, setText } from "../dom.js";
-import { clock, count, dollars, duration, micros, moment, perHour, plural } from "../format.js";
+import {
+  HOUR_MS,
+  clock,
+  count,
+  dollars,
+  duration,
+  micros,
+  moment,
+  perHour,
+  plural,
+} from "../format.js";
 import { href } from "../router.js";
 import { Table } from "../table.js";
 import { poll } from "../timers.js";
 import { MapCard, MapHistories } from "./inframap-card.js";
 
 const EVERY_MS = 3000;
-const HOUR_MS = 3_600_000;
-const CARDS = 12; // at first: so many can be looked over
+const CARDS = 12; // at first
 const CARDS_MORE = 24;
-const OFF = 0.005; // of the price: less is rounding
+const OFF = 0.005; // share of the price; smaller differences are rounding
 
 export const inframaps = {
   path: "inframaps",
@@ -33,7 +42,7 @@ class InfraMapsPage {
     const about = h(
       "p",
       { class: "small soft" },
-      "What is known about power, cooling and carbon, as pressure on prices",
+      "Power, cooling and carbon data as pressure on prices",
     );
     this.elements = [
       h("div", { class: "page-head" }, h("h1", {}, "InfraMaps"), about),
@@ -43,27 +52,27 @@ class InfraMapsPage {
     this.poll = poll(() => this.ask(), EVERY_MS);
   }
 
-  /** The first time a whole hour, then only what is new. */
+  /** Fetch the last hour at first, then only new points. */
   async ask() {
     const since = this.histories.newest ?? new Date(serverNow() - HOUR_MS).toISOString();
     const { at, runners } = await get("/v1/inframaps", { since });
     this.histories.take(runners);
     const now = Date.parse(at);
-    const update = ({ runner: shown }, told) => shown.show(told, now, this.histories);
+    const update = ({ card }, runner) => card.show(runner, now, this.histories);
     keyed(
       this.runners,
       runners,
       ({ runner }) => runner,
-      (told) => this.make(told),
+      (runner) => this.make(runner),
       update,
     );
     this.empty.hidden = runners.length > 0;
   }
 
   make({ runner }) {
-    const shown = new Runner(runner);
-    shown.element.runner = shown;
-    return shown.element;
+    const card = new Runner(runner);
+    card.element.card = card;
+    return card.element;
   }
 
   close() {
@@ -75,18 +84,19 @@ function emptyState() {
   return h(
     "section",
     { class: "card none", hidden: true },
-    h("h2", {}, "No maps report here"),
+    h("h2", {}, "No maps report to this service"),
     h(
       "p",
       {},
-      "A map turns something that you know about the cluster, such as the power that a row has left, into pressure on its floor.",
+      "A map turns data about the cluster, such as the remaining power of a row, into " +
+        "pressure on its floor.",
     ),
-    h("p", {}, "Write them into a file and run it beside the service:"),
+    h("p", {}, "Define maps in a file and run them beside the service:"),
     h("pre", {}, h("code", {}, "laissez operator run maps.toml")),
     h(
       "p",
       { class: "soft" },
-      "It reports after every decision, and appears here by itself. Floors can also be set by hand, on the map.",
+      "The maps then appear here by themselves. You can also set floors by hand, on the map page.",
     ),
   );
 }
@@ -101,13 +111,9 @@ class Runner {
     this.cards = h("div", { class: "maps" });
     this.most = CARDS;
     this.left = h("span", { class: "small soft" });
-    this.more = h(
-      "button",
-      { class: "button", type: "button", onclick: () => this.showMore() },
-      "Show more",
-    );
+    this.more = button("Show more", () => this.showMore());
     this.rest = h("div", { class: "row", hidden: true }, this.more, this.left);
-    this.search = finder("Find a map or a node", "Find a map by its name or node", () =>
+    this.search = finder("Find a map or a node", "Find a map by name or node", () =>
       this.showMaps(),
     );
     this.floors = new FloorsTable(name);
@@ -139,7 +145,7 @@ class Runner {
       `last report ${clock(runner.at)}, one every ${duration(runner.pace_s * 1000)}`,
     );
     this.when.title = runner.at;
-    this.showAlarms(inWords(runner));
+    this.showAlarms(alarmsOf(runner));
     this.showMaps();
     this.floors.show(runner.floors);
   }
@@ -178,7 +184,8 @@ class Runner {
     this.more.hidden = shown.length === found.length;
     setText(
       this.left,
-      `${count(shown.length)} of ${plural(this.maps.length, "map")}${this.more.hidden ? "" : ", those that press hardest"}`,
+      `${count(shown.length)} of ${plural(this.maps.length, "map")}` +
+        (this.more.hidden ? "" : ", those with the highest pressure"),
     );
   }
 
@@ -200,17 +207,21 @@ function hardest(maps) {
   return [...maps].sort((a, b) => pressing(b) - pressing(a));
 }
 
-/** What somebody should know, the runner's silence first. */
-function inWords({ late, at, pace_s, alarms }) {
-  const told = alarms.map(({ kind, where, signal, since, reason }) => ({
+/** The alarms as text; a silent runner comes first. */
+function alarmsOf({ late, at, pace_s, alarms }) {
+  const known = alarms.map(({ kind, where, signal, since, reason }) => ({
     key: `${where} ${signal}`,
     kind,
     since,
-    text: `${where}${signal && signal !== where ? `, signal ${signal}` : ""}: ${reason} (${kind.replaceAll("_", " ")}, since ${clock(since)})`,
+    text:
+      `${where}${signal && signal !== where ? `, signal ${signal}` : ""}: ${reason} ` +
+      `(${kind.replaceAll("_", " ")}, since ${clock(since)})`,
   }));
-  const due = `a report is due every ${duration(pace_s * 1000)}`;
-  const quiet = `Nothing was heard since ${moment(at)}; ${due}. Is it still running? What is shown is as old, and floors stay as they are.`;
-  return late ? [{ key: "late", kind: "late", since: at, text: quiet }, ...told] : told;
+  const due = `it should report every ${duration(pace_s * 1000)}`;
+  const quiet =
+    `No report since ${moment(at)}; ${due}. Is the runner still running? This page shows ` +
+    "old data, and floors do not change.";
+  return late ? [{ key: "late", kind: "late", since: at, text: quiet }, ...known] : known;
 }
 
 class FloorsTable {
@@ -225,10 +236,13 @@ class FloorsTable {
       columns: COLUMNS,
       key: ({ node }) => node,
       caption,
-      empty: "It sets no floors.",
+      empty: "This runner sets no floors.",
       sort: "Node",
     });
-    this.element = card(h("h3", {}, "What they pressed"), rule, this.table.element);
+    this.element = card(
+      { title: "Floors set by these maps", level: 3, aside: rule },
+      this.table.element,
+    );
   }
 
   show(floors) {
@@ -238,7 +252,7 @@ class FloorsTable {
 
 const pressing = ({ terms }) => terms.filter(({ weight, pressure }) => weight * pressure > 0);
 
-/** The sum that the bounds had no say in, in micro-dollars. */
+/** The floor before its bounds apply, in micro-dollars. */
 function unbounded(floor) {
   return (
     micros(floor.base) *
@@ -259,8 +273,8 @@ function written({ map, weight, pressure }) {
   );
 }
 
-/** Written anew only when it differs: somebody may be selecting it. */
-function sayFormula(cell, floor) {
+/** Update the formula only if it differs: the user may be selecting it. */
+function updateFormula(cell, floor) {
   const said = JSON.stringify([floor.base, floor.terms, floor.wanted]);
   if (cell.said === said) return;
   cell.said = said;
@@ -274,7 +288,7 @@ function sayFormula(cell, floor) {
     ? h(
         "span",
         { class: "small faint" },
-        `${plural(quiet, "map")}${terms.length ? "" : ", all"} at rest`,
+        `${terms.length ? "" : "all "}${plural(quiet, "map")} at rest`,
       )
     : null;
   cell.replaceChildren(...[formula, rest, bound(floor)].filter(Boolean));
@@ -284,11 +298,11 @@ function bound(floor) {
   const free = unbounded(floor);
   const isBound = Math.abs(free - micros(floor.wanted)) > OFF * free;
   return isBound
-    ? h("span", { class: "small warn" }, ` = ${dollars(Math.round(free))}/h, held by its bounds`)
+    ? h("span", { class: "small warn" }, ` = ${dollars(Math.round(free))}/h, limited by the bounds`)
     : null;
 }
 
-/** What was asked for in the last turn, or why the two differ. */
+/** The floor that the last turn asked for, or why it asked for none. */
 function asked({ asked: price, wanted, in_force }) {
   if (price !== null) return perHour(price);
   return Math.abs(micros(wanted) - micros(in_force)) > OFF * micros(wanted) ? "waits" : "as wanted";
@@ -308,13 +322,8 @@ const COLUMNS = [
     make: ({ node }) => h("a", { href: href("map", node) }, node),
   },
   price("Base", "base"),
-  { name: "How it comes about", wide: true, update: sayFormula },
+  { name: "Calculation", wide: true, update: updateFormula },
   price("Wanted", "wanted"),
   price("In force", "in_force"),
-  { name: "Asked for", num: true, value: asked },
+  { name: "Requested", num: true, value: asked },
 ];
-
-/** A card with its heading; `beside` are nodes at the other end of the heading's row. */
-export function card(title, beside, ...content) {
-  return h("section", { class: "card" }, h("header", {}, title, beside), content);
-}

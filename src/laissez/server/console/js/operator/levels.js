@@ -1,4 +1,4 @@
-// levels
+// The state of every GPU as columns of numbers, and the tree of nodes above them.
 
 import { perHour } from "../format.js";
 
@@ -6,27 +6,28 @@ export const IDLE = -1;
 export const OFFLINE = -2;
 
 /**
- * `on.built()` is called when there is a new tree, `on.cell(i, moved)` for each leaf that changed (`moved`: its owner did), `on.told()` after each
- * message. Rates, limits and floors are whole micro-dollars; NaN is no limit.
+ * Calls `on.built()` for a new tree, `on.cell(i, moved)` for each changed GPU (`moved`: its owner
+ * changed), and `on.updated()` after each message. Rates, limits and floors are whole
+ * micro-dollars; NaN means no limit.
  */
 export class Levels {
   constructor(on) {
     this.on = on;
     this.count = 0;
-    this.owners = []; // names; a leaf's owner is a place in here
-    this.places = new Map(); // of names
+    this.owners = []; // names; `owner` has indexes into this list
+    this.places = new Map(); // name -> index
   }
 
-  hear({ type, data }) {
+  receive({ type, data }) {
     if (type === "levels") this.whole(data);
     else if (type === "changed") this.changed(data.rows);
-    this.on.told();
+    this.on.updated();
   }
 
   whole({ rows, levels }) {
     const known =
       this.leaves?.length === rows.length && this.leaves.every((path, i) => path === rows[i][0]);
-    this.isNew = !known; // a new tree is told as a whole
+    this.isNew = !known; // a new tree is drawn as a whole
     if (!known) this.build(rows, levels);
     this.changed(rows);
     this.isNew = false;
@@ -72,50 +73,50 @@ export class Levels {
     if (!this.isNew) this.on.cell(i, moved);
   }
 
-  /** What the owner's limit leaves: 0 is nothing, 1 is everything, as it is without a limit. */
+  /** How far the rate is below the limit, as a share of the limit; 1 without a limit. */
   headroom(i) {
     const limit = this.limit[i];
     if (Number.isNaN(limit)) return 1;
     return limit > 0 ? Math.max(0, (limit - this.rate[i]) / limit) : 0;
   }
 
-  /** The leaves of a node in figures; rates are those of leased leaves (of all that are online, if none is leased). */
+  /**
+   * Figures of a node. The rates are those of its leased GPUs, or of the idle ones if none is
+   * leased.
+   */
   figures({ first, last }) {
-    const found = {
-      leaves: last - first,
-      leased: 0,
-      idle: 0,
-      offline: 0,
-      low: null,
-      middle: null,
-      high: null,
-    };
     const leased = [];
     const idle = [];
     for (let i = first; i < last; i++) {
       if (this.owner[i] >= 0) leased.push(this.rate[i]);
       else if (this.owner[i] === IDLE) idle.push(this.rate[i]);
     }
-    found.leased = leased.length;
-    found.idle = idle.length;
-    found.offline = found.leaves - leased.length - idle.length;
+    const leaves = last - first;
     const rates = Float64Array.from(leased.length ? leased : idle).sort();
-    if (rates.length)
-      [found.low, found.middle, found.high] = [
-        rates[0],
-        rates[rates.length >> 1],
-        rates[rates.length - 1],
-      ];
-    return found;
+    return {
+      leaves,
+      leased: leased.length,
+      idle: idle.length,
+      offline: leaves - leased.length - idle.length,
+      low: rates[0] ?? null,
+      middle: rates[rates.length >> 1] ?? null,
+      high: rates.at(-1) ?? null,
+    };
   }
 }
 
-/** As in format.js, without a text in between: there are tens of thousands of them a second. Exact for prices. */
+/**
+ * A fast form of `micros` in format.js, for tens of thousands of prices per second. Exact for
+ * prices.
+ */
 function micros(text) {
   return text === null ? NaN : Math.round(Number(text) * 1e6);
 }
 
-/** The tree above the leaves. They come in path order, so a node's leaves are those from `first` up to `last`. `height` is 0 for a leaf. */
+/**
+ * Build the tree above the GPUs. GPUs come in path order, so those of a node are a range, `first`
+ * up to `last`. The `height` of a GPU is 0.
+ */
 function grow(leaves, levels, nodes) {
   const forest = {
     path: "",
@@ -147,7 +148,7 @@ function grow(leaves, levels, nodes) {
   return forest;
 }
 
-/** Number the shapes of trees: two of the same number look the same, but for names. */
+/** Number the shapes of subtrees: equal numbers mean equal trees, except for names. */
 function shape(node, known) {
   const key = node.children.map((child) => shape(child, known)).join();
   if (!known.has(key)) known.set(key, known.size);

@@ -1,9 +1,9 @@
-// map
+// The map page, the operator's first: key figures, the heatmap, and a panel for the selected node.
 
 import { get } from "../api.js";
 import { spark } from "../chart.js";
-import { segments } from "../components.js";
-import { fill, h, setText } from "../dom.js";
+import { segments, tile } from "../components.js";
+import { fill, h } from "../dom.js";
 import { clock, cost, count, dollars, micros, perHour, percent, plural } from "../format.js";
 import { href } from "../router.js";
 import { Stream } from "../stream.js";
@@ -36,24 +36,24 @@ class MapPage {
     this.levels = new Levels({
       built: () => this.built(),
       cell: (i, moved) => this.heat.touch(i, moved),
-      told: () => this.panel.told(),
+      updated: () => this.panel.levelsChanged(),
     });
     this.heat = new Heatmap(this.levels, () => this.legend.show());
-    this.heat.onLayout = () => this.hand.placed(this.selected);
+    this.heat.onLayout = () => this.pointer.placed(this.selected);
     this.legend = new HeatmapLegend(this.heat, this.levels);
-    this.hand = new HeatmapPointer(this.heat, this.levels, go);
+    this.pointer = new HeatmapPointer(this.heat, this.levels, go);
     this.tiles = tiles();
     this.table = childrenTable(this.levels);
     this.panel = new NodePanel(this.levels, context);
-    this.crumbs = h("nav", { class: "crumbs", "aria-label": "Where you are" });
+    this.crumbs = h("nav", { class: "crumbs", "aria-label": "Breadcrumbs" });
     this.problem = h("p", { class: "problem", role: "alert", hidden: true });
-    this.old = h("p", { class: "notice", role: "status", hidden: true });
+    this.outdated = h("p", { class: "notice", role: "status", hidden: true });
     this.path = "";
     this.build(main);
     const on = {
-      event: (told) => this.levels.hear(told),
-      state: (state, why) => this.stale(state, why),
-      refused: (problem) => this.refuse(problem.message),
+      event: (message) => this.levels.receive(message),
+      state: (state, why) => this.showState(state, why),
+      refused: (problem) => this.showProblem(problem.message),
     };
     this.stream = new Stream("/v1/levels", on);
   }
@@ -69,14 +69,14 @@ class MapPage {
     const help = h(
       "p",
       { id: "map-help", class: "visually-hidden" },
-      "Arrow keys move, Enter goes in, Backspace goes up. A table is below.",
+      "Arrow keys move, Enter opens, Backspace goes up. The same data follows as a table.",
     );
     const card = h(
       "section",
       { class: "card heat-card" },
       head,
       this.problem,
-      this.old,
+      this.outdated,
       this.legend.element,
       this.heat.element,
       help,
@@ -92,7 +92,7 @@ class MapPage {
   }
 
   close() {
-    for (const part of [this.stream, this.heat, this.hand, this.tiles, this.table, this.panel])
+    for (const part of [this.stream, this.heat, this.pointer, this.tiles, this.table, this.panel])
       part.close();
   }
 
@@ -108,30 +108,35 @@ class MapPage {
     return this.path;
   }
 
-  /** Show the node of the address; of a leaf, what is around it. */
+  /** Show the node of the URL. For a GPU, show its parent with the GPU selected. */
   go() {
     if (!this.levels.count) return;
     const node = this.levels.nodes.get(this.path);
-    this.refuse(node ? "" : `There is no ${this.path} in this cluster.`);
+    this.showProblem(node ? "" : `There is no ${this.path} in this cluster.`);
     const shown = node ?? this.levels.forest;
     this.selected = shown.height === 0 && shown.parent ? shown : null;
     const view = this.selected ? shown.parent : shown;
     this.heat.show(view);
-    this.hand.placed(this.selected);
+    this.pointer.placed(this.selected);
     this.legend.show();
     this.table.show(view);
     this.panel.show(shown);
     fill(this.crumbs, crumbs(shown));
   }
 
-  /** The map has a connection of its own, which may be lost while the rest lives. */
-  stale(state, why) {
-    this.old.hidden = state !== "lost";
+  /**
+   * Say that the map is out of date. It has a connection of its own, which can be lost separately.
+   */
+  showState(state, why) {
+    this.outdated.hidden = state !== "lost";
     if (state === "lost")
-      fill(this.old, `The map stands still since ${clock(Date.now())}. ${why || ""} Trying again.`);
+      fill(
+        this.outdated,
+        `The map has not been updated since ${clock(Date.now())}. ${why || ""} Trying again.`,
+      );
   }
 
-  refuse(text) {
+  showProblem(text) {
     fill(this.problem, text);
     this.problem.hidden = !text;
   }
@@ -175,7 +180,7 @@ const COLUMNS = [
     update: () => {},
     sort: ({ node }) => node.name,
   },
-  number("Leaves", "leaves"),
+  number("GPUs", "leaves"),
   number("Leased", "leased"),
   number("Idle", "idle"),
   number("Offline", "offline"),
@@ -184,13 +189,16 @@ const COLUMNS = [
   rate("Highest", "high"),
 ];
 
-/** Gives {element, show(node), close()}. Figures are made only while somebody looks. */
+/**
+ * A table of the children of the shown node, as an alternative to the colours. Figures are computed
+ * only while the table is open. Returns {element, show(node), close()}.
+ */
 function childrenTable(levels) {
-  const caption = "What is below, in figures; rates in dollars per hour";
+  const caption = "Child nodes; rates in dollars per hour";
   const table = new Table({
     columns: COLUMNS,
     key: ({ node }) => node.path,
-    empty: "There is nothing below.",
+    empty: "This node has no children.",
     caption,
   });
   const element = h(
@@ -217,7 +225,7 @@ function childrenTable(levels) {
   };
 }
 
-// `value` and `note` are of the market now and its samples, `sample` makes the line.
+// `value` and `note` take the market now and its samples; `sample` gives a point of the sparkline.
 const TILES = [
   {
     name: "Utilisation",
@@ -229,7 +237,7 @@ const TILES = [
     name: "Revenue now",
     value: (market) => revenue(market.rate_now),
     title: (market) => `$${market.rate_now}/h`,
-    note: (market) => `${cost(market.revenue)} in all`,
+    note: (market) => `${cost(market.revenue)} in total`,
     sample: ({ rate_now: rate }) => micros(rate),
   },
   {
@@ -244,7 +252,7 @@ const TILES = [
   {
     name: "Open orders",
     value: (market) => count(market.open_orders),
-    note: (market) => `${plural(market.tenants, "tenant")} in all`,
+    note: (market) => `${plural(market.tenants, "tenant")} in total`,
     sample: ({ open_orders: orders }) => orders,
   },
   {
@@ -255,7 +263,7 @@ const TILES = [
   },
 ];
 
-/** Whole cents, of large sums whole dollars: more would only flicker. */
+/** Whole cents; whole dollars for large sums. More digits would only flicker. */
 function revenue(text) {
   const value = micros(text);
   return value < 1e10
@@ -275,36 +283,27 @@ function lastMinute(history) {
   return sum;
 }
 
-/** Gives {element, close()}. */
+/** The key figures with their sparklines. Returns {element, close()}. */
 function tiles() {
-  const made = TILES.map(({ name }) => {
-    const [value, note, line] = [
-      h("div", { class: "value" }, "–"),
-      h("div", { class: "note" }),
-      h("div", { class: "spark-place" }),
-    ];
-    return {
-      element: h("div", { class: "tile" }, h("div", { class: "label" }, name), value, note, line),
-      value,
-      note,
-      line,
-    };
-  });
+  const sparklines = TILES.map(() => h("div", { class: "spark-place" }));
+  const made = TILES.map(({ name }, i) => tile(name, sparklines[i]));
   let market = null;
   let history = [];
 
   function show() {
     if (!market) return;
-    TILES.forEach((tile, i) => {
-      setText(made[i].value, tile.value(market, history));
-      setText(made[i].note, tile.note(market, history));
-      if (tile.title) made[i].value.title = tile.title(market);
-    });
+    TILES.forEach(({ value, note, title }, i) =>
+      made[i].update({
+        value: value(market, history),
+        note: note(market, history),
+        title: title?.(market),
+      }),
+    );
   }
 
   function draw() {
     TILES.forEach(({ sample }, i) =>
-      made[i].line.replaceChildren(spark(thinned(history).map(sample))),
+      sparklines[i].replaceChildren(spark(thinned(history).map(sample))),
     );
   }
 

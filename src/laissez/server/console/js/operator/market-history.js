@@ -1,35 +1,37 @@
-// The market's figures of the last two hours: what the server kept, and what was seen here since its last sample.
+// The market's figures of the last two hours: the samples of the server, and newer figures that
+// this page has seen.
 
 import { micros } from "../format.js";
 
 const KEPT_MS = 2 * 3_600_000;
 const MINUTE_MS = 60_000;
-const GAP_SAMPLES = 3; // so many samples left out are a gap: nobody measured then
+const GAP_SAMPLES = 3; // this many missing samples in a row are a gap
 
 export class History {
   constructor() {
-    this.samples = []; // from the server, oldest first, at even distances
-    this.seen = []; // since the last of them
-    this.begins = []; // when the server began to measure, as far as that was within its memory
+    this.samples = []; // from the server, oldest first, evenly spaced
+    this.seen = []; // newer figures
+    this.begins = []; // the times at which the service was started, as far as known
     this.everyMs = 10_000;
   }
 
-  /** What the server kept. A server that was started again begins anew; what was told before stays here. */
+  /** Merge the server's samples. A restarted server has lost its samples; the known ones stay. */
   take({ every_s, samples }) {
     this.everyMs = every_s * 1000;
-    const told = samples.map(inNumbers);
-    const first = told.length ? told[0].at : Infinity;
-    const until = told.length ? told.at(-1).at : -Infinity;
-    const isNew = !this.samples.length || first > this.samples.at(-1).at; // nothing of what was told before
-    if (told.length && isNew && until - first < KEPT_MS - this.everyMs * GAP_SAMPLES)
+    const fresh = samples.map(inNumbers);
+    const first = fresh.length ? fresh[0].at : Infinity;
+    const until = fresh.length ? fresh.at(-1).at : -Infinity;
+    // no overlap with the known samples
+    const isNew = !this.samples.length || first > this.samples.at(-1).at;
+    if (fresh.length && isNew && until - first < KEPT_MS - this.everyMs * GAP_SAMPLES)
       this.begins.push(first);
-    this.samples = [...this.samples.filter(({ at }) => at < first), ...told].filter(
+    this.samples = [...this.samples.filter(({ at }) => at < first), ...fresh].filter(
       ({ at }) => at > until - KEPT_MS,
     );
     this.seen = this.seen.filter(({ at }) => at > until);
   }
 
-  /** What holds now. */
+  /** Add the current figures. */
   see(summary) {
     this.seen.push(inNumbers(summary));
   }
@@ -42,12 +44,12 @@ export class History {
     return this.samples[0] ?? this.seen[0] ?? null;
   }
 
-  /** Points [ms, value] of a level, with a gap where nobody measured. */
+  /** The points [ms, value] of a level, with gaps where there are no samples. */
   points(value) {
     return withGaps([...this.samples, ...this.seen], this.everyMs * GAP_SAMPLES, value);
   }
 
-  /** Points of something counted, per minute: each is the sum of the minute before it. */
+  /** The points of a counter, per minute: each is the sum over the minute before it. */
   perMinute(name) {
     const wanted = Math.max(1, Math.round(MINUTE_MS / this.everyMs));
     const minute = (i) => this.samples.slice(Math.max(0, i + 1 - wanted), i + 1);
@@ -58,13 +60,13 @@ export class History {
     return withGaps(sums, this.everyMs * GAP_SAMPLES, ({ sum }) => sum);
   }
 
-  /** When the measuring began, or began again: marks for a chart. */
+  /** Chart marks at the starts of the service. */
   marks() {
     return this.begins.map((at) => ({ at, text: "The service was started" }));
   }
 }
 
-/** A minute that was not measured as a whole has no sum. */
+/** The sum over a minute; null if the minute has missing samples. */
 function sumOf(samples, name, wanted, everyMs) {
   const isWhole =
     samples.length === wanted && samples.at(-1).at - samples[0].at < everyMs * (wanted + 1);

@@ -1,8 +1,8 @@
-// market
+// The market page: key figures, charts of the last two hours, and a table of nodes.
 
 import { Problem, all, at, get } from "../api.js";
 import { Chart, legend, valueAt } from "../chart.js";
-import { sayShare, segments, shareCell } from "../components.js";
+import { card, segments, shareCell, tile, updateShare } from "../components.js";
 import { h, setText } from "../dom.js";
 import {
   MICROS,
@@ -19,22 +19,21 @@ import {
 import { href } from "../router.js";
 import { Table } from "../table.js";
 import { poll } from "../timers.js";
-import { card } from "./inframaps.js";
 import { History } from "./market-history.js";
 
 const NOW_MS = 3000;
 const HISTORY_MS = 20_000;
 const MINUTE_MS = 60_000;
 const NOT_KEPT =
-  "Figures are kept in memory for two hours, one in ten seconds; a restart begins anew. " +
-  "For longer times, and for alerts, let Prometheus read /metrics.";
+  "The service keeps samples in memory for two hours, one every ten seconds; a restart clears " +
+  "them. For a longer history and for alerts, let Prometheus scrape /metrics.";
 const RANGES = [
   [15, "15 min"],
   [60, "1 h"],
   [120, "2 h"],
 ];
 const NODES_EVERY_MS = 10_000;
-const NODES_MOST = 60; // each is a question of its own
+const NODES_MOST = 60; // one request each
 
 export const market = {
   path: "market",
@@ -49,7 +48,7 @@ export const market = {
 class MarketPage {
   constructor() {
     this.history = new History();
-    this.minutes = null; // as much as there is, until somebody chooses
+    this.minutes = null; // null until the user or `askFirst` chooses
     this.tiles = tiles();
     this.graphs = graphs(this.history);
     this.nodes = new MarketNodes();
@@ -81,7 +80,7 @@ class MarketPage {
     this.draw();
   }
 
-  /** At first the shortest range that shows all there is. */
+  /** Choose the shortest range that shows the whole history. */
   async askFirst() {
     await this.askHistory();
     if (this.minutes !== null) return;
@@ -104,7 +103,7 @@ class MarketPage {
   draw() {
     if (!this.history.last || this.minutes === null) return;
     const until = this.history.last.at;
-    // A market that is young is not drawn in a corner: the axis begins where the measuring did, two minutes ago at the latest.
+    // Start the axis of a young market at its first sample, but at least two minutes ago.
     const from = Math.max(
       until - this.minutes * MINUTE_MS,
       Math.min(this.history.first.at, until - 2 * MINUTE_MS),
@@ -113,7 +112,7 @@ class MarketPage {
     for (const { update } of this.tiles) update(this.history, this.now);
     const begun = this.history.begins.at(-1);
     const begin =
-      begun > from ? `The service was started at ${moment(begun)}, where the line is. ` : "";
+      begun > from ? `The vertical line marks the start of the service, ${moment(begun)}. ` : "";
     setText(this.since, begin + NOT_KEPT);
   }
 
@@ -123,41 +122,34 @@ class MarketPage {
   }
 }
 
-function tile(label, update) {
-  const value = h("div", { class: "value" }, "–");
-  const note = h("div", { class: "note" });
-  const element = h("div", { class: "tile" }, h("div", { class: "label" }, label), value, note);
-  function show([text, more, exact = ""]) {
-    setText(value, text);
-    setText(note, more);
-    value.title = exact;
-  }
-  return { element, update: (history, now) => now && show(update(history, now)) };
-}
-
 function tiles() {
+  const figure = (label, texts) => {
+    const { element, update } = tile(label);
+    const show = ([value, note, title]) => update({ value, note, title });
+    return { element, update: (history, now) => now && show(texts(history, now)) };
+  };
   return [
-    tile("Revenue now", (_, now) => [
+    figure("Revenue now", (_, now) => [
       `${cost(now.rate_now)}/h`,
       `${perLease(now)} a lease`,
       perHour(now.rate_now),
     ]),
-    tile("Revenue so far", (history, now) => [
+    figure("Revenue so far", (history, now) => [
       cost(now.revenue),
       earned(history),
       `$${now.revenue}`,
     ]),
-    tile("Utilisation", (_, now) => [
+    figure("Utilisation", (_, now) => [
       percent(now.leased / now.online, 1),
-      `${count(now.leased)} of ${plural(now.online, "leaf", "leaves")} online`,
+      `${count(now.leased)} of ${plural(now.online, "GPU")} online`,
     ]),
-    tile("Offline", (_, now) => [
+    figure("Offline", (_, now) => [
       count(now.leaves - now.online),
-      `of ${plural(now.leaves, "leaf", "leaves")}`,
+      `of ${plural(now.leaves, "GPU")}`,
     ]),
-    tile("Open orders", (_, now) => [count(now.open_orders), "waiting for a leaf"]),
-    tile("Transfers per minute", (history) => [perMinuteNow(history), "from tenant to tenant"]),
-    tile("Tenants", (_, now) => [count(now.tenants), ""]),
+    figure("Open orders", (_, now) => [count(now.open_orders), "waiting for a GPU"]),
+    figure("Transfers per minute", (history) => [perMinuteNow(history), "from tenant to tenant"]),
+    figure("Tenants", (_, now) => [count(now.tenants), ""]),
   ];
 }
 
@@ -178,15 +170,12 @@ function perMinuteNow(history) {
   return now === undefined || now === null ? "–" : count(now);
 }
 
-/** A chart with its heading and legend; `lines()` gives its series. */
+/** A chart with heading and legend; `lines()` returns its series. */
 function graph(history, title, { value, tick = value }, lines) {
   const chart = new Chart({ label: title, height: 190, value, tick });
   const series = lines();
-  const element = card(
-    h("h2", {}, title),
-    series.length > 1 ? legend(series) : null,
-    chart.element,
-  );
+  const aside = series.length > 1 ? legend(series) : null;
+  const element = card({ title, aside }, chart.element);
   const shown = (from) =>
     lines().map((line) => ({ ...line, points: line.points.filter(([at]) => at >= from) }));
   return {
@@ -220,7 +209,7 @@ function graphs(history) {
   return [
     graph(history, "Charges per hour", MONEY, () => [level("Charges per hour", "rate_now", area)]),
     graph(history, "Revenue", MONEY, () => [level("Revenue", "revenue", area)]),
-    graph(history, "Leaves", NUMBER, () => [
+    graph(history, "GPUs", NUMBER, () => [
       level("Leased", "leased", area),
       level("Online", "online", { class: "s3" }),
       level("All", "leaves", { class: "floor" }),
@@ -236,7 +225,7 @@ function graphs(history) {
 
 class MarketNodes {
   constructor() {
-    const caption = "Roots and what is right below them";
+    const caption = "Roots and their children";
     this.table = new Table({
       columns: COLUMNS,
       key: ({ node }) => node,
@@ -244,7 +233,7 @@ class MarketNodes {
       empty: "There are no nodes yet.",
     });
     this.more = h("p", { class: "small soft" });
-    this.element = card(h("h2", {}, "By place"), this.more, this.table.element);
+    this.element = card({ title: "By node", aside: this.more }, this.table.element);
     this.poll = poll(() => this.ask(), NODES_EVERY_MS);
   }
 
@@ -262,12 +251,12 @@ class MarketNodes {
   }
 }
 
-/** Every root, each followed by those right below it. */
+/** Every root, each followed by its children. */
 async function rootsAndChildren() {
   return (await all("/v1/topology")).flatMap(({ path, children }) => [path, ...children]);
 }
 
-/** A node that went away is left out. */
+/** The book of a node; null if the node no longer exists. */
 async function fetchBook(node) {
   try {
     return await get(at("/v1/books", node));
@@ -280,8 +269,8 @@ async function fetchBook(node) {
 const link = ({ node }) =>
   h("a", { class: node.includes("/") ? "below" : "root", href: href("map", node) }, node);
 const leasedShare = ({ leased, online }) => (online ? leased / online : 0);
-const sayLeased = (cell, book) =>
-  sayShare(cell, leasedShare(book), `${percent(leasedShare(book))} of ${count(book.online)}`);
+const updateLeased = (cell, book) =>
+  updateShare(cell, leasedShare(book), `${percent(leasedShare(book))} of ${count(book.online)}`);
 const price = (name, field) => ({
   name,
   num: true,
@@ -291,7 +280,13 @@ const price = (name, field) => ({
 
 const COLUMNS = [
   { name: "Node", sort: ({ node }) => node, make: link },
-  { name: "Leased", num: true, sort: leasedShare, make: () => shareCell("of"), update: sayLeased },
+  {
+    name: "Leased",
+    num: true,
+    sort: leasedShare,
+    make: () => shareCell("of"),
+    update: updateLeased,
+  },
   {
     name: "Offline",
     num: true,
@@ -301,8 +296,8 @@ const COLUMNS = [
   price("Floor in force", "floor_in_force"),
   price("Standing rate", "standing_rate"),
   {
-    ...price("Wins a leaf now", "quote"),
-    value: ({ quote }) => (quote === null ? "nothing does" : perHour(quote)),
+    ...price("Quote", "quote"),
+    value: ({ quote }) => (quote === null ? "none" : perHour(quote)),
   },
   { name: "Open orders", num: true, sort: ordersAt, value: (book) => count(ordersAt(book)) },
   {
@@ -313,7 +308,7 @@ const COLUMNS = [
   },
 ];
 
-/** Those that rest here or further below. */
+/** Orders that rest at this node or below. */
 function ordersAt({ orders_here, orders_below }) {
   return orders_here + orders_below;
 }

@@ -1,9 +1,11 @@
-// node charts
+// Charts beside the map: a node's standing rate during the last hour, and the lease of a GPU.
 
 import { all, at, get, serverNow } from "../api.js";
 import { Chart, legend } from "../chart.js";
+import { card, factList } from "../components.js";
 import { fill, h, setText } from "../dom.js";
 import {
+  HOUR_MS,
   MICROS,
   clock,
   cost,
@@ -18,12 +20,11 @@ import { poll } from "../timers.js";
 import { limitText, ownerName } from "./levels.js";
 
 const RATES_EVERY_MS = 5000;
-const HOUR_MS = 3_600_000;
-const LEAST_MS = 120_000; // a shorter history is stretched to this
+const LEAST_MS = 120_000; // the shortest time axis
 const LEASE_EVERY_MS = 4000;
 const LIVE_MS = 500;
-const FAR = 4; // a limit so many times above every charge would leave nothing to see of these
-const SEARCHED = 5000; // leases of one tenant
+const FAR = 4; // a limit this many times above the charges is not drawn: they would look flat
+const SEARCHED = 5000; // leases of one tenant to search
 
 const hourAgo = () => new Date(serverNow() - HOUR_MS).toISOString();
 
@@ -39,13 +40,7 @@ export class RateChart {
       { name: "Standing rate", class: "s1" },
       { name: "Floor in force now", class: "floor" },
     ];
-    this.element = h(
-      "section",
-      { class: "card" },
-      h("header", {}, h("h2", {}, "Last hour")),
-      this.chart.element,
-      legend(keys),
-    );
+    this.element = card({ title: "Last hour" }, this.chart.element, legend(keys));
     this.price = null;
     this.polling = poll(
       async () => this.show(await get(at("/v1/rates", node.path), { since: hourAgo() })),
@@ -62,7 +57,7 @@ export class RateChart {
     const begun = Math.max(
       0,
       segments.findIndex(({ rate }) => rate !== "0"),
-    ); // before there was any price, there was no market
+    ); // skip the time before the first price
     this.points = segments
       .slice(begun)
       .map(({ start, rate }) => [Date.parse(start), micros(rate) / MICROS]);
@@ -104,30 +99,18 @@ export class LeaseCard {
   constructor(node, levels) {
     this.node = node;
     this.levels = levels;
-    this.values = Object.fromEntries(
-      ["Owner", "Rate", "Limit", "Headroom", "Held for", "Cost so far"].map((name) => [
-        name,
-        h("dd", {}, "–"),
-      ]),
-    );
+    const names = ["Owner", "Rate", "Limit", "Headroom", "Held for", "Cost so far"];
+    this.values = Object.fromEntries(names.map((name) => [name, h("dd", {}, "–")]));
     const value = (rate) => dollars(Math.round(rate * MICROS), 2);
     this.chart = new Chart({
-      label: `What the lease of ${node.path} was charged, dollars per hour`,
+      label: `Charges of the lease of ${node.path}, dollars per hour`,
       height: 130,
       value,
     });
     this.keys = h("div", {});
     this.history = h("div", { class: "lease-history" }, this.chart.element, this.keys);
-    const rows = Object.entries(this.values).map(([name, value]) =>
-      h("div", {}, h("dt", {}, name), value),
-    );
-    this.element = h(
-      "section",
-      { class: "card" },
-      h("header", {}, h("h2", {}, "Lease")),
-      h("dl", { class: "facts" }, rows),
-      this.history,
-    );
+    const facts = factList(Object.entries(this.values));
+    this.element = card({ title: "Lease" }, facts, this.history);
     this.lease = null;
     this.timer = setInterval(() => this.live(), LIVE_MS);
     this.polling = poll(() => this.ask(), LEASE_EVERY_MS);
@@ -139,7 +122,7 @@ export class LeaseCard {
     this.polling.stop();
   }
 
-  /** What the map knows, at once. */
+  /** Show what the map knows already. */
   live() {
     const { levels, values } = this;
     const i = this.node.first;
@@ -169,7 +152,10 @@ export class LeaseCard {
     this.values["Cost so far"].title = `$${this.lease.cost}`;
   }
 
-  /** There is no question for the lease of a leaf: it is looked for once among its owner's, then asked for by its id. */
+  /**
+   * Fetch the lease. The API has no lookup by GPU: search the owner's leases once, then fetch by
+   * ID.
+   */
   async ask() {
     const { levels, node } = this;
     if (levels.owner[node.first] < 0) return;
@@ -186,7 +172,7 @@ export class LeaseCard {
     return leases.find(({ leaf }) => leaf === this.node.path);
   }
 
-  /** A lease that ended may no longer be known. */
+  /** Fetch a lease by ID; null if it is no longer kept. */
   async known(id) {
     try {
       return await get(at("/v1/leases", id));

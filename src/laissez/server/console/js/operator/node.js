@@ -1,6 +1,7 @@
-// node
+// The panel beside the map: facts, charts, order book and actions of the selected node.
 
 import { all, at, get } from "../api.js";
+import { card, factList } from "../components.js";
 import { fill, h, keyed, setText } from "../dom.js";
 import { count, duration, micros, perHour, percent } from "../format.js";
 import { href } from "../router.js";
@@ -10,7 +11,7 @@ import { LeaseCard, RateChart } from "./node-charts.js";
 import { OrderBookCard } from "./order-book.js";
 
 const BOOK_MS = 3000;
-const OWN_ACTS = ["floor.", "controls.", "resource."]; // what others do comes with the next turn anyway
+const OWN_ACTS = ["floor.", "controls.", "resource."]; // the next poll shows changes by others
 const OVERVIEW_EVERY_MS = 2000;
 const OWNERS = 12;
 
@@ -18,7 +19,7 @@ export class NodePanel {
   constructor(levels, context) {
     this.levels = levels;
     this.context = context;
-    this.element = h("aside", { class: "node-panel stack", "aria-label": "The chosen node" });
+    this.element = h("aside", { class: "node-panel stack", "aria-label": "The selected node" });
     this.node = null;
     this.stops = [];
   }
@@ -29,9 +30,9 @@ export class NodePanel {
     this.actions = null;
   }
 
-  /** Levels have changed. */
-  told() {
-    this.actions?.told();
+  /** Update after levels changed. */
+  levelsChanged() {
+    this.actions?.levelsChanged();
   }
 
   show(node) {
@@ -104,19 +105,9 @@ export class NodePanel {
 
   head(node, list, actions, problem) {
     const above = node.path.slice(0, node.path.length - node.name.length);
-    return h(
-      "section",
-      { class: "card" },
-      h(
-        "header",
-        {},
-        h("h2", {}, h("small", { class: "soft" }, above), node.name),
-        node.level ? h("span", { class: "tag" }, node.level) : null,
-      ),
-      problem,
-      list.element,
-      actions?.element,
-    );
+    const title = [h("small", { class: "soft" }, above), node.name];
+    const aside = node.level ? h("span", { class: "tag" }, node.level) : null;
+    return card({ title, aside }, problem, list.element, actions?.element);
   }
 }
 
@@ -130,7 +121,7 @@ const FACTS = [
   {
     name: "Quote",
     value: (book) => (book.quote === null ? "none" : perHour(book.quote)),
-    note: (book) => (book.quote === null ? "no price wins a leaf now" : "wins a leaf now"),
+    note: (book) => (book.quote === null ? "no price wins a GPU now" : "wins a GPU now"),
   },
   {
     name: "Floor in force",
@@ -141,7 +132,7 @@ const FACTS = [
   {
     name: "Charged here",
     value: (book) => perHour(Math.round(micros(book.rate_now) / 10_000) * 10_000),
-    note: (book) => (book.leaves === 1 ? "its lease" : "all leases together"),
+    note: (book) => (book.leaves === 1 ? "this lease" : "all leases together"),
   },
   {
     name: "Leased",
@@ -156,17 +147,15 @@ const FACTS = [
   },
 ];
 
-/** Gives {element, show(book, controls)}. */
+/** The facts about a node. Returns {element, show(book, controls)}. */
 function nodeFacts() {
-  const rows = FACTS.map(({ name }) => {
-    const [value, note] = [h("span", {}, "–"), h("small", {}, "\u00a0")];
-    return { element: h("div", {}, h("dt", {}, name), h("dd", {}, value, note)), value, note };
-  });
+  const values = FACTS.map(() => h("dd", {}, h("span", {}, "–"), h("small", {}, "\u00a0")));
   const controls = h("ul", { class: "controls-list" });
   function show(book, inForce) {
     FACTS.forEach(({ value, note }, i) => {
-      setText(rows[i].value, value(book));
-      setText(rows[i].note, note(book));
+      const [main, more] = values[i].children;
+      setText(main, value(book));
+      setText(more, note(book));
     });
     const lines = inForce.map(({ text, from }) => `${text}${from ? `, set at ${from}` : ""}`);
     if (controls.dataset.said === lines.join()) return;
@@ -178,11 +167,7 @@ function nodeFacts() {
         : h("li", { class: "soft" }, "No bands, holds or fees."),
     );
   }
-  const list = h(
-    "dl",
-    { class: "facts" },
-    rows.map(({ element }) => element),
-  );
+  const list = factList(FACTS.map(({ name }, i) => [name, values[i]]));
   return {
     element: h("div", {}, list, h("h3", { class: "small-head" }, "Controls in force"), controls),
     show,
@@ -190,17 +175,23 @@ function nodeFacts() {
 }
 
 function bandText({ fraction, seconds }) {
-  return `at most ${percent(Number(fraction), 2).replace(/\.?0+ %/, " %")} in ${duration(seconds * 1000)}`;
+  return (
+    `at most ${percent(Number(fraction), 2).replace(/\.?0+ %/, " %")} in ` +
+    `${duration(seconds * 1000)}`
+  );
 }
 
 const KINDS = [
   ["rise", "Bids rise", bandText],
   ["fall", "The floor falls", bandText],
-  ["hold_s", "A new lease is held for", (seconds) => duration(seconds * 1000)],
-  ["flash_s", "A withdrawn bid pays for", (seconds) => duration(seconds * 1000)],
+  ["hold_s", "New leases are held for", (seconds) => duration(seconds * 1000)],
+  ["flash_s", "Withdrawn bids are charged for", (seconds) => duration(seconds * 1000)],
 ];
 
-/** The controls that work at a node, each with the nearest node that sets it; `set` is all that are set anywhere. */
+/**
+ * The controls in force at a node, each with the nearest node that sets it. `set` lists all
+ * controls of the cluster.
+ */
 function controlsInForce(node, book, set) {
   const here = new Map(set.map((one) => [one.node, one]));
   if (book.controls) here.set(node.path, book.controls);
@@ -213,7 +204,7 @@ function controlsInForce(node, book, set) {
   );
 }
 
-/** Gives {element, close()}. */
+/** The panel of the whole cluster: GPU types and the largest tenants. Returns {element, close()}. */
 function clusterOverview(forest, levels) {
   const [kinds, owners] = [h("ul", { class: "holdings" }), h("ul", { class: "holdings" })];
 
@@ -248,22 +239,12 @@ function clusterOverview(forest, levels) {
   const hint = h(
     "p",
     { class: "soft small" },
-    "Choose a part of the map to see its prices, its book and what can be done there.",
+    "Choose a node on the map to see its prices, its order book and its controls.",
   );
   return {
     element: [
-      h("section", { class: "card" }, h("header", {}, h("h2", {}, "Everything")), kinds, hint),
-      h(
-        "section",
-        { class: "card" },
-        h(
-          "header",
-          {},
-          h("h2", {}, "Who holds most"),
-          h("span", { class: "small soft" }, "leaves"),
-        ),
-        owners,
-      ),
+      card({ title: "Everything" }, kinds, hint),
+      card({ title: "Largest tenants", aside: h("span", { class: "small soft" }, "GPUs") }, owners),
     ],
     close: () => clearInterval(timer),
   };

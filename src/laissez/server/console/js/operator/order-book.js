@@ -1,46 +1,40 @@
-// order book
+// The order book of a node, as a chart and as tables.
 
 import { legend } from "../chart.js";
+import { card } from "../components.js";
 import { fill, h, s } from "../dom.js";
 import { count, dollars, micros, perHour, plural } from "../format.js";
 import { Table } from "../table.js";
 
 const KEYS = [
-  { name: "Orders that would pay it", class: "s1" },
-  { name: "Leaves to be had for it", class: "s2" },
+  { name: "Orders that would pay the price", class: "s1" },
+  { name: "GPUs available at the price", class: "s2" },
 ];
 const [WIDTH, HEIGHT] = [400, 150];
 const MARGIN = { left: 38, right: 8, top: 8, bottom: 20 };
 const [LEFT, RIGHT, BOTTOM] = [MARGIN.left, WIDTH - MARGIN.right, HEIGHT - MARGIN.bottom];
-const BEYOND = 1.6; // times what a leaf costs now; limits may be far higher, and nobody looks there
+const BEYOND = 1.6; // how far the axis extends beyond the current price; limits may be far higher
 const PRICE_LEAST = 100_000;
 
 export class OrderBookCard {
   constructor() {
-    this.picture = new DepthChart();
+    this.chart = new DepthChart();
     this.bids = table(
       "Bids",
       "Limit",
       [
         ["Orders", "orders"],
-        ["Rest here", "here"],
+        ["At this node", "here"],
       ],
-      "No order would take a leaf here.",
+      "No order bids for GPUs here.",
     );
-    this.asks = table("Asks", "Price", [["Leaves", "leaves"]], "There is no leaf to be had.");
+    this.asks = table("Asks", "Price", [["GPUs", "leaves"]], "No GPU is available.");
     this.note = h("p", { class: "small soft" });
     const head = (name) => h("h3", { class: "small-head" }, name);
     const tables = [head("Bids"), this.bids.element, head("Asks"), this.asks.element];
     const details = h("details", { class: "as-table" }, h("summary", {}, "As tables"), tables);
-    this.element = h(
-      "section",
-      { class: "card" },
-      h("header", {}, h("h2", {}, "Book")),
-      this.picture.element,
-      legend(KEYS),
-      this.note,
-      details,
-    );
+    const title = "Order book";
+    this.element = card({ title }, this.chart.element, legend(KEYS), this.note, details);
   }
 
   show(book) {
@@ -51,17 +45,17 @@ export class OrderBookCard {
     this.bids.show(bids);
     this.asks.show(asks);
     fill(this.note, notes(book).join(" "));
-    this.picture.draw(bids, asks, book);
+    this.chart.draw(bids, asks, book);
   }
 }
 
-/** What neither the picture nor the tables show. */
+/** Notes on orders and GPUs that chart and tables omit. */
 function notes({ asks, bids_more: bids, asks_more: more }) {
   const shut = asks.find(({ price }) => price === null)?.leaves ?? 0;
   return [
-    shut && `${plural(shut, "leaf", "leaves")} cannot be had now at any price.`,
-    bids && `${plural(bids, "lower limit")} of orders left out.`,
-    more && `${plural(more, "higher price")} of leaves left out.`,
+    shut && `${plural(shut, "GPU is", "GPUs are")} not available now at any price.`,
+    bids && `${plural(bids, "lower limit")} not shown.`,
+    more && `${plural(more, "higher price")} not shown.`,
   ].filter(Boolean);
 }
 
@@ -80,7 +74,7 @@ class DepthChart {
     this.svg = s("svg", {
       role: "img",
       viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
-      "aria-label": "Depth of the book",
+      "aria-label": "Depth of the order book",
     });
     this.reading = h("div", { class: "reading", hidden: true });
     this.element = h("div", { class: "chart depth" }, this.svg, this.reading);
@@ -88,7 +82,10 @@ class DepthChart {
     this.svg.addEventListener("pointerleave", () => this.leave());
   }
 
-  /** `bids` with the highest limit first, `asks` with the lowest price first; both have `at`, in micro-dollars. */
+  /**
+   * Draw the book. `bids` come with the highest limit first, `asks` with the lowest price first;
+   * `at` is in micro-dollars.
+   */
   draw(bids, asks, book) {
     this.paying = cumulated(bids, "orders");
     this.offered = cumulated(asks, "leaves");
@@ -113,7 +110,7 @@ class DepthChart {
     const [orders, leaves] = [this.paying.at(-1)?.[1] ?? 0, this.offered.at(-1)?.[1] ?? 0];
     this.svg.setAttribute(
       "aria-label",
-      `Depth of the book: ${plural(orders, "order")}, ${plural(leaves, "leaf", "leaves")} to be had`,
+      `Depth of the order book: ${plural(orders, "order")}, ${plural(leaves, "GPU")} available`,
     );
   }
 
@@ -148,7 +145,7 @@ class DepthChart {
     });
   }
 
-  /** Steps from the first price to the last, and on to the end. */
+  /** An area in steps, from the first price to the last and on to `end`. */
   area(sums, end, kind) {
     if (!sums.length) return null;
     let path = `M${this.x(sums[0][0])},${this.y(0)}`;
@@ -177,8 +174,7 @@ class DepthChart {
     );
     const leaves = plural(
       total(this.offered, (at) => at <= price),
-      "leaf",
-      "leaves",
+      "GPU",
     );
     for (const end of ["x1", "x2"]) this.cursor.setAttribute(end, place);
     this.cursor.setAttribute("visibility", "visible");
@@ -186,8 +182,8 @@ class DepthChart {
     fill(
       this.reading,
       h("b", {}, perHour(cents(price))),
-      h("div", {}, `${orders} would pay it`),
-      h("div", {}, `${leaves} to be had`),
+      h("div", {}, `${orders} would pay this`),
+      h("div", {}, `${leaves} available`),
     );
     Object.assign(
       this.reading.style,

@@ -1,4 +1,4 @@
-// The pages of the operator, in the order of the navigation.
+// The operator's pages, in the order of the navigation.
 
 import { events } from "../events.js";
 import { webhooks } from "../webhooks.js";

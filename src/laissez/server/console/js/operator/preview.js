@@ -1,4 +1,4 @@
-// preview
+// Dialogs that preview the effect of commands, and sentences about the result.
 
 import { change } from "../api.js";
 import { ask } from "../dialogs.js";
@@ -6,12 +6,14 @@ import { fill, h } from "../dom.js";
 import { describe } from "../event-text.js";
 import { count, dollars, micros, perHour, plural, reason } from "../format.js";
 
-const CALM_MS = 250; // after the last key
-const AGAIN_MS = 5000; // the market goes on meanwhile
+const CALM_MS = 250; // after the last keystroke
+const AGAIN_MS = 5000; // the market moves meanwhile
 
 /**
- * Ask for confirmation. `commands()` gives what would be done, or null while the fields cannot be understood; `label()` names it; `leases` is how
- * many there are at the node; `act(commands)` does it. `body` comes above the preview. Gives a promise of whether it was done.
+ * Open a dialog that previews commands on a copy of the market before the user confirms.
+ * `commands()` returns the commands, or null while the fields are invalid; `label()` is the text of
+ * the confirm button; `leases` counts the leases at the node; `act(commands)` carries them out.
+ * `body` comes above the preview. Returns a promise of whether they were carried out.
  */
 export function askWithPreview({ title, body = null, commands, label, leases, act, inputs = [] }) {
   const said = h(
@@ -26,19 +28,13 @@ export function askWithPreview({ title, body = null, commands, label, leases, ac
     const wanted = commands();
     const turn = ++asked;
     if (!wanted)
-      return show(
-        null,
-        h("p", { class: "soft" }, "Fill in what should be set to see what would happen."),
-      );
+      return show(null, h("p", { class: "soft" }, "Fill in the fields to preview the effect."));
     try {
       const found = await change("POST", "/v1/preview", { commands: wanted });
-      if (turn === asked && isOpen) show(found, told(found, leases, wanted.length));
+      if (turn === asked && isOpen) show(found, previewText(found, leases, wanted.length));
     } catch (problem) {
       if (turn === asked && isOpen)
-        show(
-          null,
-          h("p", { class: "problem" }, `What would happen is not known: ${problem.message}`),
-        );
+        show(null, h("p", { class: "problem" }, `The preview failed: ${problem.message}`));
     }
     if (turn === asked && isOpen) timer = setTimeout(preview, AGAIN_MS);
   }
@@ -48,7 +44,8 @@ export function askWithPreview({ title, body = null, commands, label, leases, ac
     const opened = said.querySelector("details")?.open;
     const before = said.textContent;
     const made = h("div", {}, content);
-    if (made.textContent !== before) fill(said, [...made.childNodes]); // what is the same is not read out again
+    // screen readers would read the same text again
+    if (made.textContent !== before) fill(said, [...made.childNodes]);
     if (opened && said.querySelector("details")) said.querySelector("details").open = true;
     button.disabled = !isValid;
     button.classList.toggle("danger", isValid && found.leases_ended > 0);
@@ -56,7 +53,7 @@ export function askWithPreview({ title, body = null, commands, label, leases, ac
   }
 
   function typed() {
-    asked++; // whatever is on its way is about something else
+    asked++; // drop the answer of a preview in flight
     button.disabled = true;
     clearTimeout(timer);
     timer = setTimeout(preview, CALM_MS);
@@ -80,8 +77,8 @@ export function askWithPreview({ title, body = null, commands, label, leases, ac
   });
 }
 
-/** A preview in words. */
-function told(found, leases, commands) {
+/** A preview as text. */
+function previewText(found, leases, commands) {
   const refused = found.refused.length;
   const many = commands === 1 ? "This" : `${count(refused)} of ${count(commands)}`;
   const problems = refused
@@ -102,7 +99,8 @@ function leasesEnded({ leases_ended: ended, transfers, tenants }, leases) {
     .filter(({ lost }) => lost)
     .map(({ tenant, lost }) => `${tenant} ${count(lost)}`);
   const moved = transfers
-    ? `, ${transfers === ended ? "and" : `${count(transfers)} of them`} ${transfers === 1 ? "goes to another tenant" : "go to other tenants"}`
+    ? `, ${transfers === ended ? "and" : `${count(transfers)} of them`} ` +
+      `${transfers === 1 ? "goes to another tenant" : "go to other tenants"}`
     : "";
   return `${count(ended)} of ${plural(leases, "lease")} would end (${losers.join(", ")})${moved}.`;
 }
@@ -117,12 +115,12 @@ function others({
   idle_after: idleAfter,
 }) {
   const parts = [
-    idleAfter > idle && `${plural(idleAfter - idle, "more leaf", "more leaves")} would be idle`,
-    idleAfter < idle && `${plural(idle - idleAfter, "fewer leaf", "fewer leaves")} would be idle`,
+    idleAfter > idle && `${plural(idleAfter - idle, "more GPU")} would be idle`,
+    idleAfter < idle && `${plural(idle - idleAfter, "fewer GPU")} would be idle`,
     started > 0 && `${plural(started, "lease")} would start`,
     before === after
-      ? "charges stay at " + rough(before)
-      : `charges go from ${rough(before)} to ${rough(after)}`,
+      ? "total charges stay at " + rough(before)
+      : `total charges change from ${rough(before)} to ${rough(after)}`,
     dearer > 0 && `${plural(dearer, "lease")} would pay more`,
     cheaper > 0 && `${plural(cheaper, "lease")} would pay less`,
   ].filter(Boolean);
@@ -145,12 +143,12 @@ function listed({ ended, leases_ended: all }) {
   return h(
     "details",
     {},
-    h("summary", {}, `Which ${all === 1 ? "lease" : "leases"}`),
+    h("summary", {}, `Show ${all === 1 ? "the lease" : "the leases"}`),
     h("ul", { class: "ended-list" }, ended.map(line), more),
   );
 }
 
-/** `first` is said in any case; then how many leases ended and began because of it. */
+/** A sentence about the result of commands: `first`, then how many leases ended and started. */
 export function resultText(first, events) {
   const number = (type) => events.filter(({ event }) => event.type === type).length;
   const [ended, started] = [number("lease.ended"), number("lease.started")];
@@ -163,8 +161,8 @@ export function resultText(first, events) {
   return effects ? `${first}. ${effects[0].toUpperCase()}${effects.slice(1)}.` : `${first}.`;
 }
 
-/** The same for one event that says it all, such as `floor.set`. */
+/** The same, beginning with the description of the event of a type, such as `floor.set`. */
 export function resultOfEvent(type, otherwise, events) {
-  const told = events.find(({ event }) => event.type === type);
-  return resultText(told ? describe(told.event) : otherwise, events);
+  const found = events.find(({ event }) => event.type === type);
+  return resultText(found ? describe(found.event) : otherwise, events);
 }

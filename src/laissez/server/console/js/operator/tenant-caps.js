@@ -1,4 +1,4 @@
-// caps
+// The caps of a tenant, and the dialogs that set caps and create tenants.
 
 import { change } from "../api.js";
 import { field } from "../components.js";
@@ -10,15 +10,21 @@ import { href } from "../router.js";
 export const CAPS = [
   ["open_orders", "Open orders", "at once"],
   ["commands_per_second", "Commands per second", "on average"],
-  ["commands_burst", "Commands in a burst", "at once, before the average counts"],
+  ["commands_burst", "Commands in a burst", "at once, before the average applies"],
   ["sessions", "Sessions and streams", "at once"],
   ["rate", "Dollars per hour", "charged now, and limits of orders"],
   ["worst_rate", "Dollars per hour at worst", "limits of leases and orders"],
 ];
-const MONEY = ["rate", "worst_rate"]; // decimal text, and no default
+const MONEY = ["rate", "worst_rate"]; // decimal text, without a default
 const KINDS = {
-  count: { pattern: /^\d{1,9}$/, wrong: "A whole number of at most nine digits, or nothing" },
-  money: { pattern: /^\d{1,9}(\.\d{1,6})?$/, wrong: "Dollars such as 40 or 99.50, or nothing" },
+  count: {
+    pattern: /^\d{1,9}$/,
+    wrong: "Expected a whole number of at most nine digits, or nothing.",
+  },
+  money: {
+    pattern: /^\d{1,9}(\.\d{1,6})?$/,
+    wrong: "Expected dollars such as 40 or 99.50, or nothing.",
+  },
 };
 
 const kindOf = (name) => (MONEY.includes(name) ? KINDS.money : KINDS.count);
@@ -49,7 +55,7 @@ function capFields(caps) {
   };
 }
 
-/** What is left empty is the server's default, or no cap. */
+/** Read the caps. An empty field means the server's default, or no cap. */
 function readCaps(fields) {
   const caps = {};
   let wrong = false;
@@ -61,8 +67,7 @@ function readCaps(fields) {
     wrong ||= Boolean(text) && !isRight;
     if (text) caps[name] = MONEY.includes(name) ? text : Number(text);
   }
-  if (wrong)
-    throw new Error("A cap is a whole number of at most nine digits, or dollars, or empty.");
+  if (wrong) throw new Error("Correct the marked fields.");
   return caps;
 }
 
@@ -72,9 +77,10 @@ export function setCaps({ name, caps }) {
     h(
       "p",
       {},
-      "They hold from its next request on. What it has already stays: no lease ends, no order is cancelled and no session is cut off.",
+      "New caps apply from the tenant's next request on. No lease ends, no order is " +
+        "cancelled, and no session is closed.",
     ),
-    h("p", {}, "Empty means the server's default; for dollars, no cap."),
+    h("p", {}, "An empty field means the server's default; for dollars, no cap."),
     fields.element,
   ];
   return ask({
@@ -92,14 +98,14 @@ export function createTenant() {
   const name = field(
     "Name",
     { required: true, maxlength: "200" },
-    "It cannot be changed later. At most 200 characters, no slash.",
+    "At most 200 characters, without a slash. The name cannot be changed later.",
   );
   const fields = capFields({});
   const caps = h("details", {}, h("summary", {}, "Caps"), fields.element);
   const body = [
     name.element,
     caps,
-    h("p", { class: "small soft" }, "It can do nothing until you issue a key to it."),
+    h("p", { class: "small soft" }, "The tenant needs a key before it can do anything."),
   ];
   return ask({
     title: "New tenant",
@@ -111,7 +117,7 @@ export function createTenant() {
         caps: fields.read(),
       });
       location.hash = href("tenants", made.name);
-      toast(`${made.name} is there. Issue a key to it next.`);
+      toast(`Tenant ${made.name} is created. Issue a key next.`);
     },
   });
 }

@@ -1,18 +1,17 @@
-// keys
+// The card of a tenant's keys. A secret is shown once, in a dialog, and not kept in the page.
 
 import { all, change } from "../api.js";
-import { field } from "../components.js";
+import { card, field, smallButton } from "../components.js";
 import { ask, showSecret, toast } from "../dialogs.js";
 import { h, setText } from "../dom.js";
 import { moment } from "../format.js";
 import { Table } from "../table.js";
 import { poll } from "../timers.js";
-import { card } from "./inframaps.js";
 
 const EVERY_MS = 30_000;
 const SCOPES = [
-  ["read", "Read", "look at what is its own"],
-  ["trade", "Trade", "place orders, set limits, give up leases"],
+  ["read", "Read", "see the tenant's own data"],
+  ["trade", "Trade", "place orders, set limits, relinquish leases"],
 ];
 
 export class KeysCard {
@@ -22,25 +21,15 @@ export class KeysCard {
     this.mayOperate = mayOperate;
     this.table = new Table({
       columns: [...COLUMNS, { name: "", make: (key) => this.revoking(key) }],
-      key: ({ id, revoked_at }) => `${id} ${revoked_at}`, // a row is made anew when its key is revoked: the button goes
+      // a revoked key gets a new row, without the button
+      key: ({ id, revoked_at }) => `${id} ${revoked_at}`,
       caption: `Keys of ${name}`,
-      empty: "No key works: nobody can act for this tenant.",
+      empty: "This tenant has no keys, so nobody can act for it.",
       row: (row, { revoked_at }) => row.classList.toggle("faint", Boolean(revoked_at)),
     });
-    this.withRevoked = h("button", {
-      class: "button plain small",
-      type: "button",
-      hidden: true,
-      onclick: () => this.toggle(),
-    });
-    const issue = mayOperate
-      ? h(
-          "button",
-          { class: "button small", type: "button", onclick: () => this.issue() },
-          "Issue a key",
-        )
-      : null;
-    this.element = card(h("h2", {}, "Keys"), [this.withRevoked, issue], this.table.element);
+    this.withRevoked = smallButton("", () => this.toggle(), "plain", { hidden: true });
+    const issue = mayOperate ? smallButton("Issue a key", () => this.issue()) : null;
+    this.element = card({ title: "Keys", aside: [this.withRevoked, issue] }, this.table.element);
     this.showsRevoked = false;
     this.keys = [];
     this.poll = poll(() => this.ask(), EVERY_MS);
@@ -49,11 +38,7 @@ export class KeysCard {
 
   revoking(key) {
     if (key.revoked_at || !this.mayOperate) return null;
-    return h(
-      "button",
-      { class: "button small danger", type: "button", onclick: () => this.revoke(key) },
-      "Revoke",
-    );
+    return smallButton("Revoke", () => this.revoke(key), "danger");
   }
 
   async ask() {
@@ -75,7 +60,7 @@ export class KeysCard {
   }
 
   async issue() {
-    const hint = "Two keys of one name may live at once, so that a new one can replace the old.";
+    const hint = "Two keys may have the same name, so that a new key can replace an old one.";
     const name = field("Name of the key", { value: "default", required: true }, hint);
     const boxes = SCOPES.map(([scope, label, what]) => [
       scope,
@@ -85,12 +70,12 @@ export class KeysCard {
     const checks = boxes.map(([, box, text]) => h("label", {}, box, h("span", {}, text)));
     const body = [
       name.element,
-      h("fieldset", { class: "checks" }, h("legend", {}, "What it allows"), checks),
+      h("fieldset", { class: "checks" }, h("legend", {}, "Allows"), checks),
     ];
     const issued = {};
     const act = async () => {
       const scopes = boxes.filter(([, box]) => box.checked).map(([scope]) => scope);
-      if (!scopes.length) throw new Error("A key without a scope allows nothing: choose one.");
+      if (!scopes.length) throw new Error("Choose at least one scope.");
       Object.assign(
         issued,
         await change("POST", this.path, { name: name.input.value.trim(), scopes }),
@@ -98,8 +83,15 @@ export class KeysCard {
     };
     if (!(await ask({ title: `Issue a key to ${this.name}`, body, confirm: "Issue", act }))) return;
     this.poll.now();
-    const about = `This is the only time that it is shown. Keep it where no one else can read it: whoever has it can act for ${issued.holder}.`;
-    await showSecret("The new key", issued.secret, about, "Lost it? Revoke it and issue another.");
+    const about =
+      "The key is shown only this once. Keep it secret: anyone who has it can act for " +
+      `${issued.holder}.`;
+    await showSecret(
+      "The new key",
+      issued.secret,
+      about,
+      "If you lose it, revoke it and issue another.",
+    );
   }
 
   async revoke({ id, name }) {
@@ -108,12 +100,13 @@ export class KeysCard {
       h(
         "p",
         {},
-        "From this instant it opens nothing, for good. Sessions and streams that use it end, and so does every sign-in made with it.",
+        "The key stops working at once and for good. All sessions, streams and sign-ins " +
+          "that use it end.",
       ),
       h(
         "p",
         {},
-        "Leases and orders stay, except orders of sessions that asked for their orders to be cancelled when they end.",
+        "Leases and orders stay, except the orders of sessions that cancel them on disconnect.",
       ),
     ];
     const act = async () => {
@@ -147,7 +140,7 @@ function lifetime({ issued_at, revoked_at }) {
 
 const COLUMNS = [
   { name: "Name", sort: ({ name }) => name, value: ({ name }) => name },
-  { name: "Id", make: ({ id }) => h("code", {}, id) },
+  { name: "ID", make: ({ id }) => h("code", {}, id) },
   { name: "Allows", value: ({ scopes }) => scopes.join(", ") },
   { name: "Issued", sort: ({ issued_at }) => issued_at, make: lifetime },
 ];

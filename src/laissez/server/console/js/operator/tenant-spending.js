@@ -1,15 +1,15 @@
-// spending
+// The spending of tenants, and the table cell of a budget.
 
 import { all, serverNow } from "../api.js";
 import { h, setText } from "../dom.js";
 import { cost, duration, micros, moment, percent } from "../format.js";
 
 const NEARLY = 0.8;
-const FAR_MS = 365 * 86_400_000; // an end that far off says nothing
+const FAR_MS = 365 * 86_400_000; // a later end is not worth showing
 const SPENT = {
   no_new_orders: "no new orders",
   limits_to_floor: "limits at the floor",
-  relinquish: "all given up",
+  relinquish: "all leases relinquished",
 };
 
 export function usedShare(budget) {
@@ -25,8 +25,8 @@ export function budgetCell() {
   );
 }
 
-/** Bring the cell that `budgetCell` made up to date. */
-export function sayBudget(cell, budget) {
+/** Update a cell that `budgetCell` made. */
+export function updateBudget(cell, budget) {
   const [bar, text] = cell.firstElementChild.children;
   const used = usedShare(budget);
   bar.hidden = !budget;
@@ -42,13 +42,17 @@ export function sayBudget(cell, budget) {
 
 function ending({ left, ends_at, action, state }) {
   if (micros(left) === 0 || state === "spent") {
-    return `used up${ends_at ? ` ${moment(ends_at)}` : ""}${action && action !== "warn" ? `: ${SPENT[action]}` : ""}`;
+    const effect = SPENT[action] ? `: ${SPENT[action]}` : "";
+    return `used up${ends_at ? ` ${moment(ends_at)}` : ""}${effect}`;
   }
   const inMs = ends_at === null ? Infinity : Date.parse(ends_at) - serverNow();
-  return inMs > FAR_MS ? "no end at this rate" : `used up in ${duration(inMs)}`;
+  return inMs > FAR_MS ? "lasts over a year at this rate" : `used up in ${duration(inMs)}`;
 }
 
-/** Every tenant, with what it spends; `rate` and `total` in micro-dollars, `share` of what all are charged now. */
+/**
+ * Fetch all tenants with their spending: `rate` and `total` in micro-dollars, `share` of the
+ * charges of all tenants now.
+ */
 export async function tenantsWithSpending() {
   const [tenants, spending] = await Promise.all([all("/v1/tenants"), all("/v1/spending")]);
   const spent = new Map(

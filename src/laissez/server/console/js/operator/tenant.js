@@ -1,6 +1,7 @@
-// tenant
+// The page of one tenant: spending, leases, orders, keys, caps and last events.
 
 import { address, all } from "../api.js";
+import { card, factList, smallButton } from "../components.js";
 import { h, keyed, setText } from "../dom.js";
 import { NO_FILTER, eventsHref, matcher } from "../event-filter.js";
 import { EventLog } from "../event-log.js";
@@ -9,16 +10,15 @@ import { cost, count, decimal, micros, moment, perHour, percent, plural } from "
 import { href } from "../router.js";
 import { Table } from "../table.js";
 import { poll } from "../timers.js";
-import { card } from "./inframaps.js";
 import { CAPS, capText, isCapped, setCaps } from "./tenant-caps.js";
 import { KeysCard } from "./tenant-keys.js";
-import { budgetCell, sayBudget, tenantsWithSpending } from "./tenant-spending.js";
+import { budgetCell, tenantsWithSpending, updateBudget } from "./tenant-spending.js";
 
 const HELD_MS = 4000;
 const SPENT_MS = 5000;
 const HELD_MOST = 1000;
 const EVENTS_SHOWN = 20;
-const NEAR = 0.1; // of the limit: the rate is nearly there
+const NEAR = 0.1; // share of the limit
 
 export class TenantPage {
   constructor(name, context) {
@@ -38,15 +38,10 @@ export class TenantPage {
     return one;
   }
 
-  /** Only once it is known that there is such a tenant. */
+  /** Build the page, once the tenant is known to exist. */
   open() {
-    this.leases = held("Leases", "lease", leaseColumns(), "It holds nothing now.");
-    this.orders = held(
-      "Open orders",
-      "order",
-      orderColumns(),
-      "It wants nothing now: no order is open.",
-    );
+    this.leases = held("Leases", "lease", leaseColumns(), "No leases.");
+    this.orders = held("Open orders", "order", orderColumns(), "No open orders.");
     this.facts = FACTS.map(() => h("dd", {}, "–"));
     const keys = this.run(new KeysCard(this.name, this.context));
     const below = h("div", { class: "columns" }, keys.element, this.caps());
@@ -69,11 +64,7 @@ export class TenantPage {
   }
 
   money() {
-    const list = h(
-      "dl",
-      { class: "facts" },
-      FACTS.map(([label], i) => h("div", {}, h("dt", {}, label), this.facts[i])),
-    );
+    const list = factList(FACTS.map(([label], i) => [label, this.facts[i]]));
     this.budget = h("div", {}, budgetCell());
     const budget = h(
       "div",
@@ -81,12 +72,8 @@ export class TenantPage {
       h("span", { class: "small soft" }, "Budget"),
       this.budget,
     );
-    return card(
-      h("h2", {}, "Spending"),
-      [this.file("csv", "Bill as CSV"), this.file("focus", "Bill as FOCUS")],
-      list,
-      budget,
-    );
+    const files = [this.file("csv", "Bill as CSV"), this.file("focus", "Bill as FOCUS")];
+    return card({ title: "Spending", aside: files }, list, budget);
   }
 
   file(format, label) {
@@ -101,20 +88,14 @@ export class TenantPage {
   caps() {
     this.capValues = CAPS.map(() => h("dd", {}, "–"));
     const act = () => setCaps(this.tenant).then(this.spent.now);
-    const change = this.context.mayOperate
-      ? h("button", { class: "button small", type: "button", onclick: act }, "Set caps")
-      : null;
-    const list = h(
-      "dl",
-      { class: "facts" },
-      CAPS.map(([, label], i) => h("div", {}, h("dt", {}, label), this.capValues[i])),
-    );
-    return card(h("h2", {}, "Caps"), change, list);
+    const change = this.context.mayOperate ? smallButton("Set caps", act) : null;
+    const list = factList(CAPS.map(([, label], i) => [label, this.capValues[i]]));
+    return card({ title: "Caps", aside: change }, list);
   }
 
   happened() {
     const list = h("ol", { class: "events" });
-    const nothing = h("p", { class: "empty" }, "Looking for its last events …");
+    const nothing = h("p", { class: "empty" }, "Loading events …");
     const matches = matcher({ ...NO_FILTER, tenant: this.name });
     const draw = () => {
       const rows = this.log.newest(matches, Infinity, EVENTS_SHOWN);
@@ -122,7 +103,7 @@ export class TenantPage {
         list,
         rows,
         ({ n }) => n,
-        (told) => eventRow(told, true),
+        (entry) => eventRow(entry, true),
       );
       list.hidden = !rows.length;
       nothing.hidden = rows.length > 0;
@@ -131,20 +112,16 @@ export class TenantPage {
     };
     this.log = this.run(new EventLog(this.context.feed, draw));
     draw();
-    return card(
-      h("h2", {}, "Last events"),
-      h("a", { href: eventsHref({ tenant: this.name }) }, "All its events"),
-      list,
-      nothing,
-    );
+    const all = h("a", { href: eventsHref({ tenant: this.name }) }, "All events");
+    return card({ title: "Last events", aside: all }, list, nothing);
   }
 
-  /** Once: whoever did nothing for long has its last events far back. */
+  /** Fetch older events, once: those of an idle tenant may be far back. */
   async lookBack(matches, nothing, draw) {
     if (this.lookedBack) return;
     this.lookedBack = true;
     await this.log.older(matches).catch(() => {});
-    setText(nothing, "Nothing happened to it of late.");
+    setText(nothing, "No recent events.");
     draw();
   }
 
@@ -172,7 +149,7 @@ export class TenantPage {
       this.capValues[i].classList.toggle("plain", !isCapped(found.caps, cap));
     });
     this.facts[0].title = `$${decimal(found.total)}`;
-    sayBudget(this.budget, found.budget);
+    updateBudget(this.budget, found.budget);
   }
 
   close() {
@@ -189,7 +166,7 @@ const FACTS = [
   ["Open orders", ({ open_orders }) => count(open_orders)],
 ];
 
-/** A card with a table of what a tenant has; only the first so many are listed. */
+/** A card with a table of a tenant's leases or orders, up to HELD_MOST. */
 function held(title, one, columns, empty) {
   const table = new Table({
     columns,
@@ -199,7 +176,7 @@ function held(title, one, columns, empty) {
     sort: columns[0].name,
   });
   const number = h("span", { class: "small soft" });
-  const element = card(h("h2", {}, title), number, h("div", { class: "tall" }, table.element));
+  const element = card({ title, aside: number }, h("div", { class: "tall" }, table.element));
   function show(items) {
     table.show(items);
     setText(
@@ -210,19 +187,19 @@ function held(title, one, columns, empty) {
   return { element, show };
 }
 
-/** What is left until the limit, as a share of it; null if there is no limit. */
+/** How far the rate is below the limit, as a share of the limit; null without a limit. */
 function headroom({ rate, limit }) {
   return limit === null ? null : micros(limit) ? (micros(limit) - micros(rate)) / micros(limit) : 0;
 }
 
-function sayRate(cell, { rate, charged }) {
+function updateRate(cell, { rate, charged }) {
   setText(
     cell,
     charged === rate ? perHour(rate) : `${perHour(charged)} (held; rate ${perHour(rate)})`,
   );
 }
 
-function sayHeadroom(cell, lease) {
+function updateHeadroom(cell, lease) {
   const left = headroom(lease);
   cell.classList.toggle("warn", left !== null && left < NEAR);
   setText(cell, left === null ? "–" : percent(left));
@@ -235,18 +212,18 @@ function when(at) {
 function leaseColumns() {
   return [
     {
-      name: "Leaf",
+      name: "GPU",
       sort: ({ leaf }) => leaf,
       make: ({ leaf, id }) => h("a", { href: href("map", leaf), title: id }, leaf),
     },
-    { name: "Rate", num: true, sort: ({ rate }) => micros(rate), update: sayRate },
+    { name: "Rate", num: true, sort: ({ rate }) => micros(rate), update: updateRate },
     {
       name: "Limit",
       num: true,
       sort: ({ limit }) => micros(limit) ?? Infinity,
       value: ({ limit }) => (limit === null ? "none" : perHour(limit)),
     },
-    { name: "Headroom", num: true, sort: headroom, update: sayHeadroom },
+    { name: "Headroom", num: true, sort: headroom, update: updateHeadroom },
     {
       name: "Cost so far",
       num: true,
@@ -266,10 +243,10 @@ function orderColumns() {
   return [
     { name: "Order", sort: ({ id }) => id, make: ({ id }) => h("code", {}, id) },
     {
-      name: "Wants one of",
+      name: "Alternatives",
       wide: true,
       make: () => h("ul", { class: "wants" }),
-      update: sayPlaces,
+      update: updatePlaces,
     },
     {
       name: "Placed",
@@ -280,8 +257,8 @@ function orderColumns() {
   ];
 }
 
-/** An order may be amended: its places are written anew only then. */
-function sayPlaces(cell, { alternatives }) {
+/** Write the alternatives again only after the order was amended. */
+function updatePlaces(cell, { alternatives }) {
   const said = JSON.stringify(alternatives);
   if (cell.said === said) return;
   cell.said = said;

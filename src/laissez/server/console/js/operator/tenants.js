@@ -1,13 +1,13 @@
-// tenants
+// The tenants page: a table of all tenants, or the page of one.
 
-import { finder, sayShare, shareCell } from "../components.js";
+import { button, finder, shareCell, updateShare } from "../components.js";
 import { h, setText } from "../dom.js";
 import { cost, count, percent, plural } from "../format.js";
 import { href } from "../router.js";
 import { Table } from "../table.js";
 import { poll } from "../timers.js";
 import { createTenant } from "./tenant-caps.js";
-import { budgetCell, sayBudget, tenantsWithSpending, usedShare } from "./tenant-spending.js";
+import { budgetCell, tenantsWithSpending, updateBudget, usedShare } from "./tenant-spending.js";
 import { TenantPage } from "./tenant.js";
 
 const EVERY_MS = 5000;
@@ -44,18 +44,12 @@ class TenantList {
       columns: COLUMNS,
       key: ({ name }) => name,
       caption: "Tenants",
-      empty: "Nobody is shown.",
+      empty: "No tenants.",
       ...order,
     });
     this.about = h("p", { class: "small soft" }, "\u00a0");
-    this.search = finder("Find a tenant", "Find a tenant by its name", () => this.draw());
-    const create = mayOperate
-      ? h(
-          "button",
-          { class: "button primary", type: "button", onclick: createTenant },
-          "New tenant",
-        )
-      : null;
+    this.search = finder("Find a tenant", "Find a tenant by name", () => this.draw());
+    const create = mayOperate ? button("New tenant", createTenant, "primary") : null;
     this.elements = [
       h("div", { class: "page-head" }, h("h1", {}, "Tenants"), this.search, create),
       h(
@@ -82,13 +76,13 @@ class TenantList {
       this.table.nothing,
       wanted
         ? `No tenant's name contains “${wanted}”.`
-        : "There are no tenants yet: make one, then issue a key to it.",
+        : "No tenants yet. Create one, then issue a key to it.",
     );
     this.table.show(shown);
     const found = wanted ? `${count(shown.length)} of ` : "";
     setText(
       this.about,
-      `${found}${plural(this.tenants.length, "tenant")}, together charged ${cost(together)}/h now`,
+      `${found}${plural(this.tenants.length, "tenant")}, charged ${cost(together)}/h in total`,
     );
   }
 
@@ -98,7 +92,7 @@ class TenantList {
   }
 }
 
-const sayPart = (cell, { share }) => sayShare(cell, share, percent(share));
+const updatePart = (cell, { share }) => updateShare(cell, share, percent(share));
 const number = (name, field) => ({
   name,
   num: true,
@@ -129,7 +123,7 @@ const COLUMNS = [
     num: true,
     sort: ({ share }) => share,
     make: () => shareCell(),
-    update: sayPart,
+    update: updatePart,
   },
   number("Leases", "leases"),
   number("Open orders", "open_orders"),
@@ -139,6 +133,6 @@ const COLUMNS = [
     wide: true,
     sort: ({ budget }) => usedShare(budget),
     make: budgetCell,
-    update: (cell, { budget }) => sayBudget(cell, budget),
+    update: (cell, { budget }) => updateBudget(cell, budget),
   },
 ];

@@ -1,13 +1,16 @@
-// Many commands at once, and what became of each.
+// Sends many commands at once and shows their outcomes.
 
 import { change } from "../api.js";
 import { ask } from "../dialogs.js";
 import { h } from "../dom.js";
 import { micros, plural, rate, reason } from "../format.js";
 
-const AT_ONCE = 200; // well below what a server takes in one go
+const AT_ONCE = 200; // well below the server's limit
 
-/** Send the commands of `items`, [{name, command}]. Gives [{name, ok, text}], in the same order. */
+/**
+ * Send the commands of `items`, [{name, command}]. Returns [{name, events, ok, text}] in the same
+ * order.
+ */
 export async function sendAll(items) {
   const outcomes = [];
   for (let first = 0; first < items.length; first += AT_ONCE) {
@@ -37,8 +40,9 @@ function outcome({ status, events = [], detail }) {
   return { ok: true, text: "done" };
 }
 
-/** Show what became of each. */
-export function showOutcomes(outcomes) {
+/** Send the commands, and show their outcomes in a dialog. */
+export async function sendAndShow(items) {
+  const outcomes = await sendAll(items);
   const failed = outcomes.filter(({ ok }) => !ok).length;
   const lines = outcomes.map(({ name, ok, text }) =>
     h(
@@ -51,10 +55,6 @@ export function showOutcomes(outcomes) {
   const title = failed
     ? `${plural(failed, "command")} of ${outcomes.length} refused`
     : `${plural(outcomes.length, "command")} carried out`;
-  return ask({
-    title,
-    body: h("ul", { class: "outcomes", tabindex: "0", "aria-label": "Each outcome" }, lines),
-    confirm: "Close",
-    cancel: null,
-  });
+  const body = h("ul", { class: "outcomes", tabindex: "0", "aria-label": "Outcomes" }, lines);
+  ask({ title, body, confirm: "Close", cancel: null }); // the dialog before it closes meanwhile
 }

@@ -1,31 +1,31 @@
-// period
+// The period of a bill: a few presets that always work, or a custom one.
 
 import { serverNow } from "../api.js";
 import { field, segments } from "../components.js";
 import { fill, h } from "../dom.js";
-import { moment } from "../format.js";
+import { HOUR_MS, moment } from "../format.js";
 import { href } from "../router.js";
 
-const HOUR_MS = 3_600_000;
 const CHOICES = [
   ["hour", "This hour"],
   ["today", "Today"],
   ["day", "Last 24 h"],
   ["all", "All"],
-  ["own", "Other"],
+  ["own", "Custom"],
 ];
 const OFFERED = [
   [
     /billed as one/,
-    "The books are closed there: what is billed as one cannot be cut in two. Whole hours always work; so do these:",
+    "The books of this time are closed, so the period cannot begin or end there. Whole " +
+      "hours always work, and so do these times:",
   ],
-  [/which is now/, "This period is not over yet. The latest that can be billed:"],
+  [/which is now/, "This period has not ended yet. The latest possible end:"],
 ];
 const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g;
 
 const wholeHour = (ms) => Math.floor(ms / HOUR_MS) * HOUR_MS;
 
-/** {since, until} as the API takes them. Whole hours cut nothing in two, whatever the books have closed. */
+/** {since, until} for the API. Whole hours never split an entry of closed books. */
 export function bounds({ name, since, until }) {
   const now = serverNow();
   if (name === "hour") return { since: iso(wholeHour(now)) };
@@ -35,7 +35,7 @@ export function bounds({ name, since, until }) {
   return {};
 }
 
-/** What the address says: #/bill/day, #/bill/own/<since>/<until>. */
+/** Parse the period from the URL: #/bill/day, #/bill/own/<since>/<until>. */
 export function readPeriod([name, since = "", until = ""]) {
   if (!CHOICES.some(([known]) => known === name)) return { name: "all", since: "", until: "" };
   return { name, since, until };
@@ -47,7 +47,7 @@ function periodHref({ name, since = "", until = "" }) {
     : href("bill", name);
 }
 
-/** Gives {element, show(period, problem)}. */
+/** The control that chooses a period. Returns {element, show(period, problem)}. */
 export function periodChooser() {
   const row = h("div", { class: "row" });
   const since = field("From", { type: "datetime-local", step: "1" });
@@ -73,7 +73,7 @@ export function periodChooser() {
     show(period, problem = null) {
       trouble.hidden = !problem;
       if (problem) fill(trouble, explained(problem, period));
-      if (period === shown) return; // leave alone what is being typed, and what has the focus
+      if (period === shown) return; // keep the user's input and focus
       shown = period;
       fill(
         row,
@@ -91,12 +91,12 @@ export function periodChooser() {
   };
 }
 
-/** A period that cuts what is billed as one: offer the times that the answer names. */
+/** Explain a refused period, and offer the times that the refusal names. */
 function explained(problem, period) {
   const reason = OFFERED.find(([pattern]) => pattern.test(problem.message));
   if (!reason) return problem.message;
   const times = problem.message.match(TIME) ?? [];
-  const wrong = times.pop(); // the last one is what was asked for
+  const wrong = times.pop(); // the last time is the requested one
   const which = wrong && Date.parse(wrong) === Date.parse(period.until || 0) ? "until" : "since";
   const word = which === "until" ? "Until" : "From";
   const offers = times.map((time) =>

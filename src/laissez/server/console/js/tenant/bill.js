@@ -1,4 +1,4 @@
-// bill
+// The bill page: totals, a chart of the charges, and the lines.
 
 import { Problem, address, at, get, serverNow } from "../api.js";
 import { Chart, legend } from "../chart.js";
@@ -28,9 +28,9 @@ import { Holdings, RunningTotal } from "./holdings.js";
 const EVERY_MS = 20_000;
 const SOONEST_MS = 5000;
 const ROWS = 300;
-const LEASES = 80; // whose every piece is fetched; the others are drawn by their mean, which leaves the area as it is
+const LEASES = 80; // leases drawn exactly; the others are drawn by their mean, which keeps the area
 const AT_ONCE = 4;
-const PIECES = 20_000; // over all leases: every hundred cost as much as another question
+const PIECES = 20_000; // over all leases; a hundred pieces cost as much as one more request
 const FRESH_MS = 60_000;
 
 export const bill = { path: "bill", name: "Bill", mount };
@@ -52,7 +52,7 @@ function mount(main, context) {
   const owed = new RunningTotal();
   let period = readPeriod([]);
   let found = null;
-  let refused = null; // the same question has the same answer
+  let refused = null; // the same request would be refused again
   let again = 0;
 
   const asking = poll(async () => {
@@ -65,7 +65,7 @@ function mount(main, context) {
       owed.set(micros(answer.total), ms(answer.until));
       found = { ...answer, runs: !bounds(asked).until };
       chooser.show(period);
-      sayDownloads();
+      updateDownloads();
       lines.show(found);
       overTime.hidden = !found.lines.length;
       tick();
@@ -84,7 +84,7 @@ function mount(main, context) {
     everySecond(() => (tick(), budget.tick())),
   ];
 
-  /** The total runs on, unless the period has ended. */
+  /** Update the totals, which keep rising unless the period has ended. */
   function tick() {
     if (!found) return;
     const charged = holdings.known ? holdings.charged : micros(found.rate_now);
@@ -110,11 +110,12 @@ function mount(main, context) {
     asking.now();
   }
 
-  /** The same period as the one that is shown. */
-  function sayDownloads() {
+  /** Make the downloads match the shown period. */
+  function updateDownloads() {
     for (const [format, link] of Object.entries(downloads)) {
       link.href = address("/v1/bills", { ...bounds(period), format });
-      link.download = `bill-${context.me.holder}-${period.name}${format === "focus" ? "-focus" : ""}.csv`;
+      const suffix = format === "focus" ? "-focus" : "";
+      link.download = `bill-${context.me.holder}-${period.name}${suffix}.csv`;
     }
   }
 
@@ -160,7 +161,7 @@ function kinds({ lines }) {
   return said.filter(Boolean).join(", ");
 }
 
-/** Gives {element, show(bill)}. */
+/** The table of the bill's lines. Returns {element, show(bill)}. */
 function lineTable() {
   let most = rows(ROWS);
   let shown = null;
@@ -169,14 +170,14 @@ function lineTable() {
     key: ({ kind, id, scope, start }) => `${kind} ${id} ${scope} ${start}`,
     empty: "Nothing was charged in this period.",
     columns: [
-      { name: "Place", sort: ({ scope }) => scope, make: lineName },
+      { name: "Node", sort: ({ scope }) => scope, make: lineName },
       { name: "Kind", sort: ({ kind }) => kind, value: ({ kind }) => kind },
       {
         name: "Start",
         sort: ({ start }) => start,
-        update: (cell, { start }) => sayTime(cell, start),
+        update: (cell, { start }) => updateTime(cell, start),
       },
-      { name: "End", sort: ({ end }) => end, update: (cell, { end }) => sayTime(cell, end) },
+      { name: "End", sort: ({ end }) => end, update: (cell, { end }) => updateTime(cell, end) },
       {
         name: "Duration",
         num: true,
@@ -216,14 +217,20 @@ function lineTable() {
   };
 }
 
-/** The lines are rounded down one by one, the total once: the difference is less than a millionth of a dollar for each line. */
+/**
+ * Explain the difference between the sum of the lines and the total. Each line is rounded down, the
+ * total only once: they differ by less than a millionth of a dollar per line.
+ */
 function checked({ lines, total }) {
   if (!lines.length) return "";
   const sum = lines.reduce((so, { cost }) => so + micros(cost), 0);
   const rest = micros(total) - sum;
-  const says = `The lines as printed add up to ${exact(sum)}, the total is ${exact(micros(total))}`;
+  const says = `The lines add up to ${exact(sum)}, the total is ${exact(micros(total))}`;
   if (rest === 0) return `${says}.`;
-  return `${says}: $${decimal(rest)} more, because each line is rounded down to a millionth of a dollar and the total only once.`;
+  return (
+    `${says}: $${decimal(rest)} more, because every line is rounded down to a millionth of ` +
+    "a dollar, the total only once."
+  );
 }
 
 function lineName({ kind, id, scope }) {
@@ -233,20 +240,23 @@ function lineName({ kind, id, scope }) {
       "span",
       {},
       h("b", {}, "Carried"),
-      h("span", { class: "soft" }, ", leases that ended in closed books"),
+      h("span", { class: "soft" }, ", from leases that ended in closed books"),
     );
   return h("span", {}, pathName(scope), h("span", { class: "soft small" }, ` for ${id}`));
 }
 
-function sayTime(cell, time) {
+function updateTime(cell, time) {
   setText(cell, when(time));
   cell.title = time;
 }
 
-/** Gives {element, show(bill), close()}. */
+/**
+ * A chart of all charges of a bill; the area below it is the total. Returns {element, show(bill),
+ * close()}.
+ */
 function billChart() {
   const chart = new Chart({
-    label: "Charges of all leases together over time",
+    label: "Total charges of all leases over time",
     height: 240,
     value: onAxis,
   });
@@ -296,7 +306,7 @@ function billChart() {
   };
 }
 
-/** The axis begins where something was first charged. */
+/** The axis begins at the first charge. */
 function spanStart(bill) {
   const starts = bill.lines.map(({ start }) => ms(start));
   return starts.length
@@ -321,11 +331,13 @@ function about(bill, known) {
   const lines = leaseLines(bill);
   const drawn = lines.filter(({ id }) => known.get(id)?.pieces.length).length;
   if (lines.length <= LEASES && piecesKept(known) < PIECES) return "";
-  const some = `The dearest ${plural(drawn, "lease")} of ${lines.length} ${drawn === 1 ? "is" : "are"} drawn piece by piece`;
-  return `${some}, the others by their mean: the area is the cost all the same.`;
+  const some =
+    `The most expensive ${plural(drawn, "lease")} of ${lines.length} ` +
+    `${drawn === 1 ? "is" : "are"} drawn exactly`;
+  return `${some}, the others by their mean. The area is still the cost.`;
 }
 
-/** Fetch what is not known or not fresh, a few at a time. */
+/** Fetch missing and outdated pieces, a few leases at a time. */
 async function fetchPieces(lines, known, signal, drawn) {
   const queue = lines.filter((line) => !isFresh(known.get(line.id), line));
   async function worker() {
@@ -339,7 +351,7 @@ async function fetchPieces(lines, known, signal, drawn) {
       } catch (problem) {
         if (signal.aborted) return;
         if (!(problem instanceof Problem)) throw problem;
-        known.set(id, { pieces: [], at: Date.now() }); // its mean will do
+        known.set(id, { pieces: [], at: Date.now() }); // its mean is drawn instead
       }
     }
   }

@@ -1,7 +1,7 @@
-// budget
+// The tiles and dialogs of a tenant's budget and caps.
 
 import { change, get, serverNow } from "../api.js";
-import { field } from "../components.js";
+import { button, field, smallButton } from "../components.js";
 import { ask, toast } from "../dialogs.js";
 import { fill, h, setText } from "../dom.js";
 import {
@@ -24,39 +24,42 @@ const CAPS_EVERY_MS = 15_000;
 const CAPS_SOONEST_MS = 2000;
 const CAP_MAX = 1_000_000_000 * 1_000_000;
 
-/** What happens at 100 %: the API's word, what it is called, what it does, and what the tile says before and after. */
+/**
+ * The actions at 100 %: [name in the API, label, explanation, text of the tile before, and after].
+ */
 const ACTIONS = [
   [
     "warn",
     "Warn only",
-    "Events tell at 50, 80 and 100 %. Nothing is stopped.",
+    "Events warn at 50, 80 and 100 %. Nothing stops.",
     "then only a warning",
-    "nothing is stopped",
+    "nothing stops",
   ],
   [
     "no_new_orders",
     "No new orders",
-    "Orders that wait are cancelled and none are taken. Leases stay.",
+    "Open orders are cancelled, and new ones are refused. Leases stay.",
     "then no new orders",
     "no new orders",
   ],
   [
     "limits_to_floor",
-    "Limits fall to the floor",
-    "As before, and every limit falls to the floor: you keep only what nobody else wants, and nothing that is under a minimum hold.",
-    "then limits fall",
+    "Lower limits to the floor",
+    "No new orders, and every limit falls to the floor: you keep only GPUs that nobody " +
+      "else bids for, and none that are under a minimum hold.",
+    "then limits fall to the floor",
     "limits are at the floor",
   ],
   [
     "relinquish",
-    "Give everything up",
-    "As before, and every lease ends at that instant. Spending stops.",
-    "then all is given up",
-    "all was given up",
+    "Relinquish all leases",
+    "No new orders, and every lease ends at once. Spending stops.",
+    "then all leases are relinquished",
+    "all leases were relinquished",
   ],
 ];
 
-/** A tile that shows the budget. Gives {element, tick(), close()}. */
+/** The tile of the budget. Returns {element, tick(), close()}. */
 export function budgetTile({ feed, mayTrade }) {
   const value = h("div", { class: "value" }, "–");
   const bar = h(
@@ -65,7 +68,11 @@ export function budgetTile({ feed, mayTrade }) {
     h("span"),
   );
   const note = h("div", { class: "note" });
-  const act = h("button", { type: "button", class: "button small plain" });
+  const act = smallButton(
+    "",
+    () => askBudget(budget ?? null, budget ? spentBy(serverNow()) : 0),
+    "plain",
+  );
   const element = h(
     "div",
     { class: "tile mine" },
@@ -74,7 +81,7 @@ export function budgetTile({ feed, mayTrade }) {
     bar,
     note,
   );
-  let budget; // undefined: not known yet; null: none is set
+  let budget; // undefined: not known yet; null: none set
   let asOf = 0;
 
   const asking = poll(async () => {
@@ -86,7 +93,6 @@ export function budgetTile({ feed, mayTrade }) {
     budget = undefined;
     asking.now();
   });
-  act.addEventListener("click", () => askBudget(budget ?? null, budget ? spentBy(serverNow()) : 0));
   tick();
 
   function spentBy(now) {
@@ -98,8 +104,8 @@ export function budgetTile({ feed, mayTrade }) {
     bar.hidden = budget === null;
     fill(act, budget ? "Change" : "Set a budget");
     if (budget === null) {
-      setText(value, "None set");
-      setText(note, "What you mean to spend, and how long it lasts");
+      setText(value, "No budget");
+      setText(note, "An amount to spend, and how long it lasts");
       return;
     }
     const now = serverNow();
@@ -113,7 +119,8 @@ export function budgetTile({ feed, mayTrade }) {
     bar.setAttribute("aria-valuenow", String(Math.round(Math.min(1, share) * 100)));
     setText(
       note,
-      `${percent(share)} of ${dollars(amount, 2)}, ${projected(budget, share, now)}${consequence(budget)}`,
+      `${percent(share)} of ${dollars(amount, 2)}, ` +
+        `${projected(budget, share, now)}${consequence(budget)}`,
     );
   }
 
@@ -129,9 +136,9 @@ export function budgetTile({ feed, mayTrade }) {
 
 function projected({ ends_at: end, state }, share, now) {
   if (share >= 1 || state === "spent")
-    return end === null ? "nothing is left" : `used up ${moment(end)}`;
-  if (end === null || ms(end) - now > 3650 * 86_400_000) return "years at this rate";
-  return `until ${moment(end)} at this rate`;
+    return end === null ? "nothing left" : `used up ${moment(end)}`;
+  if (end === null || ms(end) - now > 3650 * 86_400_000) return "lasts years at this rate";
+  return `lasts until ${moment(end)} at this rate`;
 }
 
 function consequence({ action, state }) {
@@ -144,23 +151,23 @@ async function found() {
   return data[0].budget;
 }
 
-/** What a changed budget counts: the word for it here, what it is called, and what it means. */
+/** What a changed budget counts: [value, label, explanation]. */
 function countings(spent, since) {
   return [
     [
       "keep",
-      `Count on: ${cost(spent)} spent so far`,
-      `As until now, since ${moment(since)}. An amount below that is spent at once.`,
+      `Keep counting: ${cost(spent)} spent so far`,
+      `Counted since ${moment(since)}. A smaller amount is spent at once.`,
     ],
     [
       "anew",
       "Start again from zero",
-      "What was spent so far no longer counts: the whole amount may be spent from now on.",
+      "Past spending no longer counts: the whole amount is available from now on.",
     ],
   ];
 }
 
-/** One of several, each with a line about it. Gives {element, value()}. */
+/** Radio buttons, each with an explanation. Returns {element, value()}. */
 function choice(legend, name, choices, first) {
   const labels = choices.map(([value, label, about]) => {
     const radio = h("input", { type: "radio", name, value, checked: value === first });
@@ -185,10 +192,16 @@ function askBudget(budget, spent) {
   const counted = budget
     ? choice("What counts", "budget-counted", countings(spent, budget.since), "keep")
     : null;
-  const chosen = choice("When it is spent", "budget-action", ACTIONS, budget?.action ?? "warn");
-  const remove = h("button", { type: "button", class: "button danger" }, "Remove the budget");
+  const chosen = choice(
+    "When the budget is spent",
+    "budget-action",
+    ACTIONS,
+    budget?.action ?? "warn",
+  );
+  const remove = button("Remove the budget", removeBudget, "danger");
   let dialog;
-  remove.addEventListener("click", async () => {
+
+  async function removeBudget() {
     try {
       await change("DELETE", "/v1/budget");
       dialog.close();
@@ -196,7 +209,8 @@ function askBudget(budget, spent) {
     } catch (problem) {
       typed.error(problem.message);
     }
-  });
+  }
+
   async function act() {
     const amount = readMoney(typed.input.value, AMOUNT_MAX);
     if (amount === 0) throw new Error("Expected more than $0.");
@@ -207,27 +221,25 @@ function askBudget(budget, spent) {
       keep,
     });
     toast(
-      `The budget is ${dollars(amount, 2)}${keep ? `; ${cost(now.spent)} spent so far.` : " from now on."}`,
+      keep
+        ? `The budget is ${dollars(amount, 2)}; ${cost(now.spent)} spent so far.`
+        : `The budget is ${dollars(amount, 2)} from now on.`,
     );
   }
   return ask({
     title: budget ? "Change the budget" : "Set a budget",
     body: [typed.element, counted?.element, chosen.element, budget ? h("div", {}, remove) : null],
-    confirm: budget ? "Change it" : "Set it",
+    confirm: budget ? "Change budget" : "Set budget",
     act,
     ready: (_, opened) => (dialog = opened),
   });
 }
 
-/** A tile that shows them. Gives {element, close()}. */
+/** The tile of the caps. Returns {element, close()}. */
 export function capsTile({ feed, mayTrade }) {
   const value = h("div", { class: "value" }, "–");
   const note = h("div", { class: "note" });
-  const act = h(
-    "button",
-    { type: "button", class: "button small plain", onclick: () => caps && askCaps(caps) },
-    "Set caps",
-  );
+  const act = smallButton("Set caps", () => caps && askCaps(caps), "plain");
   const element = h(
     "div",
     { class: "tile mine" },
@@ -256,26 +268,26 @@ export function capsTile({ feed, mayTrade }) {
 
 const hourly = (text) => `${dollars(micros(text), 2)}/h`;
 
-/** How much of each is taken. An order counts with its limit in both. */
+/** How much of each cap is used. An order counts with its limit in both. */
 function texts({ in_force: most, rate_now: rate, worst_rate_now: worst }) {
   return [
     most.worst_rate === null ? null : `${hourly(worst)} by your limits`,
-    most.rate === null ? null : `${hourly(rate)} of ${hourly(most.rate)} charged and ordered`,
+    most.rate === null ? null : `${hourly(rate)} of ${hourly(most.rate)} by charges and orders`,
   ].filter(Boolean);
 }
 
 function askCaps({ own, operator }) {
-  const most = (cap) => (cap === null ? "" : ` The operator allows ${perHour(cap)} at most.`);
+  const most = (cap) => (cap === null ? "" : ` The operator allows at most ${perHour(cap)}.`);
   const fields = {
     rate: field(
       "Charged now, $/h",
       shown(own.rate),
-      `What your leases are charged, and the limits of your orders.${most(operator.rate)}`,
+      `The charges of your leases and the limits of your orders.${most(operator.rate)}`,
     ),
     worst_rate: field(
-      "At worst, $/h",
+      "Worst case, $/h",
       shown(own.worst_rate),
-      `The limits of your leases and orders, whatever anyone bids.${most(operator.worst_rate)}`,
+      `The limits of your leases and orders.${most(operator.worst_rate)}`,
     ),
   };
   const read = (text) => (text.trim() ? decimal(readMoney(text, CAP_MAX)) : null);
@@ -289,7 +301,8 @@ function askCaps({ own, operator }) {
   const about = h(
     "p",
     { class: "small soft" },
-    "A cap ends nothing: it refuses what would come to more. Leave a field empty for no cap of your own.",
+    "The market refuses orders and limits that would exceed a cap. A cap ends no lease. " +
+      "Leave a field empty for no cap of your own.",
   );
   return ask({
     title: "Most per hour",

@@ -1,11 +1,13 @@
-// Charges
+// Turns price histories and bill lines into points of a chart whose area is the cost.
 
-import { dollars, micros, ms } from "../format.js";
+import { HOUR_MS, dollars, micros, ms } from "../format.js";
 
-const HOUR_MS = 3_600_000;
-const DRAWN = 1500; // more points than that cannot be told apart
+const DRAWN = 1500; // more points would not be visible
 
-/** The pieces of a price history, in milliseconds and micro-dollars; `rate` null: only the cost is known. */
+/**
+ * The pieces of a price history, in milliseconds and micro-dollars. A null `rate` means that only
+ * the cost is known.
+ */
 export function piecesOf(history) {
   return history.segments.map(({ start, end, rate, cost }) => ({
     start: ms(start),
@@ -15,22 +17,22 @@ export function piecesOf(history) {
   }));
 }
 
-/** A rate that costs `cost` from start to end. */
+/** The constant rate that costs `cost` from start to end. */
 function averageRate(cost, start, end) {
   return end > start ? (cost * HOUR_MS) / (end - start) : 0;
 }
 
-/** A block of a chart for what is known only by its cost. */
+/** A chart block for a time of which only the cost is known. */
 export function closedBlock(name, from, until, cost) {
   return {
     from,
     until,
     value: averageRate(cost, from, until),
-    text: `${name}: ${dollars(cost, 6)} in all`,
+    text: `${name}: ${dollars(cost, 6)} in total`,
   };
 }
 
-/** Points of a line in steps: pieces without a rate are gaps, and so is time between pieces. */
+/** The points of a step line. Time between pieces is a gap. */
 export function pointsOf(pieces) {
   const points = [];
   for (const { start, end, rate } of pieces) {
@@ -41,8 +43,8 @@ export function pointsOf(pieces) {
 }
 
 /**
- * What a line of the bill was charged over time, such that the sum is the line's cost: the pieces that are known, within the line's bounds, and
- * an even rate for the rest of the cost over the rest of the time.
+ * The charges of a bill line over time, which sum up to its cost: the known pieces within the
+ * line's bounds, and a constant rate for the rest of the time and cost.
  */
 export function piecesOfLine(line, pieces = []) {
   const [start, end] = [ms(line.start), ms(line.end)];
@@ -79,7 +81,7 @@ function gaps(pieces, start, end) {
   return found;
 }
 
-/** The sum of many pieces as points in steps. */
+/** The points of the step line that is the sum of many pieces. */
 export function sumOf(pieces) {
   const turns = new Map();
   for (const { start, end, rate } of pieces) {
@@ -92,7 +94,9 @@ export function sumOf(pieces) {
     .map(([time, by]) => [time, Math.max(0, (height += by))]);
 }
 
-/** Few enough points to draw: means over even stretches of time, so that the area stays the same. */
+/**
+ * Reduce a step line to few enough points to draw: means over equal intervals, which keep the area.
+ */
 export function thinned(points, until) {
   const from = points[0]?.[0];
   if (points.length <= DRAWN || until <= from || points.some(([, value]) => value === null))

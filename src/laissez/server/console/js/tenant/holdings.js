@@ -1,40 +1,40 @@
-// holdings
+// The tenant's current leases: listed regularly, and updated by every event in between.
 
 import { all, serverNow } from "../api.js";
 import { HOUR_MS, micros, ms } from "../format.js";
 import { poll, throttled } from "../timers.js";
 
 const EVERY_MS = 15_000;
-const CALM_MS = 250; // a market that moves tells of many leases at once
+const CALM_MS = 250; // batches changes of many leases
 export const NEAR = 0.1;
 
-/** `changed(list)` is called when something is different: `list` says whether leases came or went. */
+/** Calls `changed(list)` after a change; `list` is whether leases were added or removed. */
 export class Holdings {
   constructor(feed, changed) {
     this.byId = new Map();
     this.known = false;
-    this.since = []; // events heard while the list is being fetched: it may be from before them
+    this.since = []; // events during a fetch, which may be newer than the list
     this.listChanged = false;
-    this.tell = throttled(() => {
+    this.notify = throttled(() => {
       const list = this.listChanged;
       this.listChanged = false;
       changed(list);
     }, CALM_MS);
     this.poll = poll(() => this.ask(), EVERY_MS);
-    this.stopHearing = feed.on(({ event }) => this.hear(event));
+    this.unsubscribe = feed.on(({ event }) => this.receive(event));
   }
 
   close() {
     this.poll.stop();
-    this.stopHearing();
-    this.tell.stop();
+    this.unsubscribe();
+    this.notify.stop();
   }
 
   get list() {
     return [...this.byId.values()];
   }
 
-  /** What all leases together are charged per hour. */
+  /** The charges per hour of all leases together. */
   get charged() {
     return this.list.reduce((sum, lease) => sum + lease.charged, 0);
   }
@@ -43,53 +43,35 @@ export class Holdings {
     this.since = [];
     const found = await all("/v1/leases");
     const now = serverNow();
-    this.byId = new Map(
-      found.map((lease) => [
-        lease.id,
-        Object.assign(this.byId.get(lease.id) ?? {}, read(lease, now)),
-      ]),
-    ); // a dialog may hold one
+    // update the objects in place: a dialog may refer to one
+    const update = (lease) => Object.assign(this.byId.get(lease.id) ?? {}, read(lease, now));
+    this.byId = new Map(found.map((lease) => [lease.id, update(lease)]));
     this.known = true;
-    this.since.forEach((event) => this.take(event));
+    this.since.forEach((event) => this.apply(event));
     this.listChanged = true;
-    this.tell();
+    this.notify();
   }
 
-  hear(event) {
+  receive(event) {
     if (event.type === "gap") this.poll.now();
-    if (!TAKEN[event.type]) return;
+    if (!CHANGES[event.type]) return;
     this.since.push(event);
-    this.take(event);
-    this.tell();
+    this.apply(event);
+    this.notify();
   }
 
-  take(event) {
-    if (TAKEN[event.type](this, event, this.byId.get(event.lease))) this.listChanged = true;
+  apply(event) {
+    if (CHANGES[event.type](this, event, this.byId.get(event.lease))) this.listChanged = true;
   }
 }
 
-/** What each event does to the leases; true if one came or went. */
-const TAKEN = {
+/** How each event changes the leases. Returns whether one was added or removed. */
+const CHANGES = {
   "lease.started": (holdings, event, lease) => {
     if (lease) return false;
-    const { lease: id, leaf, order, rate, limit, hold_until: hold, at } = event;
-    holdings.byId.set(
-      id,
-      read(
-        {
-          id,
-          leaf,
-          order,
-          started_at: at,
-          rate,
-          charged: rate,
-          limit,
-          hold_until: hold,
-          cost: "0",
-        },
-        Date.parse(at),
-      ),
-    );
+    const { lease: id, at, rate } = event;
+    const started = { ...event, id, started_at: at, charged: rate, cost: "0" };
+    holdings.byId.set(id, read(started, Date.parse(at)));
     return true;
   },
   "lease.ended": (holdings, event) => holdings.byId.delete(event.lease),
@@ -108,25 +90,21 @@ const TAKEN = {
 };
 
 function read(lease, now) {
-  const { id, leaf, order } = lease;
-  const [rate, charged, limit, cost] = [lease.rate, lease.charged, lease.limit, lease.cost].map(
-    micros,
-  );
   return {
-    id,
-    leaf,
-    order,
-    rate,
-    charged,
-    limit,
-    cost,
+    id: lease.id,
+    leaf: lease.leaf,
+    order: lease.order,
+    rate: micros(lease.rate),
+    charged: micros(lease.charged),
+    limit: micros(lease.limit),
+    cost: micros(lease.cost),
     started: ms(lease.started_at),
     hold: ms(lease.hold_until),
     asOf: now,
   };
 }
 
-/** Another charge from a moment on. What presses is the same unless a hold keeps the two apart. */
+/** Apply a new charge from a time on. Rate and charge are equal, except during a hold. */
 function chargedFrom(lease, charged, at) {
   lease.cost = costAt(lease, at);
   lease.asOf = at;
@@ -142,7 +120,7 @@ export function isHeld(lease, now) {
   return lease.hold !== null && lease.hold > now;
 }
 
-/** How far the rate may still rise, as a share of the limit; null: there is no limit. */
+/** How far the rate is below the limit, as a share of the limit; null without a limit. */
 export function headroom({ rate, limit }) {
   if (limit === null) return null;
   return limit === 0 ? 0 : (limit - rate) / limit;
@@ -153,12 +131,12 @@ export function isNear(lease) {
   return left !== null && left < NEAR;
 }
 
-/** What a rate costs in a time, in micro-dollars. */
+/** The cost of a rate over a time, in micro-dollars. */
 export function costOf(ratePerHour, ms) {
   return (ratePerHour * Math.max(0, ms)) / HOUR_MS;
 }
 
-/** A total that runs on between two answers, at whatever is charged meanwhile. */
+/** A total that keeps rising between two answers of the server, at the current charges. */
 export class RunningTotal {
   constructor() {
     this.total = null;
@@ -170,7 +148,10 @@ export class RunningTotal {
     this.asOf = at;
   }
 
-  /** What it has come to, in whole micro-dollars; null: not known yet. Call it often: `rate` counts since the last call. */
+  /**
+   * The total now, in whole micro-dollars; null if not yet known. `rate` counts since the last
+   * call, so call this often.
+   */
   read(rate, now) {
     if (this.total === null) return null;
     this.total += costOf(rate, now - this.asOf);

@@ -1,4 +1,4 @@
-// The table of leases
+// The table of leases, with actions for one or many of them.
 
 import { serverNow } from "../api.js";
 import { card, pathName, smallButton } from "../components.js";
@@ -15,18 +15,14 @@ export class LeaseTable {
     this.leases = [];
     this.editing = false;
     this.table = new Table({
-      caption: "Leases that you hold",
+      caption: "Current leases",
       columns: this.columns(mayTrade),
       key: ({ id }) => id,
-      sort: "Leaf",
+      sort: "GPU",
       row: (row, lease) => row.classList.toggle("near", isNear(lease)),
       empty: mayTrade
-        ? [
-            "You hold nothing now. ",
-            h("a", { href: "#/orders" }, "Place an order"),
-            " to win a leaf.",
-          ]
-        : "Nothing is held now.",
+        ? ["You have no leases. ", h("a", { href: "#/orders" }, "Place an order"), " to win a GPU."]
+        : "No leases.",
     });
     this.every = h("input", {
       type: "checkbox",
@@ -37,7 +33,7 @@ export class LeaseTable {
     const all = mayTrade ? h("label", { class: "row tick" }, this.every, "Select all") : null;
     this.all = all;
     this.element = card(
-      { id: "held", title: "Held now", kind: "leases thirds", aside: all },
+      { id: "held", title: "Current leases", kind: "leases thirds", aside: all },
       this.bar,
       this.table.element,
     );
@@ -55,7 +51,7 @@ export class LeaseTable {
     };
     return [
       {
-        name: "Leaf",
+        name: "GPU",
         sort: (lease) => lease.leaf,
         make: (lease) => this.name(lease, mayTrade),
         update: (cell, lease) => this.tick(cell, lease),
@@ -65,20 +61,20 @@ export class LeaseTable {
         num: true,
         sort: (lease) => lease.rate,
         make: () => [h("span"), h("small", { class: "soft" })],
-        update: sayRate,
+        update: updateRate,
       },
       limitColumn(mayTrade, (open) => this.edit(open)),
       {
         name: "Headroom",
         sort: (lease) => headroom(lease) ?? Infinity,
         make: makeHeadroom,
-        update: sayHeadroom,
+        update: updateHeadroom,
       },
       {
         name: "Cost so far",
         num: true,
         sort: (lease) => costAt(lease, serverNow()),
-        update: sayCost,
+        update: updateCost,
       },
       {
         name: "Age",
@@ -118,7 +114,7 @@ export class LeaseTable {
         if (!leases.some((lease) => lease.id === id)) this.chosen.delete(id);
       this.table.show(leases);
       if (this.all) this.all.hidden = leases.length < 2;
-      this.sayChoice();
+      this.updateChoice();
     } else {
       this.table.refresh();
     }
@@ -132,16 +128,16 @@ export class LeaseTable {
   choose(id, on) {
     if (on) this.chosen.add(id);
     else this.chosen.delete(id);
-    this.sayChoice();
+    this.updateChoice();
   }
 
   chooseAll(on) {
     this.chosen = new Set(on ? this.leases.map(({ id }) => id) : []);
     this.table.refresh();
-    this.sayChoice();
+    this.updateChoice();
   }
 
-  sayChoice() {
+  updateChoice() {
     const leases = this.leases.filter(({ id }) => this.chosen.has(id));
     this.every.checked = leases.length > 0 && leases.length === this.leases.length;
     this.every.indeterminate = leases.length > 0 && leases.length < this.leases.length;
@@ -175,14 +171,14 @@ function button(text, lease, act) {
   return made;
 }
 
-/** What presses; and what is charged, where a hold keeps that lower. */
-function sayRate(cell, lease) {
+/** Show the rate, and the charge where a hold keeps it lower. */
+function updateRate(cell, lease) {
   setText(cell.children[0], rate(lease.rate));
   cell.title = `$${decimal(lease.rate)} per hour`;
   setText(cell.children[1], lease.charged === lease.rate ? "" : `charged ${rate(lease.charged)}`);
 }
 
-function sayCost(cell, lease) {
+function updateCost(cell, lease) {
   const now = costAt(lease, serverNow());
   setText(cell, running(now));
   cell.title = `$${decimal(now)}`;
@@ -197,7 +193,7 @@ function makeHeadroom() {
   );
 }
 
-function sayHeadroom(cell, lease) {
+function updateHeadroom(cell, lease) {
   const [bar, text] = cell.firstElementChild.children;
   const left = headroom(lease);
   bar.hidden = left === null;
@@ -208,7 +204,10 @@ function sayHeadroom(cell, lease) {
   if (bar.className !== kind) bar.className = kind;
 }
 
-/** A column of a table of leases. `editing(open)` tells when somebody types: rows should stay where they are then. */
+/**
+ * The limit column, editable in place: click, type, Enter; Escape cancels. Calls `editing(open)`,
+ * so that rows stay in place while the user types.
+ */
 function limitColumn(mayTrade, editing) {
   const column = { name: "Limit", num: true, sort: (lease) => lease.limit };
   if (!mayTrade) return { ...column, value: (lease) => limitText(lease.limit) };
@@ -236,7 +235,7 @@ function open(cell, button, editing) {
     value: limit === null ? "none" : decimal(limit),
     inputmode: "decimal",
     "aria-label": `Limit of ${leaf}, dollars per hour, or none`,
-    title: "Enter saves, Escape leaves. none: kept whatever the price",
+    title: "Enter saves, Escape cancels. none: keep the GPU at any price",
   });
   let busy = false;
 
@@ -263,7 +262,8 @@ function open(cell, button, editing) {
 
   input.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" && event.key !== "Escape") return;
-    event.preventDefault(); // or the same key would press a button of the question that follows
+    // otherwise the same key would press a button of the dialog that follows
+    event.preventDefault();
     if (event.key === "Enter") save();
     else leave();
   });

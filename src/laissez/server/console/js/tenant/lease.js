@@ -1,8 +1,8 @@
-// The page of one lease
+// The page of one lease: facts, a chart and a table of its charges, and quotes around it.
 
 import { at, get, serverNow } from "../api.js";
 import { Chart, legend } from "../chart.js";
-import { card, pathName, rows as rowsShown } from "../components.js";
+import { button, card, pathName, rows as rowsShown } from "../components.js";
 import { fill, h, setText } from "../dom.js";
 import { findLeaseEnd, knownEvents } from "../event-log.js";
 import { explainEnd } from "../event-text.js";
@@ -30,14 +30,14 @@ import { askLimit, limitText, relinquish } from "./lease-dialogs.js";
 
 const EVERY_MS = 10_000;
 const SOONEST_MS = 2000;
-const OVER_MS = 5000; // what was charged last so long ago has ended
+const OVER_MS = 5000; // a lease last charged this long ago has ended
 const ROWS = 200;
-const MARKS = 24; // more would hide what they mark
-const ABOVE = 2.5; // a limit further above the charge than that would make it flat
+const MARKS = 24; // more marks would hide the line
+const ABOVE = 2.5; // a limit this many times above the charges is not drawn: they would look flat
 
 /**
- * Show a lease in `element`. `lease()` gives what is held now, if it is; `billed()` what the bill has for it, in
- * micro-dollars: the pieces are rounded down one by one. Gives {close()}.
+ * Show a lease in `element`. `lease()` returns the lease if it is held now; `billed()` its cost in
+ * the bill, in micro-dollars, because the rounded pieces sum up to less. Returns {close()}.
  */
 export function leaseDetail(element, id, context, lease, billed) {
   const { feed, mayTrade } = context;
@@ -45,7 +45,7 @@ export function leaseDetail(element, id, context, lease, billed) {
   const actions = h("div", { class: "row" });
   const facts = h("dl", { class: "facts" });
   const about = h("p", { class: "notice", hidden: true });
-  const chart = chargeChart("What the lease was charged over time");
+  const chart = chargeChart("Charges of the lease over time");
   const total = h("span", { class: "soft" });
   const table = pieceTable();
   const around = h("div", { class: "around" });
@@ -59,11 +59,11 @@ export function leaseDetail(element, id, context, lease, billed) {
     },
     chart.element,
   );
-  const quotes = card({ id: "around", title: "What a leaf around it takes now" }, around);
+  const quotes = card({ id: "around", title: "Quotes around this GPU" }, around);
   let pieces = [];
   let leaf = null;
   let live = null;
-  let end; // the event, if it is further back than what the feed has; null: it is gone
+  let end; // the ending event if the feed does not have it; null if it is no longer kept
 
   const asking = poll(async () => {
     try {
@@ -72,7 +72,7 @@ export function leaseDetail(element, id, context, lease, billed) {
       leaf = history.leaf;
     } catch (error) {
       if (error.status !== 404) throw error;
-      fill(problem, "The books no longer know this lease, or it was never yours.");
+      fill(problem, "This lease is no longer kept, or it was never yours.");
       problem.hidden = false;
       charges.hidden = quotes.hidden = table.element.hidden = true;
       asking.stop();
@@ -85,17 +85,17 @@ export function leaseDetail(element, id, context, lease, billed) {
     else await lookForEnd();
   }, EVERY_MS);
   const soon = throttled(asking.now, SOONEST_MS);
-  const stopHearing = feed.on(({ event }) => event.lease === id && soon());
+  const unsubscribe = feed.on(({ event }) => event.lease === id && soon());
   const stopTicking = everySecond(tick);
 
   async function askAround() {
     const { data } = await get("/v1/prices", { limit: 1000 });
     const own = data.filter(({ scope }) => leaf.startsWith(`${scope}/`));
-    const told = (price) => (price === null ? "nothing to be had" : rate(micros(price)));
+    const text = (price) => (price === null ? "none available" : rate(micros(price)));
     fill(
       around,
       own.map(({ scope, price }) =>
-        h("div", {}, pathName(scope), h("b", { class: "num" }, told(price))),
+        h("div", {}, pathName(scope), h("b", { class: "num" }, text(price))),
       ),
     );
   }
@@ -124,28 +124,23 @@ export function leaseDetail(element, id, context, lease, billed) {
     fill(title, pathName(leaf));
     const ended = now ? null : (endOf(feed, id) ?? end);
     const paid = billed() ?? sum(pieces);
-    sayFacts(facts, now ? factsNow(now) : factsThen(pieces, ended, paid));
+    updateFacts(facts, now ? factsNow(now) : factsThen(pieces, ended, paid));
     quotes.hidden = !now;
     about.hidden = !ended;
     if (ended)
       setText(about, `Ended ${when(ended.at)}, ${reason(ended.reason)}: ${explainEnd(ended)}.`);
-    setText(total, `${exact(now ? costAt(now, serverNow()) : paid)} ${now ? "so far" : "in all"}`);
+    setText(
+      total,
+      `${exact(now ? costAt(now, serverNow()) : paid)} ${now ? "so far" : "in total"}`,
+    );
   }
 
   function buttons(now) {
     if (!now || !mayTrade) return fill(actions);
     return fill(
       actions,
-      h(
-        "button",
-        { type: "button", class: "button", onclick: () => askLimit([lease()]) },
-        "Set limit",
-      ),
-      h(
-        "button",
-        { type: "button", class: "button danger", onclick: () => relinquish([lease()]) },
-        "Relinquish",
-      ),
+      button("Set limit", () => askLimit([lease()])),
+      button("Relinquish", () => relinquish([lease()]), "danger"),
     );
   }
 
@@ -167,7 +162,7 @@ export function leaseDetail(element, id, context, lease, billed) {
     close() {
       asking.stop();
       soon.stop();
-      stopHearing();
+      unsubscribe();
       stopTicking();
     },
   };
@@ -184,19 +179,19 @@ function factsNow(lease) {
     [
       "Rate now",
       rate(lease.rate),
-      lease.charged === lease.rate ? "" : `charged ${rate(lease.charged)} while held`,
+      lease.charged === lease.rate ? "" : `charged ${rate(lease.charged)} during the hold`,
     ],
     [
       "Limit",
       limitText(lease.limit),
-      left === null ? "kept whatever the price" : `${percent(Math.max(0, left))} headroom`,
+      left === null ? "keeps the GPU at any price" : `${percent(Math.max(0, left))} headroom`,
     ],
     ["Cost so far", running(costAt(lease, now)), ""],
     ["Held for", duration(now - lease.started), `since ${when(lease.started)}`],
     [
       "Hold",
       isHeld(lease, now) ? `until ${clock(lease.hold)}` : "none",
-      isHeld(lease, now) ? "cannot be lost for price" : "",
+      isHeld(lease, now) ? "cannot be outbid" : "",
     ],
     ["Lease", "", lease.id],
   ];
@@ -206,7 +201,7 @@ function factsThen(pieces, ended, paid) {
   const [first, last] = [pieces[0], pieces.at(-1)];
   if (!first) return [];
   return [
-    ["Cost in all", exact(paid), ""],
+    ["Total cost", exact(paid), ""],
     ["Held for", duration(last.end - first.start), ""],
     ["From", when(first.start), ""],
     ["Until", when(last.end), ""],
@@ -219,8 +214,8 @@ function factsThen(pieces, ended, paid) {
   ];
 }
 
-/** Facts in place: only texts that differ are set. */
-function sayFacts(list, facts) {
+/** Update the facts in place; set only texts that differ. */
+function updateFacts(list, facts) {
   if (list.children.length !== facts.length)
     fill(
       list,
@@ -241,21 +236,24 @@ function endOf(feed, id) {
   );
 }
 
-/** Its limit over time, as far back as events are known: [[ms, limit or null]]. */
+/** The limit over time, as far back as events are known: [[ms, limit or null]]. */
 function limitsOf(feed, id, lease, start) {
-  const told = knownEvents(feed);
-  const setting = told.filter(
+  const known = knownEvents(feed);
+  const setting = known.filter(
     ({ event }) => event.lease === id && event.limit !== undefined && event.type !== "lease.ended",
   );
   const own = setting.map(({ event }) => [ms(event.at), micros(event.limit)]);
   const ended = endOf(feed, id);
   const now = lease ? lease.limit : ended ? micros(ended.limit) : undefined;
   if (now === undefined) return own;
-  if (!own.length) return [[Math.max(start, ms(told[0]?.event.at) ?? start), now]];
+  if (!own.length) return [[Math.max(start, ms(known[0]?.event.at) ?? start), now]];
   return own;
 }
 
-/** Gives {element, draw({pieces, limits, until})}; `limits` is [[ms, micro-dollars or null], ...], as far as they are known. */
+/**
+ * The chart of a lease's charges. Returns {element, draw({pieces, limits, until})}; `limits` is
+ * [[ms, micro-dollars or null], ...], as far as known.
+ */
 function chargeChart(label) {
   const chart = new Chart({ label, height: 230, value: onAxis });
   const key = h("div");
@@ -266,7 +264,7 @@ function chargeChart(label) {
       const summed = pieces.filter(({ rate }) => rate === null);
       const drawn = pieces.filter(({ rate }) => rate !== null);
       const points = pointsOf(drawn);
-      if (drawn.at(-1)?.end >= until - 1500) points.pop(); // it goes on
+      if (drawn.at(-1)?.end >= until - 1500) points.pop(); // the last piece is still running
       const series = [
         {
           name: "charged per hour",
@@ -302,7 +300,7 @@ function chargeChart(label) {
   };
 }
 
-/** The limit where it fits above the charges; what is far above is told in words. */
+/** Draw the limit unless it is far above the charges; then say so in the legend. */
 function limitSeries(limits, pieces) {
   const cap = ABOVE * pieces.reduce((most, { rate }) => Math.max(most, rate), 0);
   const last = limits.at(-1)?.[1];
@@ -316,20 +314,20 @@ function limitSeries(limits, pieces) {
   return [{ name: beyond, class: "limit", points, step: true }];
 }
 
-/** The pieces, newest first. Gives {element, show(pieces)}. */
+/** The table of pieces, newest first. Returns {element, show(pieces, isRunning)}. */
 function pieceTable() {
   const note = h("span", { class: "soft small" });
   const table = new Table({
-    caption: "What it was charged, piece by piece",
+    caption: "Charges, piece by piece",
     key: ({ start }) => start,
     empty: "Nothing has been charged yet.",
     columns: [
-      { name: "Start", update: (cell, { start }) => sayTime(cell, start) },
+      { name: "Start", update: (cell, { start }) => updateTime(cell, start) },
       {
         name: "End",
-        update: (cell, { end, last }) => (last ? setText(cell, "goes on") : sayTime(cell, end)),
+        update: (cell, { end, last }) => (last ? setText(cell, "running") : updateTime(cell, end)),
       },
-      { name: "Lasted", num: true, value: ({ start, end }) => lasted(end - start) },
+      { name: "Duration", num: true, value: ({ start, end }) => lasted(end - start) },
       {
         name: "Rate",
         num: true,
@@ -356,7 +354,7 @@ function pieceTable() {
   };
 }
 
-function sayTime(cell, time) {
+function updateTime(cell, time) {
   setText(cell, when(time));
   cell.title = new Date(time).toISOString();
 }

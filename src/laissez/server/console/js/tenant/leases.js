@@ -1,4 +1,5 @@
-// The leases page
+// The leases page, a tenant's first: key figures, leases near their limit, and current and ended
+// leases.
 
 import { get, serverNow } from "../api.js";
 import { LINE_MS, card, pathName, smallButton, tile } from "../components.js";
@@ -41,7 +42,7 @@ function mount(main, context) {
   const { feed, mayTrade } = context;
   const bill = { spent: new RunningTotal(), lines: new Map(), again: 0 };
   const tiles = {
-    held: tile("Leases held"),
+    held: tile("Leases"),
     charged: tile("Charge per hour now"),
     spent: tile("Cost so far"),
   };
@@ -85,10 +86,10 @@ function mount(main, context) {
     tiles.held.update({ value: count(held.length), note: trees(held) });
     tiles.charged.update({
       value: rate(charged),
-      note: held.length ? bound(held) : "nothing runs",
+      note: held.length ? bound(held) : "no leases",
     });
     const spent = bill.spent.read(charged, serverNow());
-    if (spent !== null) tiles.spent.update({ value: running(spent), note: "everything until now" });
+    if (spent !== null) tiles.spent.update({ value: running(spent), note: "all leases so far" });
   }
 
   const row = h(
@@ -139,7 +140,7 @@ function mount(main, context) {
   };
 }
 
-/** How many of each type: 12 h100, 4 a100. */
+/** The leases by type: 12 h100, 4 a100. */
 function trees(leases) {
   const counts = new Map();
   for (const { leaf } of leases) {
@@ -152,17 +153,19 @@ function trees(leases) {
     .join(", ");
 }
 
-/** How much it can become before leases end. */
+/** The worst charge before leases end. */
 function bound(held) {
   const free = held.filter(({ limit }) => limit === null).length;
-  if (free) return `no bound: ${plural(free, "lease")} without a limit`;
+  if (free) return `unbounded: ${plural(free, "lease")} without a limit`;
   return `at most ${dollars(
     held.reduce((sum, { limit }) => sum + limit, 0),
     2,
   )}/h by your limits`;
 }
 
-/** Gives {element, show(leases)}. */
+/**
+ * The card of leases near their limit, which one more bid may end. Returns {element, show(leases)}.
+ */
 function nearLimitCard(mayTrade) {
   const heading = h("h2", { id: "attention", role: "status" });
   const lines = h("ul");
@@ -203,7 +206,7 @@ function nearLimitCard(mayTrade) {
   };
 }
 
-/** Rows are kept and only their texts change: a button must not vanish under the pointer. */
+/** A row. Updates change only its texts, so that the button under the pointer stays. */
 function nearRow(lease, mayTrade) {
   const says = h("span", {}, pathName(lease.leaf, lease.id), h("span"));
   const row = h(
@@ -220,7 +223,8 @@ function updateNearRow(row, lease) {
   const [says, act] = row.children;
   setText(
     says.lastChild,
-    ` is at ${rate(lease.rate)}, ${percent(Math.max(0, headroom(lease)), 1)} below its limit of ${rate(lease.limit)}`,
+    ` is at ${rate(lease.rate)}, ${percent(Math.max(0, headroom(lease)), 1)} below its ` +
+      `limit of ${rate(lease.limit)}`,
   );
   if (act) setText(act, `Raise limit to ${rate(raisedLimit(lease))}`);
 }
@@ -233,7 +237,7 @@ async function raise(lease) {
   }
 }
 
-/** Every lease that ended, newest first: {id, leaf, at, reason, rate, limit, started (ms or null)}. */
+/** All ended leases, newest first: {id, leaf, at, reason, rate, limit, started (ms or null)}. */
 function endedLeases(feed) {
   const started = new Map();
   const ended = [];
@@ -245,15 +249,18 @@ function endedLeases(feed) {
   return ended.reverse();
 }
 
-/** Gives {element, show(feed, lines)}; `lines` are the lines of the bill by id. */
+/**
+ * The card of ended leases. Returns {element, show(feed, lines)}; `lines` maps IDs to lines of the
+ * bill.
+ */
 function endedList() {
   let most = ENDED_SHOWN;
   let again = () => {};
   const table = new Table({
-    caption: "Leases that ended recently",
+    caption: "Recently ended leases",
     columns: endedColumns(),
     key: ({ id }) => id,
-    empty: "No lease has ended lately.",
+    empty: "No lease has ended recently.",
   });
   const count = h("span", { class: "soft small" });
   const more = smallButton("Show more", () => ((most += ENDED_MORE), again()));
@@ -275,15 +282,15 @@ function endedList() {
 
 function endedColumns() {
   return [
-    { name: "Leaf", update: updateName },
+    { name: "GPU", update: updateName },
     { name: "Ended", update: updateEnd },
     { name: "Held for", num: true, value: heldFor },
-    { name: "Why", wide: true, update: updateReason },
+    { name: "Reason", wide: true, update: updateReason },
     { name: "Cost", num: true, value: ({ line }) => (line ? exact(micros(line.cost)) : "–") },
   ];
 }
 
-/** A link to its prices, while the books know it: then it has a line in the bill. */
+/** The name of the GPU. It links to the lease if the bill has a line for it. */
 function updateName(cell, one) {
   const known = String(Boolean(one.line));
   if (cell.dataset.known === known) return;

@@ -1,7 +1,7 @@
-// form
+// The form that places orders, and the editor of an order's alternatives.
 
 import { change } from "../api.js";
-import { card, field, pathName } from "../components.js";
+import { card, field, pathName, smallButton } from "../components.js";
 import { fill, h, setText } from "../dom.js";
 import { decimal, dollars, micros, rate, readMoney } from "../format.js";
 import { sendAll } from "./batch.js";
@@ -10,12 +10,12 @@ import { scopeField } from "./scope-field.js";
 const COUNT_MAX = 100;
 const MOST = 16;
 
-/** Gives {element, refresh(), use(scope)}. */
+/** The form that places orders. Returns {element, refresh(), use(scope)}. */
 export function orderForm(prices) {
   const number = field(
     "How many",
     { value: "1", type: "number", min: "1", max: String(COUNT_MAX), inputmode: "numeric" },
-    "one order each",
+    "one order per GPU",
   );
   const worst = h("p", { class: "worst" });
   const problem = h("p", { class: "problem", role: "alert", hidden: true });
@@ -23,7 +23,8 @@ export function orderForm(prices) {
   const send = h("button", { type: "submit", class: "button primary" }, "Place order");
   const editor = alternativesEditor(prices, changed);
   const about =
-    "The first alternative that can be had wins and cancels the others. You pay the highest losing bid, never more than your limit.";
+    "The first alternative that wins a GPU cancels the others. You pay the highest bid " +
+    "of anyone else, never more than your limit.";
   const finish = h("div", { class: "finish" }, number.element, worst, send);
   const parts = [h("p", { class: "soft small" }, about), editor.element, finish, problem, results];
   const element = card(
@@ -31,7 +32,7 @@ export function orderForm(prices) {
     h("form", { class: "stack tight", novalidate: true, onsubmit: submit }, parts),
   );
 
-  /** How many are wanted, or null. */
+  /** The number of orders, or null if invalid. */
   function many() {
     const found = Number(number.input.value);
     return Number.isInteger(found) && found >= 1 && found <= COUNT_MAX ? found : null;
@@ -40,7 +41,7 @@ export function orderForm(prices) {
   function wanted() {
     number.input.setAttribute("aria-invalid", String(many() === null));
     if (many() === null)
-      throw new Error(`How many: expected 1 to ${COUNT_MAX}, found “${number.input.value}”.`);
+      throw new Error(`How many: expected 1 to ${COUNT_MAX}; found “${number.input.value}”.`);
     return many();
   }
 
@@ -52,7 +53,7 @@ export function orderForm(prices) {
       worst,
       limit === null || number === null
         ? ""
-        : `At worst ${dollars(limit * number)}/h, ${dollars(limit * number * 24, 2)} a day.`,
+        : `At most ${dollars(limit * number)}/h, ${dollars(limit * number * 24, 2)} a day.`,
     );
   }
 
@@ -112,7 +113,7 @@ function placed({ id, state, leaf, lease, rate: price, clipped }) {
   return line(
     "accent",
     "open",
-    `${id} waits for a leaf${clipped ? "; the rise band let less than your bid through" : ""}`,
+    `${id} waits for a GPU${clipped ? "; the operator's rise band lowered your bid" : ""}`,
   );
 }
 
@@ -120,15 +121,14 @@ function line(kind, word, ...text) {
   return h("li", {}, h("span", { class: `tag ${kind}` }, word), h("span", {}, text));
 }
 
-/** Gives {element, read(), worst(), refresh(), use(scope)}; `prices` is the PriceBook, `changed()` is called for each change. */
+/**
+ * The editor for the alternatives of an order. `prices` is the PriceBook; calls `changed()` on each
+ * change. Returns {element, read(), worst(), refresh(), use(scope)}.
+ */
 export function alternativesEditor(prices, changed, first = []) {
   const rows = [];
   const list = h("ol", { class: "alternatives" });
-  const add = h(
-    "button",
-    { type: "button", class: "button small", onclick: () => (insert({}), changed()) },
-    "Add an alternative",
-  );
+  const add = smallButton("Add an alternative", () => (insert({}), changed()));
   const element = h("div", { class: "stack tight" }, list, h("div", {}, add));
 
   function insert({ scope = "", bid = null, limit = "" }) {
@@ -162,12 +162,12 @@ export function alternativesEditor(prices, changed, first = []) {
     element,
     read: () => rows.map((row) => row.read()),
     refresh: () => rows.forEach((row) => row.refresh()),
-    /** The dearest limit, or null while one cannot be read. */
+    /** The highest limit, or null while one is invalid. */
     worst() {
       const limits = rows.map((row) => row.limit());
       return limits.includes(null) ? null : Math.max(...limits);
     },
-    /** Put a place into the last row, or a new one if that is taken. */
+    /** Put a node into the last row, or into a new one if that row is in use. */
     use(scope) {
       const last = rows.at(-1);
       const row = last.scope.value.trim() && rows.length < MOST ? insert({}) : last;
@@ -185,19 +185,12 @@ function alternativeRow(prices, { scope, bid, limit }, changed, drop) {
   const press = field("Bid, $/h", {
     value: bid,
     inputmode: "decimal",
-    placeholder: "as the limit",
+    placeholder: "same as the limit",
   });
   const would = h("p", { class: "would small", "aria-live": "polite" });
-  const remove = h(
-    "button",
-    {
-      type: "button",
-      class: "button plain small",
-      "aria-label": "Remove this alternative",
-      onclick: drop,
-    },
-    "Remove",
-  );
+  const remove = smallButton("Remove", drop, "plain", {
+    "aria-label": "Remove this alternative",
+  });
   [most, press].forEach(({ input }) =>
     input.addEventListener("input", () => (input.setAttribute("aria-invalid", "false"), changed())),
   );
@@ -205,7 +198,7 @@ function alternativeRow(prices, { scope, bid, limit }, changed, drop) {
   function read() {
     const path = place.input.value.trim();
     place.input.setAttribute("aria-invalid", String(!path));
-    if (!path) throw new Error("Expected a place, such as h100 or h100/zone-a.");
+    if (!path) throw new Error("Expected a node, such as h100 or h100/zone-a.");
     const asked = { scope: path, limit: decimal(typed(most, "Limit")) };
     if (press.input.value.trim()) asked.bid = decimal(typed(press, "Bid"));
     return asked;
@@ -259,20 +252,27 @@ function quiet({ input }) {
   }
 }
 
-/** What an order there would do now. A bid takes a leaf from somebody; for an idle leaf it is enough that the limit reaches its floor. */
+/**
+ * What an order would do now. To take a GPU from another tenant the bid must win; for an idle GPU a
+ * limit above its floor suffices.
+ */
 function verdict(quote, scope, limit, bid) {
   if (!scope) return "";
-  if (quote === undefined) return "No quote: you hold nothing there. It wins if it can, or waits.";
-  if (quote === null) return "Nothing to be had there now at any price: it would wait.";
+  if (quote === undefined)
+    return "No quote, because you have no leases there. The order wins if it can, or waits.";
+  if (quote === null) return "No GPU is available there now at any price: the order would wait.";
   const price = `Quote ${rate(quote)}`;
-  if (limit === null || bid === null) return `${price}: that much wins a leaf now.`;
+  if (limit === null || bid === null) return `${price}: this bid would win a GPU now.`;
   if (bid >= quote) return `${price}: would win now.`;
   if (limit >= quote)
-    return `${price}: would win now if a leaf is idle; to take one from others, bid ${rate(quote)}.`;
+    return (
+      `${price}: would win now if a GPU is idle; to take one from another tenant, bid ` +
+      `${rate(quote)}.`
+    );
   return `${price}: would wait.`;
 }
 
-/** The fields of an open order as the editor takes them. */
+/** The alternatives of an open order as input for the editor. */
 export function asGiven(alternatives) {
   return alternatives.map(({ scope, bid, limit }) => ({
     scope,

@@ -1,4 +1,4 @@
-// orders
+// The orders page: a form, open orders, and quotes.
 
 import { all, at, change, serverNow } from "../api.js";
 import { card, pathName, smallButton } from "../components.js";
@@ -16,7 +16,7 @@ const EVERY_MS = 15_000;
 const SOONEST_MS = 1000;
 const SHOWN = 3;
 const BACK =
-  "An amended order goes to the back of the queue: at the same price, those that wait already come first.";
+  "An amended order goes to the back of the queue: other orders at the same price come first.";
 
 export const orders = { path: "orders", name: "Orders", mount };
 
@@ -57,7 +57,7 @@ function mount(main, { feed, mayTrade }) {
   };
 }
 
-/** An open order does not say whether it was clipped; the last event about it did. */
+/** The IDs of clipped orders. Orders do not have that field, but their events do. */
 function clippedOrders(feed) {
   const clipped = new Set();
   for (const { event } of knownEvents(feed)) {
@@ -67,13 +67,16 @@ function clippedOrders(feed) {
   return clipped;
 }
 
-/** Gives {element, show(orders, clipped), refresh()}; `clipped` holds the ids of orders whose bid a band clipped. */
+/**
+ * The table of open orders. Returns {element, show(orders, clipped), refresh()}; `clipped` has the
+ * IDs of orders whose bid a band clipped.
+ */
 function orderTable(mayTrade, prices) {
   const columns = [
     {
       name: "Alternatives",
       wide: true,
-      update: (cell, order) => sayAlternatives(cell, order, prices),
+      update: (cell, order) => updateAlternatives(cell, order, prices),
     },
     {
       name: "Age",
@@ -81,7 +84,7 @@ function orderTable(mayTrade, prices) {
       sort: ({ placed_at: placed }) => -ms(placed),
       value: ({ placed_at: placed }) => duration(serverNow() - ms(placed)),
     },
-    { name: "Order", update: sayOrder },
+    { name: "Order", update: updateOrder },
   ];
   if (mayTrade) {
     columns.push({
@@ -93,7 +96,7 @@ function orderTable(mayTrade, prices) {
       update: (cell, order) => [...cell.children].forEach((one) => (one.order = order)),
     });
   }
-  const empty = mayTrade ? "No order waits. Place one above." : "No order waits.";
+  const empty = mayTrade ? "No open orders. Place one above." : "No open orders.";
   const table = new Table({ caption: "Open orders", columns, key: ({ id }) => id, empty });
   const count = h("span", { class: "tag" });
   const element = card({ id: "open", title: "Open orders", aside: count }, table.element);
@@ -113,19 +116,19 @@ function action(text, id, act) {
   return made;
 }
 
-function sayOrder(cell, { id, clipped }) {
+function updateOrder(cell, { id, clipped }) {
   if (cell.shown === `${id}${clipped}`) return;
   cell.shown = `${id}${clipped}`;
   const tag = h(
     "span",
-    { class: "tag warn", title: "A rise band of the operator let less than your bid through" },
+    { class: "tag warn", title: "The operator's rise band lowered your bid" },
     "clipped",
   );
   fill(cell, h("code", {}, id), clipped ? [" ", tag] : null);
 }
 
-/** Up to three are shown; the rest opens. What was opened stays open. */
-function sayAlternatives(cell, { alternatives }, prices) {
+/** Show up to three alternatives and fold the rest. An open fold stays open. */
+function updateAlternatives(cell, { alternatives }, prices) {
   const shown = JSON.stringify(alternatives);
   if (cell.shown !== shown) {
     cell.shown = shown;
@@ -138,7 +141,7 @@ function sayAlternatives(cell, { alternatives }, prices) {
   for (const quote of cell.querySelectorAll(".quote")) {
     const price = prices.quote(quote.dataset.scope);
     const text =
-      price === undefined ? "" : price === null ? "nothing to be had" : `quote ${rate(price)}`;
+      price === undefined ? "" : price === null ? "none available" : `quote ${rate(price)}`;
     if (quote.textContent !== text) quote.textContent = text;
   }
 }
@@ -159,9 +162,8 @@ function alternative({ scope, bid, limit }) {
 }
 
 async function cancel({ id, alternatives }) {
-  const wants = `It wants ${alternatives.map(({ scope }) => scope).join(" or ")}.`;
-  const fee =
-    "Where the operator has set a flash fee, one may be charged for an order that is withdrawn early.";
+  const wants = `This order is for ${alternatives.map(({ scope }) => scope).join(" or ")}.`;
+  const fee = "If the operator has set a flash fee, cancelling early may cost that fee.";
   await ask({
     title: `Cancel ${id}?`,
     body: h("p", {}, `${wants} ${fee}`),
@@ -187,7 +189,7 @@ function amend({ id, alternatives }, prices) {
       toast(
         done.state === "filled"
           ? `${id} won ${done.leaf} at ${rate(micros(done.rate))}.`
-          : `${id} amended; it waits.`,
+          : `${id} amended; it is still open.`,
       );
     },
   });

@@ -1,4 +1,4 @@
-// The pages of a tenant, in the order of the navigation.
+// The tenant's pages, in the order of the navigation.
 
 import { events } from "../events.js";
 import { webhooks } from "../webhooks.js";

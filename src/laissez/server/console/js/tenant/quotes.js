@@ -1,4 +1,4 @@
-// quotes
+// The quotes that this tenant may see, with a short history, and their table.
 
 import { all } from "../api.js";
 import { spark } from "../chart.js";
@@ -12,9 +12,9 @@ const EVERY_MS = 5000;
 const KEPT = 60;
 
 export class PriceBook {
-  /** `changed()` is called after each answer. */
+  /** Calls `changed()` after each answer. */
   constructor(changed) {
-    this.quotes = new Map(); // scope -> micro-dollars, or null if nothing is to be had
+    this.quotes = new Map(); // scope -> micro-dollars, or null if no GPU is available at any price
     this.histories = new Map();
     this.known = false;
     this.poll = poll(async () => {
@@ -37,14 +37,14 @@ export class PriceBook {
     }
   }
 
-  /** Micro-dollars; null: nothing at any price; undefined: not for us to see. */
+  /** Micro-dollars; null: no GPU at any price; undefined: not visible to this tenant. */
   quote(scope) {
     return this.quotes.get(scope);
   }
 
   text(scope) {
     const quote = this.quote(scope);
-    return quote === undefined ? "" : quote === null ? "nothing to be had" : rate(quote);
+    return quote === undefined ? "" : quote === null ? "none available" : rate(quote);
   }
 
   close() {
@@ -52,12 +52,15 @@ export class PriceBook {
   }
 }
 
-/** Gives {element, show(prices, leases)}; `order(scope)` begins an order there. */
+/**
+ * The table of quotes, as a tree. Calls `order(scope)` to start an order. Returns {element,
+ * show(prices, leases)}.
+ */
 export function quoteTable(mayTrade, order) {
   const columns = [
-    { name: "Place", make: placeName },
-    { name: "Quote now", num: true, update: sayQuote },
-    { name: "While you look", update: sayHistory },
+    { name: "Node", make: nodeName },
+    { name: "Quote now", num: true, update: updateQuote },
+    { name: "Trend", update: updateHistory },
     { name: "Yours", num: true, value: ({ mine }) => (mine ? String(mine) : "–") },
   ];
   const begin = ({ scope }) =>
@@ -69,11 +72,11 @@ export function quoteTable(mayTrade, order) {
     key: ({ scope }) => scope,
     empty: "No quotes yet.",
   });
-  table.element.classList.remove("cards"); // narrow enough for a phone as it is
+  table.element.classList.remove("cards"); // already narrow enough for a phone
   const about = h(
     "p",
     { class: "soft small" },
-    "The least price that wins a leaf now: at the top of each tree, and around what you hold.",
+    "The lowest price that wins a GPU now: for each GPU type, and around your leases.",
   );
   const element = card(
     { id: "quotes", title: "Quotes", kind: "quotes", aside: about },
@@ -113,7 +116,7 @@ function inPathOrder(a, b) {
   return names.compare(a.replaceAll("/", " "), b.replaceAll("/", " "));
 }
 
-function placeName({ scope }) {
+function nodeName({ scope }) {
   const depth = scope.split("/").length - 1;
   const name = h(
     "span",
@@ -124,14 +127,14 @@ function placeName({ scope }) {
   return name;
 }
 
-function sayQuote(cell, { price }) {
-  setText(cell, price === null ? "none to be had" : rate(price));
+function updateQuote(cell, { price }) {
+  setText(cell, price === null ? "none available" : rate(price));
   cell.title =
-    price === null ? "Nothing is to be had there now at any price" : `$${decimal(price)} per hour`;
+    price === null ? "No GPU is available there now at any price" : `$${decimal(price)} per hour`;
   cell.classList.toggle("faint", price === null);
 }
 
-function sayHistory(cell, { history }) {
+function updateHistory(cell, { history }) {
   const drawn = history.join();
   if (cell.drawn === drawn) return;
   cell.drawn = drawn;

@@ -1,4 +1,4 @@
-// field
+// A field for the path of a node: suggests children while the user types, or browses the tree.
 
 import { Problem, all } from "../api.js";
 import { fill, h } from "../dom.js";
@@ -8,14 +8,17 @@ const PLAIN = { autocomplete: "off", spellcheck: "false", autocapitalize: "off" 
 const known = new Map(); // path -> {path, level, leaves, children}
 let roots = null;
 
-/** Gives {element, input}. `changed()` is called for each change; `quote(path)` gives a short text to show beside a place. */
+/**
+ * A combobox for the path of a node, with suggestions. Calls `changed()` on each change;
+ * `quote(path)` is a text to show beside a suggestion. Returns {element, input}.
+ */
 export function scopeField(value, changed, quote) {
   const id = `scope-${(scopeField.made = (scopeField.made ?? 0) + 1)}`;
   const list = h("ul", {
     id: `${id}-list`,
     class: "offers",
     role: "listbox",
-    "aria-label": "Places",
+    "aria-label": "Nodes",
     hidden: true,
   });
   const input = h("input", {
@@ -33,13 +36,13 @@ export function scopeField(value, changed, quote) {
   });
   const browse = h(
     "button",
-    { type: "button", class: "button", "aria-label": "Browse the places", tabindex: "-1" },
+    { type: "button", class: "button", "aria-label": "Browse nodes", tabindex: "-1" },
     "▾",
   );
   const element = h(
     "div",
     { class: "field scope" },
-    h("label", { for: id }, "Place"),
+    h("label", { for: id }, "Node"),
     h("div", { class: "combo" }, input, browse, list),
   );
   let nodes = [];
@@ -49,7 +52,8 @@ export function scopeField(value, changed, quote) {
     try {
       nodes = await suggestions(input.value.trim());
     } catch (problem) {
-      if (!(problem instanceof Problem)) throw problem; // nothing is offered; what is typed counts all the same
+      // no suggestions; the typed text still counts
+      if (!(problem instanceof Problem)) throw problem;
       nodes = [];
     }
     active = -1;
@@ -86,12 +90,12 @@ export function scopeField(value, changed, quote) {
       "span",
       {
         class: "deeper",
-        title: "What is below",
+        title: "Child nodes",
         onmousedown: (event) => go(event, `${node.path}/`),
       },
       "›",
     );
-    const size = node.children.length ? plural(node.leaves, "leaf", "leaves") : "one leaf";
+    const size = node.children.length ? plural(node.leaves, "GPU") : "one GPU";
     return h(
       "li",
       {
@@ -158,7 +162,7 @@ export function scopeField(value, changed, quote) {
   return { element, input };
 }
 
-/** The nodes at the top. */
+/** The roots of the topology. */
 async function rootNodes() {
   roots ??= all("/v1/topology").catch((problem) => {
     roots = null;
@@ -169,7 +173,7 @@ async function rootNodes() {
   return found;
 }
 
-/** The nodes right below a node that is known. */
+/** The children of a known node. */
 async function below(path) {
   const node = known.get(path);
   if (!node?.children.length) return [];
@@ -178,7 +182,9 @@ async function below(path) {
   return node.children.map((child) => known.get(child)).filter(Boolean);
 }
 
-/** What a typed text may mean: what is below the part before its last slash and begins like the rest. */
+/**
+ * Suggestions for a typed path: the children of the part before the last slash that match the rest.
+ */
 async function suggestions(text) {
   const cut = text.lastIndexOf("/");
   if (cut < 0) return matching(await rootNodes(), text, text);
@@ -194,7 +200,9 @@ function matching(nodes, text, last) {
     : nodes.filter(({ path }) => path.slice(path.lastIndexOf("/") + 1).includes(last));
 }
 
-/** Whether there is such a node, found by going down from its root: no question is ever asked about a node that may not be there. */
+/**
+ * Does a node exist? Walks down from the root, so that no request names a node that may not exist.
+ */
 async function isKnown(path) {
   await rootNodes();
   const parts = path.split("/");
