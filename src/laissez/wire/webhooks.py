@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, TypeAlias, get_args
+from typing import Annotated, Final, TypeAlias
 
 import msgspec
 from msgspec import Meta
 
-from laissez.wire.events import Event, Numbered
+from laissez.wire.events import Numbered
 
 SECRET_PREFIX: Final = "whsec_"  # noqa: S105
-EVENT_TYPES: Final = tuple(sorted(str(kind.__struct_config__.tag) for kind in get_args(Event)))
 
 EventNumber: TypeAlias = Annotated[int, Meta(ge=0, le=10**18)]
 

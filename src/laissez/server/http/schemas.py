@@ -30,6 +30,7 @@ from laissez.wire.limits import (
     WEBHOOK_URL_MAX,
 )
 from laissez.wire.problems import Problem
+from laissez.wire.rendering import EVENT_CODES
 
 Schema: TypeAlias = dict[str, Any]
 
@@ -99,7 +100,7 @@ NARROWED: dict[str, dict[str, Schema]] = {
     },
     "WebhookBody": {
         "url": _text(minLength=1, maxLength=WEBHOOK_URL_MAX),
-        "types": _array(uniqueItems=True, items={"enum": list(webhooks.EVENT_TYPES)}),
+        "types": _array(uniqueItems=True, items={"enum": sorted(EVENT_CODES)}),
     },
     "InfraMapsReport": {"at": TIME},
     "SignalRead": {"at": TIME},

@@ -21,7 +21,7 @@ from laissez.wire.decoding import read_webhook
 from laissez.wire.rendering import EVENT_CODES, render
 from laissez.wire.texts import problem_of
 from laissez.wire.views import Done, Page
-from laissez.wire.webhooks import EVENT_TYPES, DeadLetter, Webhook, WebhookSecret
+from laissez.wire.webhooks import DeadLetter, Webhook, WebhookSecret
 
 
 async def create(call: Call) -> Webhook:
@@ -108,10 +108,10 @@ def _check_types(types: tuple[str, ...] | None) -> None:
         return
     if not types or len(set(types)) < len(types):
         raise bad_request(f"types: expected one or more, each once, found {list(types)[:40]}")
-    unknown = [one for one in types if one not in EVENT_TYPES]
+    unknown = [one for one in types if one not in EVENT_CODES]
     if unknown:
         raise bad_request(
-            f"types: expected some of {', '.join(EVENT_TYPES)}, found {unknown[0][:64]!r}"
+            f"types: expected some of {', '.join(sorted(EVENT_CODES))}, found {unknown[0][:64]!r}"
         )
 
 
