@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import httptools
-import httpx
 
 from laissez.server.http.app import App
 from laissez.server.http.protocol import HttpConnection
@@ -118,26 +117,6 @@ class Exchange:
 def head_of(method: str, target: str, headers: list[tuple[bytes, bytes]]) -> bytes:
     lines = [b"%b: %b\r\n" % header for header in headers]
     return b"%b %b HTTP/1.1\r\n%b\r\n" % (method.encode(), target.encode(), b"".join(lines))
-
-
-class InProcess(httpx.AsyncBaseTransport):
-    """For a client of httpx."""
-
-    def __init__(self, app: App) -> None:
-        self._app = app
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        content = await request.aread()
-        head = head_of(request.method, request.url.raw_path.decode(), request.headers.raw)
-        if "transfer-encoding" in request.headers:
-            content = b"%x\r\n%b\r\n0\r\n\r\n" % (len(content), content)
-        exchange = Exchange(self._app, head, content)
-        await exchange.ended()
-        if not exchange.is_complete:
-            raise httpx.RemoteProtocolError("closed before it was answered", request=request)
-        return httpx.Response(
-            exchange.status, headers=exchange.headers, content=exchange.body, request=request
-        )
 
 
 class Wire:

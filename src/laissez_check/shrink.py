@@ -72,14 +72,11 @@ class Shrinking:
                     number += 1
 
     def leave_out_tenants_and_leaves(self) -> None:
-        for tenant in self.history.world.tenants:
-            world = self.history.world
-            others = tuple(other for other in world.tenants if other != tenant)
-            self.accepts(replace(self.history, world=replace(world, tenants=others)))
-        for leaf in self.history.world.leaves:
-            world = self.history.world
-            if rest := tuple(other for other in world.leaves if other != leaf):
-                self.accepts(replace(self.history, world=replace(world, leaves=rest)))
+        for kind in ("tenants", "leaves"):
+            for one in getattr(self.history.world, kind):
+                world = self.history.world
+                if rest := tuple(other for other in getattr(world, kind) if other != one):
+                    self.accepts(replace(self.history, world=replace(world, **{kind: rest})))
 
 
 def without_alternative(history: History, place: int, number: int) -> History | None:

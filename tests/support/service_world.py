@@ -38,7 +38,8 @@ from laissez.wire.codec import FRAME_CODECS
 from laissez.wire.ids import order_id, tag_of
 from laissez.wire.requests import Hello
 from laissez.wire.session import JSON
-from laissez_check.in_process import InProcess, Wire
+from laissez_check.in_process import Wire
+from support.in_process import InProcess
 
 HOUR_US = 3_600_000_000
 LEAVES = [

@@ -151,6 +151,7 @@ class Holder:
         try:
             await session.open()
         except LaissezError as error:
+            self._population.tell(f"{self.name} gets no session: {error}")
             if isinstance(error, ApiError) and error.code == "history_gone":
                 self.told.last = -1
             return

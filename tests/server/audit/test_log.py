@@ -22,8 +22,8 @@ from laissez.server.data_folder import create, open_folder
 from laissez.server.lifecycle import Service
 from laissez.server.settings import Audit, Data, Limits, Settings
 from laissez.wire.problems import Code, ProblemError
-from laissez_check.in_process import InProcess
 from support.audit_world import lines, stored
+from support.in_process import InProcess
 from support.live_world import Live, eventually, place, with_live
 from support.service_world import TOPOLOGY, World, unknown_order, with_service
 

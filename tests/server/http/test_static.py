@@ -16,7 +16,8 @@ import pytest
 
 from laissez.server.http.app import App, make_app
 from laissez.server.http.static import FOLDER, MEDIA
-from laissez_check.in_process import Exchange, InProcess, head_of
+from laissez_check.in_process import Exchange, head_of
+from support.in_process import InProcess
 from support.paths import ROOT
 from support.service_world import World, with_service
 
