@@ -114,8 +114,7 @@ def measure(
     leaves: int = LEAVES,
     tenants: int = TENANTS,
 ) -> Soak:
-    step("making the market")
-    with make_world(leaves, tenants) as world, serving(world.folder, sheds=True) as server:
+    with make_world(step, leaves, tenants) as world, serving(world.folder, sheds=True) as server:
         following = Following(server, tree(leaves).leaves)
         step(f"auditing the past of {following.leaves} leaves")
         following.catch_up(_events(world.folder))
