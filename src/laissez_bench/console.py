@@ -46,8 +46,7 @@ class Looked(msgspec.Struct):
 def measure(
     seconds: float, step: Callable[[str], None], leaves: int = LEAVES, tenants: int = TENANTS
 ) -> Looked:
-    step("making the market")
-    with make_world(leaves, tenants) as world, serving(world.folder) as server:
+    with make_world(step, leaves, tenants) as world, serving(world.folder) as server:
         return asyncio.run(_measure(server, seconds, step, leaves))
 
 

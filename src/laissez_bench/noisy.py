@@ -64,17 +64,15 @@ def measure(
     tenants: int = TENANTS,
 ) -> list[Noisy]:
     """A row for no noise, then one for each kind."""
-    step("making the market")
-    with make_world(leaves, tenants, capped=1) as world:
+    with make_world(step, leaves, tenants, capped=1) as world:
         step(f"{', '.join(kinds)}: with and without")
-        *held, loud = world.held
         rounds = max(1, round(seconds / PHASE_S))
         noises = [None, None, None, *(noise for kind in kinds for noise in (kind, None))]
         levels = [LEVEL] * len(noises)
         turns = Turns(levels, rounds, seconds / rounds, min(WARM_UP_S, seconds), IN_FLIGHT, noises)
         nowhere = Server(world.folder, NOWHERE, 0, 0)
-        plan = world.plan("session", nowhere, min(CONNECTIONS, len(held)))
-        plan.tenants = held[: plan.connections]
+        *others, loud = world.held
+        plan = world.plan("session", nowhere, min(CONNECTIONS, len(others)))
         found = by_processor_time(FolderPlan(plan, turns, loud, str(world.folder)))
         return [
             _row(kind, *found[2 * index : 2 * index + 3])

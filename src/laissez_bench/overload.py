@@ -107,9 +107,8 @@ def measure(
     connections_max: int = 1 << 30,
 ) -> list[Level]:
     shares = ", ".join(f"{level * 100:.0f} %" for level in LEVELS)
-    step("making the market")
     rows: list[Level] = []
-    with make_world(leaves, tenants) as world:
+    with make_world(step, leaves, tenants) as world:
         for load in loads:
             step(f"{load}: the capacity, and {shares} of it")
             rows += _levels(load, world, seconds, connections_max)
@@ -123,7 +122,6 @@ def _levels(load: str, world: World, seconds: float, connections_max: int) -> li
     with ExitStack() as stack:
         server = stack.enter_context(serving(world.copy(load), sheds=True))
         plan = world.plan(load, server, min(connections, connections_max))
-        plan.tenants = world.held
         ask = stack.enter_context(generating(plan))
 
         async def run(phase: Phase) -> Counted:

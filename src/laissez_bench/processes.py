@@ -8,8 +8,6 @@ import re
 import signal
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from http.client import HTTPException, HTTPResponse
@@ -138,26 +136,3 @@ def read(server: Server) -> Reading:
         int(status["Threads"]),
         *(int(float(metrics.get(name, 0))) for name in METRICS),
     )
-
-
-class Readings(threading.Thread):
-    """One reading at the start, and then one every `every_s` seconds."""
-
-    def __init__(self, server: Server, every_s: float) -> None:
-        super().__init__(daemon=True)
-        self.taken: list[Reading] = []
-        self._server = server
-        self._every_s = every_s
-        self._over = threading.Event()
-        self.first = read(server)
-        self.start()
-
-    def run(self) -> None:
-        due = time.monotonic()
-        while not self._over.wait(max(0.0, (due := due + self._every_s) - time.monotonic())):
-            self.taken.append(read(self._server))
-
-    def stop(self) -> list[Reading]:
-        self._over.set()
-        self.join()
-        return self.taken

@@ -197,8 +197,7 @@ def measure(
     """A row per load, and with `ceiling` another for each load that has one. Each is measured on a
     server with a market of its own, in an open loop if a rate is asked for."""
     rows: list[Row] = []
-    step("making the market")
-    with make_world(leaves, tenants) as world:
+    with make_world(step, leaves, tenants) as world:
         for load in loads:
             step(load)
             rows += _rows(load, seconds, world, per_second, ceiling and load in WITH_CEILING)
@@ -256,8 +255,7 @@ def measure_recovery(
     commands: int, step: Callable[[str], None], leaves: int = LEAVES, tenants: int = TENANTS
 ) -> Recovery:
     """The server takes its snapshots as usual."""
-    step("making the market")
-    with make_world(leaves, tenants) as world:
+    with make_world(step, leaves, tenants) as world:
         step(f"carrying out {commands:,} commands")
         with serving(world.folder, stop=SIGKILL) as server:
             plan = world.plan("batch", server, min(RECOVERY_CONNECTIONS, tenants))

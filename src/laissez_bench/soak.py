@@ -16,7 +16,7 @@ from laissez.server.settings import Settings, read_settings
 from laissez_bench.crowd import tree
 from laissez_bench.following import Following
 from laissez_bench.generator import Phase
-from laissez_bench.processes import Reading, Readings, serving
+from laissez_bench.processes import Reading, read, serving
 from laissez_bench.statistics import Counted
 from laissez_bench.verdict import Judged
 from laissez_bench.world import LEAVES, TENANTS, generating, make_world
@@ -114,22 +114,23 @@ def measure(
     leaves: int = LEAVES,
     tenants: int = TENANTS,
 ) -> Soak:
-    step("making the market")
-    with make_world(leaves, tenants) as world, serving(world.folder, sheds=True) as server:
+    with make_world(step, leaves, tenants) as world, serving(world.folder, sheds=True) as server:
         following = Following(server, tree(leaves).leaves)
         step(f"auditing the past of {following.leaves} leaves")
         following.catch_up(_events(world.folder))
         step(f"{per_second:,.0f} commands a second for {minutes:g} minutes")
         with generating(world.plan("session", server, min(CONNECTIONS, tenants))) as run:
             run(Phase(WARM_UP_S, 0, per_second))
-            readings = Readings(server, minutes * 60 / READINGS)
-            phases = [run(Phase(minutes * 60 / 4, 0, per_second)) for _ in range(4)]
-            taken = readings.stop()
+            first, phases, readings = read(server), [], []
+            for _ in range(READINGS):
+                phases.append(run(Phase(minutes * 60 / READINGS, 0, per_second)))
+                readings.append(read(server))
         step("auditing the events, the record and the bills")
         following.finish(_last_event(world.folder))
         audited = _audit(world.folder, following)
-        whole, quarters = Counted.sum_of(phases), [Quarter.of(phase) for phase in phases]
-        return judge(whole, quarters, readings.first, taken, audited, read_settings())
+        parts = [phases[at : at + QUARTER] for at in range(0, READINGS, QUARTER)]
+        quarters = [Quarter.of(Counted.sum_of(part)) for part in parts]
+        return judge(Counted.sum_of(phases), quarters, first, readings, audited, read_settings())
 
 
 def _audit(folder: Path, following: Following) -> Audited:

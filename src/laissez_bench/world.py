@@ -66,9 +66,12 @@ class World(NamedTuple):
 
 
 @contextmanager
-def make_world(leaves: int, tenants: int, capped: int = 0) -> Iterator[World]:
+def make_world(
+    step: Callable[[str], None], leaves: int, tenants: int, capped: int = 0
+) -> Iterator[World]:
     """The last `capped` tenants have the default caps, and a long history with others' commands in
     between."""
+    step("making the market")
     base = Path(tempfile.mkdtemp(prefix="laissez-bench-"))
     try:
         held = asyncio.run(_make_market(base / "made", leaves, tenants, capped))
