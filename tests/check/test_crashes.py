@@ -83,7 +83,7 @@ def test_a_session_that_ended_by_itself_is_a_finding(monkeypatch: pytest.MonkeyP
         session = Session(ledger, "bob", "http://127.0.0.1:9", "secret", asyncio.Event(), "json")
 
         def send(_: object) -> None:
-            raise Unauthenticated("unauthenticated", "expected a key that is in force", 401)
+            raise Unauthenticated("unauthenticated", "expected a valid key", 401)
 
         monkeypatch.setattr(session._session, "send", send)
         with pytest.raises(Lost):
