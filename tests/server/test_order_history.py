@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from laissez.server import admission, order_history
+from laissez.server.event_reader import EventReader
 from laissez.server.settings import Limits
 from support.service_world import Story, World, no_order, with_service
 
@@ -159,3 +160,38 @@ def test_a_history_costs_by_the_events_read_not_by_all_that_are_kept(
     with_service(tmp_path / "few", after(8), limits)
     with_service(tmp_path / "many", after(256), limits)
     assert 1 < costs[0] < costs[1] <= 1 + 8
+
+
+def test_a_caller_in_debt_is_refused_before_any_event_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story(world: World) -> None:
+        order = (await world.place("ann", "h100", "1"))["id"]
+        world.gateway.admission.question_limit("ann").owe(503, world.gateway.clock.now())
+        monkeypatch.setattr(order_history.OrderHistory, "after", None)
+        refused = await world.ask("ann", "GET", f"/v1/orders/{order}/history")
+        assert (429, "rate_limited") == (refused.status_code, refused.json()["code"])
+
+    with_service(tmp_path / "data", story, Limits(commands_per_second=1, commands_burst=500))
+
+
+def test_events_forgotten_while_others_are_read_are_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story(world: World) -> None:
+        await world.place("bob", "a100", "9")
+        order = (await world.place("ann", "a100", "1"))["id"]
+        for _ in range(6):
+            await world.place("ann", "a100", "0")
+        read = EventReader.read
+
+        async def slowly(self: EventReader, *arguments: Any) -> None:
+            await read(self, *arguments)
+            world.passing.pass_us(3_600_000_000)
+            world.gateway.end_holds()
+
+        monkeypatch.setattr(EventReader, "read", slowly)
+        monkeypatch.setattr(order_history, "PIECE", 2)
+        assert [] == await history(world, "ann", order)
+
+    with_service(tmp_path / "data", story, Limits(history_hours=0.5))
