@@ -241,6 +241,9 @@ def test_an_order_is_placed_filled_and_its_lease_given_up(live: Live) -> None:
     assert f"{id} open: h100@1.60\n" == live.ok("batch", f"orders amend {id} h100@1.60")
     assert f"{id} cancelled\n" == live.ok("batch", f"orders cancel {id}")
     assert 4 == live.run("batch", "orders", "cancel", id).code
+    assert ["order.placed", "order.amended", "order.cancelled"] == [
+        one["event"]["type"] for one in live.json("batch", f"orders history {id}")
+    ]
     won = live.ok("batch", "orders place h100/zone-a/rack2@2.50")
     assert ": h100/zone-a/rack2/host1/gpu0 is yours as lse_" in won
     lease = won.split(" as ")[1].split(",")[0]

@@ -149,6 +149,7 @@ def test_a_change_matches_the_api_and_has_an_idempotency_key(
 @pytest.mark.parametrize(
     ("built", "path", "params"),
     [
+        (operations.order_history("ord_a1"), "/v1/orders/ord_a1/history", {"limit": "1000"}),
         (operations.quote("h100/r1"), "/v1/prices", {"scope": "h100/r1"}),
         (operations.quotes(), "/v1/prices", {"limit": "1000"}),
         (operations.orders(tenant="ann"), "/v1/orders", {"tenant": "ann", "limit": "1000"}),

@@ -18,6 +18,7 @@ from laissez.server.auth import Principal
 from laissez.server.clock import Clock
 from laissez.server.rate_limits import RateLimit
 from laissez.server.settings import Limits
+from laissez.wire.ids import order_id, tag_of
 from laissez.wire.problems import ProblemError
 from support.live_world import SOON_S, Live, events_of, eventually, place, settle_loop, with_live
 from support.service_world import Replaced, World, unknown_order, with_service
@@ -70,6 +71,7 @@ READS = (
     ("ann", "/v1/bills"),
     ("ann", "/v1/events"),
     ("ann", "/v1/orders/ord_x"),
+    ("ann", f"/v1/orders/{order_id(tag_of('ann'), 1)}/history"),
     ("operator", "/v1/market"),
     ("operator", "/v1/tenants"),
     ("operator", "/v1/resources"),

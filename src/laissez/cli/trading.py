@@ -14,8 +14,24 @@ from laissez.cli.commands import TENANT, IdempotencyOption, add, argument, noun,
 from laissez.cli.errors import EXIT_FAILED
 from laissez.cli.kinds import changes, connected, lists, shows
 from laissez.cli.output import Format, FormatOption, arg, opt
-from laissez.cli.tables import Column, money, price_column, show, show_json, time_column
+from laissez.cli.tables import (
+    Column,
+    format_second,
+    money,
+    price_column,
+    show,
+    show_json,
+    time_column,
+)
 from laissez.client import Alternative, Client
+from laissez.wire.events import (
+    Event,
+    FeeCharged,
+    LeaseStarted,
+    Numbered,
+    OrderAmended,
+    OrderPlaced,
+)
 from laissez.wire.ids import INSTANCE, LEASE
 from laissez.wire.views import (
     Instance,
@@ -60,6 +76,13 @@ ORDERS: list[Column[Order]] = [
     Column("TENANT", lambda order: order.tenant, optional=True),
     Column("ALTERNATIVES $/h", lambda order: "  ".join(map(alternative_text, order.alternatives))),
 ]
+ORDER_EVENTS: list[Column[Numbered]] = [
+    Column("EVENT", lambda one: one.n, right=True),
+    time_column("AT", lambda one: one.event.at),
+    Column("TYPE", lambda one: str(one.event.__struct_config__.tag)),
+    Column("TENANT", lambda one: one.tenant, optional=True),
+    Column("DETAILS $/h", lambda one: event_text(one.event)),
+]
 LEASES: list[Column[Lease]] = [
     Column("LEASE", lambda lease: lease.id),
     Column("GPU", lambda lease: lease.leaf),
@@ -89,6 +112,20 @@ def order_text(done: OrderDone) -> str:
     return f"{done.id} {done.state}{colon}{alternatives}{clipped}"
 
 
+def event_text(event: Event) -> str:
+    """What an event did to its order."""
+    match event:
+        case OrderPlaced() | OrderAmended():
+            clipped = " (clipped by the band in force)" if event.clipped else ""
+            return "  ".join(map(alternative_text, event.alternatives)) + clipped
+        case LeaseStarted():
+            return f"{event.leaf} as {event.lease}, at {money(event.rate)}"
+        case FeeCharged():
+            return f"{event.scope}: {money(event.rate)} until {format_second(event.until)}"
+        case _:
+            return ""
+
+
 OrderArgument: TypeAlias = Annotated[str, arg("The order's id.", metavar="ORDER")]
 LeaseArgument: TypeAlias = Annotated[str, arg("The lease's id.", metavar="LEASE")]
 AlternativesArgument: TypeAlias = Annotated[
@@ -110,6 +147,14 @@ add(leases, "show", "Show one lease.", shows(LEASES), "lease", LEASE_ID)
 orders = noun("Your open orders: bids for GPUs that you have not got yet.")
 add(orders, "list", "List your open orders.", lists(ORDERS, "no open orders"), "orders", TENANT)
 add(orders, "show", "Show one open order.", shows(ORDERS), "order", ORDER_ID)
+add(
+    orders,
+    "history",
+    "List the events of an order, open or gone.",
+    lists(ORDER_EVENTS, "its events are no longer kept"),
+    "order_history",
+    ORDER_ID,
+)
 
 
 @orders.command()

@@ -109,6 +109,11 @@ class Operations:
         """One open order."""
         return get(f"/v1/orders/{segment(id)}", views.Order)
 
+    @Listing
+    def order_history(self, id: str) -> Request[Page[Numbered]]:
+        """The events of an order, open or gone, oldest first, as far as they are kept."""
+        return get_list(f"/v1/orders/{segment(id)}/history", Numbered)
+
     @Method
     def batch(
         self,

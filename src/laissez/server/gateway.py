@@ -302,16 +302,27 @@ class Gateway:
     async def events_after(self, holder: str, n: int, most: int | None = None) -> list[Numbered]:
         """A holder's events after number `n` that have happened by now, at most `most`."""
         latest = self.latest(holder)
-        entries = self.event_log.entries_after(holder, n, latest, most)
-        await self.all_durable()
         found: list[Numbered] = []
 
-        def take(entry: Entry) -> None:
-            seen = rendered(self._unpack(entry)[1], holder)
+        def take(applied: Applied) -> None:
+            seen = rendered(applied, holder)
             found.extend(one for one in seen if n < one.n <= latest)
 
-        await self._event_reader.read(holder, entries, take)
+        await self.read_outcomes(holder, n, take, most)
         return found[:most]
+
+    async def read_outcomes(
+        self, holder: str, n: int, take: Callable[[Applied], None], most: int | None = None
+    ) -> None:
+        """Pass the outcomes that have a holder's events after number `n` to `take`, in order: those
+        that have happened by now, and at most the next `most` events."""
+        entries = self.event_log.entries_after(holder, n, self.latest(holder), most)
+        await self.all_durable()
+
+        def unpack(entry: Entry) -> None:
+            take(self._unpack(entry)[1])
+
+        await self._event_reader.read(holder, entries, unpack)
 
     def reader(self) -> Reader:
         """A reader for long reads in another thread. It also reads archives."""

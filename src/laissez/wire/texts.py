@@ -138,6 +138,10 @@ def no_order(id: str) -> str:
     return f"you have no open order {id!r}"
 
 
+def never_placed(id: str) -> str:
+    return f"you have placed no order {id!r}"
+
+
 def no_lease(id: str) -> str:
     return f"you hold no lease {id!r}"
 

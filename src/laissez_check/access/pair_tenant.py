@@ -298,7 +298,8 @@ class Tenant:
         counts = self._market.counts(ME)
         own = []
         for number in range(1, counts.orders_placed + 1):
-            own += [f"/v1/orders/{order_id(TAG, number)}", f"/v1/instances/{_instance(number)}"]
+            path = f"/v1/orders/{order_id(TAG, number)}"
+            own += [path, f"{path}/history", f"/v1/instances/{_instance(number)}"]
         for number in range(1, counts.leases_started + 1):
             path = f"/v1/leases/{lease_id(TAG, number)}"
             own += [path, f"{path}/prices"]

@@ -71,6 +71,7 @@ OPERATIONS: dict[str, Row] = {
     "placeOrder": Row(TRADE, PLACED, status=201),
     "listOrders": Row(READ),
     "getOrder": Row(READ, about="order"),
+    "getOrderHistory": Row(READ, about="order"),
     "amendOrder": Row(TRADE, PLACED, about="order"),
     "cancelOrder": Row(TRADE, about="order"),
     "sendBatch": Row(CHANGE, {"commands": []}, status=400),  # MESSAGES has its commands

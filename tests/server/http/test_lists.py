@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from laissez.wire.ids import order_id, tag_of
 from support.service_world import LEAVES, Story, World, with_service
 
 pytestmark = pytest.mark.once
@@ -74,6 +75,7 @@ async def fill(world: World) -> None:
         ("operator", "/v1/tenants/ann/keys", {}, "id", 1),
         ("operator", "/v1/bills", {}, "tenant", 4),
         ("ann", "/v1/events", {}, "n", 11),
+        ("ann", f"/v1/orders/{order_id(tag_of('ann'), 1)}/history", {}, "n", 2),
         ("operator", "/v1/events", {}, "n", 31),
     ],
 )

@@ -141,7 +141,14 @@ def test_a_scope_outside_the_pricing_domain_looks_like_an_unknown_one(tmp_path: 
 
 
 @pytest.mark.parametrize(
-    "path", ["/v1/orders/{}", "/v1/leases/{}", "/v1/leases/{}/prices", "/v1/instances/{}"]
+    "path",
+    [
+        "/v1/orders/{}",
+        "/v1/orders/{}/history",
+        "/v1/leases/{}",
+        "/v1/leases/{}/prices",
+        "/v1/instances/{}",
+    ],
 )
 @pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "DELETE"])
 def test_objects_of_others_answer_like_unknown_ones(tmp_path: Path, path: str, method: str) -> None:

@@ -59,6 +59,12 @@ OPERATIONS: tuple[Operation, ...] = (
         description="Oldest first. The operator gets those of all tenants."),
     Operation("Orders", "getOrder", "GET", "/v1/orders/{order}", READ, orders.get_order,
         "Get an open order", problems=(Reason.NOT_YOUR_ORDER,)),
+    Operation("Orders", "getOrderHistory", "GET", "/v1/orders/{order}/history", READ,
+        orders.order_history, "List the events of an order, open or gone", pays_by_item=True,
+        problems=(Reason.NOT_YOUR_ORDER,),
+        description="Oldest first: order.placed, order.amended, fee.charged, and lease.started or "
+        "order.cancelled at the end. As far as events are kept: if all of the order's are gone, "
+        "the list is empty. The operator gets its own numbers, and the tenant."),
     Operation("Orders", "amendOrder", "PUT", "/v1/orders/{order}", TRADE, orders.order_done,
         "Replace the alternatives of an open order", command=requests.AmendOrder,
         problems=(*ORDER_GONE, *PLACING),

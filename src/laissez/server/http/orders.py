@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from laissez.exchange.accounts import Account
 from laissez.exchange.commands import OPERATOR, Command, Request
 from laissez.exchange.events import Applied
 from laissez.market.answers import LeaseView
@@ -12,17 +13,19 @@ from laissez.server import views
 from laissez.server.background import NO_REST, Background
 from laissez.server.http.endpoint import Call, digest_of
 from laissez.server.http.messages import bad_request
-from laissez.server.http.paging import page_of_owned
+from laissez.server.http.paging import Cursor, cursor_of, limit_of, page, page_of_owned
+from laissez.server.order_history import OrderHistory, show
 from laissez.server.preview import Readable
 from laissez.wire import events as told
 from laissez.wire.decoding import SCOPE_OF, read_command
+from laissez.wire.events import Numbered
 from laissez.wire.figures import PreviewDone, PreviewRefused
-from laissez.wire.ids import LEASE, number_of, tag_of
+from laissez.wire.ids import LEASE, ORDER, number_of, tag_of
 from laissez.wire.limits import PREVIEW_COMMANDS_MAX
 from laissez.wire.problems import STATUS, Code, ProblemError
 from laissez.wire.rendering import rendered
 from laissez.wire.requests import Alternative, OperatorCommand
-from laissez.wire.texts import code_of, explain, no_lease, no_order
+from laissez.wire.texts import code_of, explain, never_placed, no_lease, no_order
 from laissez.wire.views import (
     BatchDone,
     BatchItem,
@@ -68,6 +71,27 @@ def get_order(call: Call) -> Order:
         if view is not None:
             return view
     raise ProblemError(Reason.NOT_YOUR_ORDER, no_order(id))
+
+
+async def order_history(call: Call) -> Page[Numbered]:
+    account, order = _placed(call)
+    call.admit_items(0)
+    cursor = cursor_of(call)
+    history = OrderHistory(call.gateway, account.name, order, call.owe_items)
+    found = await history.after(0 if cursor is None else cursor.number, limit_of(call) + 1)
+    named = account.name if call.principal.is_operator else None
+    return page(call, [(Cursor("", one.n), show(one, named)) for one in found])
+
+
+def _placed(call: Call) -> tuple[Account, int]:
+    """The tenant and the number of the order named by the path, open or gone, if the caller may see
+    it."""
+    id, market = call.path["order"], call.gateway.exchange.market
+    for account in call.accounts():
+        number = number_of(ORDER, tag_of(account.name), id)
+        if number is not None and number <= market.counts(account.name).orders_placed:
+            return account, number
+    raise ProblemError(Reason.NOT_YOUR_ORDER, never_placed(id))
 
 
 # -- leases
