@@ -25,8 +25,9 @@ from laissez.market.commands import (
 )
 from laissez.market.events import Event, LeaseEnded, OrderPlaced
 from laissez.market.reasons import EndReason, Reason
-from laissez_check.campaign import run
+from laissez_check.campaign import play_all, run
 from laissez_check.compare import Options, first_difference
+from laissez_check.finding import Outcome
 from laissez_check.histories import History, Step, draw_history
 from laissez_check.invariants import violations
 from laissez_check.oracle import Oracle
@@ -459,3 +460,12 @@ def test_invariants_name_the_rule_that_is_broken() -> None:
     market = leased_and_pressed()
     market.lease_at["h/a"] = Lease(1, "bob", "h/a", 1, 1, 0, 5, 5, None)
     assert "M2: order 1 of bob rests and is filled" in violations(market)
+
+
+def test_a_campaign_adds_up_numbers_until_the_first_failure() -> None:
+    def play(seed: int) -> Outcome:
+        return Outcome(
+            {"cases": 1}, "lost" if seed == 2 else None, {"kinds": {"cut": {"at": seed}}}
+        )
+
+    assert play_all(range(5), play) == Outcome({"cases": 3}, "lost", {"kinds": {"cut": {"at": 3}}})

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable
 from typing import NamedTuple
 
 SECTOR_BYTES = 512
@@ -51,13 +50,9 @@ class Image:
 
     def after_power_failure(self, draw: random.Random, met: Counter[str]) -> bytes:
         """The content that is left. `met` counts the fates of unsynced writes."""
-        fate = (
-            _as_it_once_was(draw, len(self._changes))
-            if self.mapped
-            else draw.choice((_all, _nothing, _first, _each, _each))(draw, len(self._changes))
-        )
-        for index, change in enumerate(self._changes):
-            survivor = fate(index, change)
+        fates = (_all, _nothing, _first, _each, _each)
+        fate = _as_it_once_was if self.mapped else draw.choice(fates)
+        for change, survivor in zip(self._changes, fate(draw, self._changes), strict=True):
             met[_became(change, survivor)] += 1
             if survivor is not None:
                 _apply(self._kept, survivor)
@@ -72,41 +67,38 @@ def _became(change: Change, survivor: Change | None) -> str:
     return "write torn" if len(survivor.data or b"") < len(change.data or b"") else "write garbled"
 
 
-Fate = Callable[[int, Change], Change | None]
+# Each fate returns the survivor of every change.
+Survivors = list[Change | None]
 
 
-def _all(draw: random.Random, count: int) -> Fate:
-    return lambda index, change: change
+def _all(draw: random.Random, changes: list[Change]) -> Survivors:
+    return [*changes]
 
 
-def _nothing(draw: random.Random, count: int) -> Fate:
-    return lambda index, change: None
+def _nothing(draw: random.Random, changes: list[Change]) -> Survivors:
+    return [None] * len(changes)
 
 
-def _first(draw: random.Random, count: int) -> Fate:
+def _first(draw: random.Random, changes: list[Change]) -> Survivors:
     """All up to one write, which is torn."""
-    end = draw.randrange(count) if count else 0
-    return lambda index, change: (
-        change if index < end else _torn(draw, change) if index == end else None
-    )
+    end = draw.randrange(len(changes)) if changes else 0
+    torn = [_torn(draw, change) for change in changes[end : end + 1]]
+    return [*changes[:end], *torn, *_nothing(draw, changes[end + 1 :])]
 
 
-def _each(draw: random.Random, count: int) -> Fate:
+def _each(draw: random.Random, changes: list[Change]) -> Survivors:
     kinds = (lambda draw, change: change, lambda draw, change: None, _torn, _garbled)
-    return lambda index, change: draw.choice(kinds)(draw, change)
+    return [draw.choice(kinds)(draw, change) for change in changes]
 
 
-def _as_it_once_was(draw: random.Random, count: int) -> Fate:
+def _as_it_once_was(draw: random.Random, changes: list[Change]) -> Survivors:
     """A page of memory may be copied to the disk while it is being written."""
-    end = draw.randrange(count + 1)
-    half = draw.random()
-    return lambda index, change: (
-        change
-        if index < end
-        else Change(change.offset, (change.data or b"")[: int(64 * half)])
-        if index == end
-        else None
-    )
+    end, half = draw.randrange(len(changes) + 1), draw.random()
+    written = [
+        Change(change.offset, (change.data or b"")[: int(64 * half)])
+        for change in changes[end : end + 1]
+    ]
+    return [*changes[:end], *written, *_nothing(draw, changes[end + 1 :])]
 
 
 def _torn(draw: random.Random, change: Change) -> Change | None:
