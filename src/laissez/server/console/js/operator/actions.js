@@ -8,8 +8,12 @@ import { decimal, dollars, micros, perHour, plural, readMoney } from "../format.
 import { IDLE, OFFLINE } from "./levels.js";
 import { askWithPreview, resultOfEvent, resultText } from "./preview.js";
 
-const EMPTY = "For an empty field, the nearest node above that sets it counts.";
+const EMPTY = "Leave a field empty to use the setting of the nearest node above.";
 const NUMBER = /^\d+(\.\d{1,4})?$/;
+const PREVIEWED_MAX = 1000; // the limit of one preview
+const BATCH = 500;
+const isOnline = (owner) => owner >= IDLE;
+const isOffline = (owner) => owner === OFFLINE;
 
 /**
  * Buttons for a node. `bookNow()` returns its book; `done()` is called after a change. Returns
@@ -43,27 +47,15 @@ export function actionsFor(node, levels, bookNow, done) {
 
   /** Update the buttons after levels changed. */
   function levelsChanged() {
-    label(
-      offline,
-      "Take",
-      "offline",
-      count(levels, node, (owner) => owner >= IDLE),
-      node,
-    );
-    label(
-      online,
-      "Bring",
-      "online",
-      count(levels, node, (owner) => owner === OFFLINE),
-      node,
-    );
+    label(offline, "Take", "offline", node, count(levels, node, isOnline));
+    label(online, "Bring", "online", node, count(levels, node, isOffline));
   }
 
   levelsChanged();
   return { element, show, levelsChanged };
 }
 
-function label(button, verb, state, number, node) {
+function label(button, verb, state, node, number) {
   const text = node.height === 0 ? `${verb} ${state}` : `${verb} ${plural(number, "GPU")} ${state}`;
   if (button.textContent !== text) fill(button, text);
   button.hidden = number === 0;
@@ -252,13 +244,10 @@ function clearControls(node, book) {
   });
 }
 
-const PREVIEWED_MAX = 1000; // the limit of one preview
-const BATCH = 500;
-
 const ACTS = {
-  take_offline: { fits: (owner) => owner >= IDLE, verb: "Take", state: "offline", online: false },
+  take_offline: { fits: isOnline, verb: "Take", state: "offline", online: false },
   bring_online: {
-    fits: (owner) => owner === OFFLINE,
+    fits: isOffline,
     verb: "Bring",
     state: "online",
     online: true,

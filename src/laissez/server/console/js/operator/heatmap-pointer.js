@@ -27,7 +27,7 @@ export class HeatmapPointer {
     on("dblclick", () => this.clicked && this.go(this.levels.leaves[this.clicked.leaf]));
     on("keydown", (event) => this.key(event));
     on("blur", () => (this.cursor.hidden = true));
-    this.timer = setInterval(() => this.under && this.say(), AGAIN_MS);
+    this.timer = setInterval(() => this.under && this.showTip(), AGAIN_MS);
   }
 
   close() {
@@ -74,12 +74,12 @@ export class HeatmapPointer {
     this.heat.canvas.style.cursor = "pointer";
     if (isNew) {
       this.mark(this.hovered, node);
-      this.say();
+      this.showTip();
     }
     this.beside(event);
   }
 
-  say() {
+  showTip() {
     fill(this.tip, tip(this.levels, this.under, this.heat.view));
     this.tip.hidden = false;
   }

@@ -204,7 +204,7 @@ function controlsInForce(node, book, set) {
   );
 }
 
-/** The panel of the whole cluster: GPU types and the largest tenants. Returns {element, close()}. */
+/** The panel of the whole cluster: types and largest tenants. Returns {element, close()}. */
 function clusterOverview(forest, levels) {
   const [kinds, owners] = [h("ul", { class: "holdings" }), h("ul", { class: "holdings" })];
 

@@ -75,7 +75,7 @@ export function budgetTile({ feed, mayTrade }) {
   );
   const element = h(
     "div",
-    { class: "tile mine" },
+    { class: "tile with-action" },
     h("div", { class: "label row" }, "Budget", mayTrade ? act : null),
     value,
     bar,
@@ -152,7 +152,7 @@ async function found() {
 }
 
 /** What a changed budget counts: [value, label, explanation]. */
-function countings(spent, since) {
+function countChoices(spent, since) {
   return [
     [
       "keep",
@@ -190,7 +190,7 @@ function askBudget(budget, spent) {
     budget ? "" : "Counted from now on.",
   );
   const counted = budget
-    ? choice("What counts", "budget-counted", countings(spent, budget.since), "keep")
+    ? choice("What counts", "budget-counted", countChoices(spent, budget.since), "keep")
     : null;
   const chosen = choice(
     "When the budget is spent",
@@ -242,7 +242,7 @@ export function capsTile({ feed, mayTrade }) {
   const act = smallButton("Set caps", () => caps && askCaps(caps), "plain");
   const element = h(
     "div",
-    { class: "tile mine" },
+    { class: "tile with-action" },
     h("div", { class: "label row" }, "Most per hour", mayTrade ? act : null),
     value,
     note,

@@ -185,9 +185,9 @@ function alternativeRow(prices, { scope, bid, limit }, changed, drop) {
   const press = field("Bid, $/h", {
     value: bid,
     inputmode: "decimal",
-    placeholder: "same as the limit",
+    placeholder: "= limit",
   });
-  const would = h("p", { class: "would small", "aria-live": "polite" });
+  const verdictText = h("p", { class: "verdict small", "aria-live": "polite" });
   const remove = smallButton("Remove", drop, "plain", {
     "aria-label": "Remove this alternative",
   });
@@ -208,7 +208,7 @@ function alternativeRow(prices, { scope, bid, limit }, changed, drop) {
     const scopeNow = place.input.value.trim();
     const top = quiet(most);
     setText(
-      would,
+      verdictText,
       verdict(prices.quote(scopeNow), scopeNow, top, press.input.value.trim() ? quiet(press) : top),
     );
   }
@@ -222,7 +222,7 @@ function alternativeRow(prices, { scope, bid, limit }, changed, drop) {
       most.element,
       press.element,
       remove,
-      would,
+      verdictText,
     ),
     scope: place.input,
     remove,

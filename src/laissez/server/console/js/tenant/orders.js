@@ -39,13 +39,13 @@ function mount(main, { feed, mayTrade }) {
   );
   const soon = throttled(asking.now, SOONEST_MS);
   const stops = [feed.onChange(["order.", "lease.started"], soon), everySecond(waiting.refresh)];
-  const desk = h(
+  const columns = h(
     "div",
-    { class: "desk" },
+    { class: "order-columns" },
     h("div", { class: "stack" }, form?.element, waiting.element),
     quotes.element,
   );
-  fill(main, h("div", { class: "page-head" }, h("h1", {}, "Orders")), desk);
+  fill(main, h("div", { class: "page-head" }, h("h1", {}, "Orders")), columns);
   return {
     close() {
       prices.close();
@@ -136,7 +136,15 @@ function updateAlternatives(cell, { alternatives }, prices) {
     const more = rest.length
       ? h("details", {}, h("summary", {}, `${rest.length} more`), rest.map(alternative))
       : null;
-    fill(cell, h("div", { class: "asked" }, alternatives.slice(0, SHOWN).map(alternative), more));
+    fill(
+      cell,
+      h(
+        "div",
+        { class: "order-alternatives" },
+        alternatives.slice(0, SHOWN).map(alternative),
+        more,
+      ),
+    );
   }
   for (const quote of cell.querySelectorAll(".quote")) {
     const price = prices.quote(quote.dataset.scope);
@@ -154,7 +162,7 @@ function alternative({ scope, bid, limit }) {
   const quote = h("span", { class: "quote soft small", "data-scope": scope });
   return h(
     "div",
-    { class: "ask-one" },
+    { class: "order-alternative" },
     pathName(scope),
     h("span", { class: "num" }, follows),
     quote,
