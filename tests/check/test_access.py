@@ -54,6 +54,7 @@ def findings(outcome: Outcome) -> list[str]:
     return (outcome.failure or "").splitlines()
 
 
+@pytest.mark.slow
 def test_every_caller_gets_what_the_table_says() -> None:
     outcome = access.run()
     assert outcome.failure is None

@@ -42,6 +42,7 @@ def sqlite_can_be_watched(tmp_path: Path) -> None:
         pytest.skip(str(error))
 
 
+@pytest.mark.slow
 def test_what_is_damaged_is_recovered_completely_or_refused() -> None:
     outcome = damage.run(range(CASES))
     assert outcome.failure is None

@@ -61,6 +61,7 @@ FOUND_WITHIN = 120
 FIRST_SEED = {"holds-end-when-asked": 10, "orders-outlive-sessions": 10, "quote-before-commit": 190}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, WORLDS, AT_ONCE))
 def test_worlds_keep_every_promise(first: int) -> None:
     outcome = run(range(first, first + AT_ONCE))

@@ -37,10 +37,12 @@ def test_every_word_of_a_bad_input_is_known() -> None:
     assert {b"tenant-key", b"operator-key", b"cursor"} == found
 
 
+@pytest.mark.slow
 def test_bad_inputs_are_answered_clearly_and_do_no_harm() -> None:
     assert [] == wire.bad_inputs(all_bad_inputs())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("who", "cases"), [("tenant", 1_100), ("operator", 1_000), ("nobody", 50)])
 def test_requests_made_from_the_document_are_answered_as_it_says(
     who: str, cases: int, monkeypatch: pytest.MonkeyPatch
