@@ -82,7 +82,7 @@ READS = (
 
 
 def asked(world: World) -> dict[str, asyncio.Task[Any]]:
-    """Every kind of question and a command, under way."""
+    """Every kind of read and a command, under way."""
     tasks = {path: asyncio.create_task(world.ask(who, "GET", path)) for who, path in READS}
     tasks["place"] = asyncio.create_task(world.ask("ann", "POST", "/v1/orders", ORDER))
     tasks["refused"] = asyncio.create_task(
@@ -472,7 +472,7 @@ def test_pending_commands_are_limited(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story, Limits(pending_commands_max=5, commands_burst=100))
 
 
-def test_a_stopping_service_refuses_commands_and_answers_questions(tmp_path: Path) -> None:
+def test_a_stopping_service_refuses_commands_and_answers_reads(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         world.gateway.stopping = True
         answer = await world.ask("ann", "POST", "/v1/orders", ORDER)

@@ -147,14 +147,14 @@ def test_a_history_costs_by_the_events_read_not_by_all_that_are_kept(
             order = (await world.place("ann", "h100", "1"))["id"]
             for _ in range(others):
                 await world.place("ann", "a100", "0")
-            questions = world.gateway.admission.question_limit("ann")
-            before = questions.remaining
+            reads = world.gateway.admission.read_limit("ann")
+            before = reads.remaining
             await history(world, "ann", order)
-            costs.append(before - questions.remaining)
+            costs.append(before - reads.remaining)
 
         return story
 
-    monkeypatch.setattr(admission, "ITEMS_PER_QUESTION", 4)
+    monkeypatch.setattr(admission, "ITEMS_PER_READ", 4)
     monkeypatch.setattr(order_history, "PIECE", 4)
     limits = Limits(commands_per_second=1, commands_burst=500)
     with_service(tmp_path / "few", after(8), limits)
@@ -167,7 +167,7 @@ def test_a_caller_in_debt_is_refused_before_any_event_is_read(
 ) -> None:
     async def story(world: World) -> None:
         order = (await world.place("ann", "h100", "1"))["id"]
-        world.gateway.admission.question_limit("ann").owe(503, world.gateway.clock.now())
+        world.gateway.admission.read_limit("ann").owe(503, world.gateway.clock.now())
         monkeypatch.setattr(order_history.OrderHistory, "after", None)
         refused = await world.ask("ann", "GET", f"/v1/orders/{order}/history")
         assert (429, "rate_limited") == (refused.status_code, refused.json()["code"])

@@ -358,7 +358,7 @@ def test_monitoring_is_not_delayed_by_wrong_keys_from_the_same_address(tmp_path:
     with_service(tmp_path / "data", story, Limits(refusals_per_second=1_000, refusals_burst=1))
 
 
-def test_a_hello_costs_a_question_and_refused_ones_are_paced(tmp_path: Path) -> None:
+def test_a_hello_costs_a_read_and_refused_ones_are_paced(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         admission = live.world.gateway.admission
         for _ in range(3):
@@ -367,7 +367,7 @@ def test_a_hello_costs_a_question_and_refused_ones_are_paced(tmp_path: Path) -> 
                 assert "unauthenticated" == (await peer.hear())["code"]
         assert 2 == admission.delayed
         async with live.peer("ann"), live.peer("ann"):
-            assert 0 == admission.question_limit("ann").remaining
+            assert 0 == admission.read_limit("ann").remaining
             async with live.connected("ann") as third:
                 await third.say({"type": "hello"})
                 assert "rate_limited" == (await third.hear())["code"]

@@ -100,7 +100,7 @@ def test_a_client_that_honours_retry_after_gets_a_page_of_any_length(
         world.passing.pass_us(int(refused.headers["retry-after"]) * 1_000_000)
         assert 200 == (await world.ask("bob", "GET", "/v1/events")).status_code
 
-    monkeypatch.setattr(admission, "ITEMS_PER_QUESTION", 4)
+    monkeypatch.setattr(admission, "ITEMS_PER_READ", 4)
     with_service(tmp_path / "data", story, Limits(commands_per_second=1, commands_burst=burst))
 
 
@@ -110,7 +110,7 @@ def test_a_page_of_many_events_costs_more_than_a_page_of_few(
     async def story(world: World) -> None:
         for _ in range(6):
             await world.place("ann", "h100", "1")
-        left = world.gateway.admission.question_limit("ann")
+        left = world.gateway.admission.read_limit("ann")
 
         async def cost(query: str) -> int:
             before = left.remaining
@@ -120,7 +120,7 @@ def test_a_page_of_many_events_costs_more_than_a_page_of_few(
         none = await cost("?after=12")
         assert (3, 1) == (await cost("") - none, await cost("?limit=3") - none)
 
-    monkeypatch.setattr(admission, "ITEMS_PER_QUESTION", 4)
+    monkeypatch.setattr(admission, "ITEMS_PER_READ", 4)
     with_service(tmp_path / "data", story, Limits(commands_per_second=1))
 
 
@@ -215,7 +215,7 @@ def test_catching_up_waits_for_the_rate_limit(
         latest = world.gateway.latest("ann")
         stream = Listening(world, "ann", "after=0")
         assert latest == len(await stream.until(latest))
-        # three pages, at two questions each
+        # three pages, at two reads each
         assert 3 == latest // 100 == len(waited) and all(seconds > 0.9 for seconds in waited)
         await stream.leave()
 

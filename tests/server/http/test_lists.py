@@ -144,7 +144,7 @@ def test_a_tenant_may_not_name_a_tenant_and_the_operator_only_one_that_exists(
 
 
 def test_reads_never_show_an_ended_hold(tmp_path: Path) -> None:
-    """Only the question advances time: the first read after the end of a hold shows it as ended."""
+    """Only the read advances time: the first read after the end of a hold shows it as ended."""
 
     async def story(world: World) -> None:
         await world.ask("operator", "PUT", f"/v1/controls/{LEAVES[0]}", {"hold_s": 5})

@@ -348,13 +348,13 @@ def test_too_many_commands_are_refused_with_retry_after(tmp_path: Path) -> None:
     with_service(tmp_path / "data", story, Limits(commands_per_second=1, commands_burst=2))
 
 
-def test_questions_are_counted_separately_from_commands(tmp_path: Path) -> None:
+def test_reads_are_counted_separately_from_commands(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         for _ in range(2):
             assert 200 == (await world.ask("ann", "GET", "/v1/orders")).status_code
         turned = await world.ask("ann", "GET", "/v1/orders")
         assert (429, "rate_limited") == (turned.status_code, turned.json()["code"])
-        assert "questions per second" in turned.json()["detail"]
+        assert "reads per second" in turned.json()["detail"]
         assert (
             404
             == (await world.ask("ann", "DELETE", f"/v1/orders/{unknown_order('ann')}")).status_code
@@ -381,7 +381,7 @@ def test_a_longer_list_costs_more(tmp_path: Path) -> None:
             ("/v1/bills", 189),
         ):
             assert 500 > (await world.ask("ann", "GET", path)).status_code
-            assert left == world.gateway.admission.question_limit("ann").remaining
+            assert left == world.gateway.admission.read_limit("ann").remaining
 
     with_service(tmp_path / "data", story, Limits(commands_per_second=1, commands_burst=200))
 

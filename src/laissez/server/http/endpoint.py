@@ -140,11 +140,11 @@ class Call:
         self.is_paid = True
 
     def admit_items(self, items: int) -> None:
-        self.gateway.admission.admit_question(self.principal, events=items)
+        self.gateway.admission.admit_read(self.principal, events=items)
         self.is_paid = True
 
     def owe_items(self, items: int) -> None:
-        """Charge the rate limit for items once their number is known. The caller's next questions
+        """Charge the rate limit for items once their number is known. The caller's next reads
         are refused until that is paid."""
         self.gateway.admission.owe_items(self.principal, items)
 
@@ -268,7 +268,7 @@ class Endpoint:
     def _check_rate(self, call: Call) -> None:
         if self._asks:
             lists = self._lists and "scope" not in call.query
-            self._admission.admit_question(call.principal, lists=lists)
+            self._admission.admit_read(call.principal, lists=lists)
             call.is_paid = not self._mutates
         elif self._operation.command is not None and call.request.is_complete:
             call.admit(call.principal)

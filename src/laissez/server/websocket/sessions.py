@@ -61,7 +61,7 @@ class Sessions:
             missed = max(0, gateway.latest(holder) - hello.resume_after)
         if missed:
             check_may_look_back(principal, "resume_after")
-        gateway.admission.admit_question(principal, events=min(missed, PAGE))
+        gateway.admission.admit_read(principal, events=min(missed, PAGE))
         session = Session(gateway, principal, codec, hello, connection, partial(self._left, holder))
         self._places.enter(holder, gateway.places_max(principal))
         self._open[session] = None
