@@ -10,7 +10,7 @@ import pytest
 from laissez.server import admission, order_history
 from laissez.server.event_reader import EventReader
 from laissez.server.settings import Limits
-from support.service_world import Story, World, no_order, with_service
+from support.service_world import Story, World, unknown_order, with_service
 
 pytestmark = pytest.mark.once
 
@@ -92,7 +92,7 @@ def test_the_operator_reads_any_history_with_its_own_numbers_and_the_tenant(
 def test_the_history_of_an_order_never_placed_is_unknown(tmp_path: Path, who: str) -> None:
     async def story(world: World) -> None:
         await world.place("ann", "h100", "1")
-        answer = await world.ask(who, "GET", f"/v1/orders/{no_order('ann')}/history")
+        answer = await world.ask(who, "GET", f"/v1/orders/{unknown_order('ann')}/history")
         assert (404, "not_your_order") == (answer.status_code, answer.json()["code"])
 
     with_service(tmp_path / "data", story)
