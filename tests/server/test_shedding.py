@@ -233,7 +233,7 @@ def test_frames_sent_before_the_connection_was_lost_count(tmp_path: Path) -> Non
             await eventually(lambda: not live.connections)
             # not before its turn in the fair queue
             assert 0 == live.world.gateway.exchange.market.counts("ann").orders_placed
-        await eventually(lambda: not live.world.places.taken)
+        await eventually(lambda: not live.world.quota.taken)
         assert 1 == live.world.gateway.exchange.market.counts("ann").orders_placed
 
     with_live(tmp_path / "data", tale, PATIENT)

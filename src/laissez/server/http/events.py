@@ -103,7 +103,7 @@ class Stream:
         self._deadline = asyncio.timeout(None)  # for the closing comment
 
     async def open(self) -> None:
-        self._site.places.enter(self._holder, self._gateway.places_max(self._principal))
+        self._site.quota.enter(self._holder, self._gateway.streams_max(self._principal))
         self._gateway.keep(self)
         try:
             await self._begin()
@@ -118,7 +118,7 @@ class Stream:
 
     def _leave(self) -> None:
         self._gateway.let_go(self)
-        self._site.places.leave(self._holder)
+        self._site.quota.leave(self._holder)
 
     async def serve(self, request: Request) -> None:
         self._request = request
