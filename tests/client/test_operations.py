@@ -21,9 +21,10 @@ from laissez.client import (
 from laissez.client.methods import Blocking
 from laissez.client.operations import Operations
 from laissez.client.operator_operations import OperatorOperations
-from laissez.client.request import Request, price_text
+from laissez.client.request import Request, next_page, price_text
 from laissez.wire.inframaps import InfraMapsReport
 from laissez.wire.requests import CancelOrder, Caps, SetFloor
+from laissez.wire.views import Page
 
 pytestmark = pytest.mark.once
 
@@ -193,6 +194,13 @@ def test_a_read_matches_the_api_and_has_no_idempotency_key(
 ) -> None:
     assert ("GET", path, params) == (built.method, built.path, built.params)
     assert "Idempotency-Key" not in built.headers
+
+
+def test_the_cursor_of_a_page_replaces_the_number_to_start_after() -> None:
+    page: Page[Any] = Page(("an event",), True, "c1")
+    following = next_page(operations.events(17, tenant="ann"), page)
+    assert following is not None
+    assert {"cursor": "c1", "tenant": "ann", "limit": "1000"} == following.params
 
 
 def test_a_report_of_maps_has_no_idempotency_key() -> None:
