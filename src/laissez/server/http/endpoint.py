@@ -2,8 +2,8 @@
 
 An operation reads or applies, and returns. Here, for all operations alike, answers and problems
 wait until everything they reflect is durable. Reads of past events and bills, metrics and streams
-also wait for the journal themselves (`Gateway.all_durable`). Most requests
-need no task: they are carried out when they arrive, and the gateway sends the answer.
+also wait for the journal themselves (`Gateway.all_durable`). Most requests need no task: they are
+carried out when they arrive, and the gateway sends the answer.
 """
 
 from __future__ import annotations

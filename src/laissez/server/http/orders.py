@@ -13,7 +13,7 @@ from laissez.server import views
 from laissez.server.background import NO_REST, Background
 from laissez.server.http.endpoint import Call, digest_of
 from laissez.server.http.messages import bad_request
-from laissez.server.http.paging import Cursor, cursor_of, limit_of, page, page_of_owned
+from laissez.server.http.paging import Cursor, cursor_of, page, page_of_owned, wanted_of
 from laissez.server.order_history import OrderHistory, show
 from laissez.server.preview import Readable
 from laissez.wire import events as told
@@ -78,7 +78,7 @@ async def order_history(call: Call) -> Page[Numbered]:
     call.admit_items(0)
     cursor = cursor_of(call)
     history = OrderHistory(call.gateway, account.name, order, call.owe_items)
-    found = await history.after(0 if cursor is None else cursor.number, limit_of(call) + 1)
+    found = await history.after(0 if cursor is None else cursor.number, wanted_of(call))
     named = account.name if call.principal.is_operator else None
     return page(call, [(Cursor("", one.n), show(one, named)) for one in found])
 
