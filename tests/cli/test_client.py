@@ -3,6 +3,7 @@ function from requests to canned answers."""
 
 from __future__ import annotations
 
+import ast
 import json
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from laissez.wire import books, events, figures, inframaps, views
 from laissez.wire.problems import Code, ProblemError
 from laissez.wire.requests import Alternative, Caps
 from laissez.wire.webhooks import DeadLetter, Webhook, WebhookSecret
+from support.client_methods import methods_of_operations
 
 pytestmark = pytest.mark.once
 
@@ -159,6 +161,28 @@ def code_of(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
     with pytest.raises(SystemExit) as ended:
         main()
     return int(ended.value.code or 0)
+
+
+NO_COMMAND = {
+    "getLevels": "for the console's map",
+    "getMarketHistory": "for the console's charts",
+    "getRates": "for the console's charts",
+    "reportInfraMaps": "`laissez operator` sends it through `laissez.live`",
+    "sendBatch": "a command sends one change",
+}
+
+
+def test_every_operation_that_the_client_has_is_used_by_a_command() -> None:
+    used = set()
+    for file in Path(commands.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            match node:
+                case ast.Attribute(ast.Name("client"), name):
+                    used.add(name)
+                case ast.Call(ast.Name("add" | "operation"), arguments):
+                    used |= {one.value for one in arguments if isinstance(one, ast.Constant)}
+    methods = methods_of_operations()
+    assert sorted(NO_COMMAND) == sorted(name for name in methods if not methods[name] & used)
 
 
 BANDS = {
