@@ -8,7 +8,7 @@ from typing import Annotated, TypeAlias
 import msgspec
 import typer
 
-from laissez.cli.arguments import MANY, TenantOption
+from laissez.cli.arguments import MANY
 from laissez.cli.cluster import band_text
 from laissez.cli.commands import add, argument, noun
 from laissez.cli.kinds import changes, connected, lists, reveals, shows
@@ -38,7 +38,9 @@ def events(
     follow: Annotated[bool, opt("Print events and rates until Ctrl-C.", "--follow", "-f")] = False,
     after: Annotated[int | None, opt("Only events after event N.", min=0, metavar="N")] = None,
     limit: Annotated[int | None, opt("At most this many.", min=1, max=MANY)] = None,
-    tenant: TenantOption = None,
+    tenant: Annotated[
+        str | None, opt("Only this tenant's, with its own numbers (operator).")
+    ] = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Show past events; with -f, those from now on. In JSON, one object per line."""

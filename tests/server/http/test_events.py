@@ -398,6 +398,7 @@ def test_the_operator_reads_a_tenants_events_as_the_tenant_does(tmp_path: Path) 
         await world.place("bob", "h100", "1")
         await world.place("ann", "h100", "2")
         own = (await world.ask("ann", "GET", "/v1/events")).content
+        assert [{"n", "event"}] * 2 == [one.keys() for one in json.loads(own)["data"]]
         assert own == (await world.ask("operator", "GET", "/v1/events?tenant=ann")).content
         assert 404 == (await world.ask("operator", "GET", "/v1/events?tenant=nobody")).status_code
         assert 403 == (await world.ask("ann", "GET", "/v1/events?tenant=bob")).status_code

@@ -168,7 +168,8 @@ OPERATIONS: tuple[Operation, ...] = (
         query=(
             Parameter("after", "Only events after this number. By default all kept events; in a "
                 "stream, new events only.", "whole"),
-            TENANT,
+            Parameter("tenant", "For the operator: only this tenant's, as the tenant gets them, "
+                "with its own numbers and without its name."),
         ),
         description="With Accept: text/event-stream, events are sent as they happen: id is the "
         "number, event the type, and data the same JSON. Last-Event-ID resumes. Notices "
