@@ -94,6 +94,7 @@ def test_the_history_of_an_order_never_placed_is_unknown(tmp_path: Path, who: st
         await world.place("ann", "h100", "1")
         answer = await world.ask(who, "GET", f"/v1/orders/{unknown_order('ann')}/history")
         assert (404, "not_your_order") == (answer.status_code, answer.json()["code"])
+        assert f"there is no order {unknown_order('ann')!r}" == answer.json()["detail"]
 
     with_service(tmp_path / "data", story)
 

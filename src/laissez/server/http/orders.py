@@ -25,7 +25,7 @@ from laissez.wire.limits import PREVIEW_COMMANDS_MAX
 from laissez.wire.problems import STATUS, Code, ProblemError
 from laissez.wire.rendering import rendered
 from laissez.wire.requests import Alternative, OperatorCommand
-from laissez.wire.texts import code_of, explain, never_placed, no_lease, no_order
+from laissez.wire.texts import code_of, explain, no_lease, no_open_order, no_order
 from laissez.wire.views import (
     BatchDone,
     BatchItem,
@@ -70,7 +70,7 @@ def get_order(call: Call) -> Order:
         view = views.order_view(call.gateway.exchange, account, id, call.principal.is_operator)
         if view is not None:
             return view
-    raise ProblemError(Reason.NOT_YOUR_ORDER, no_order(id))
+    raise ProblemError(Reason.NOT_YOUR_ORDER, no_open_order(id))
 
 
 async def order_history(call: Call) -> Page[Numbered]:
@@ -91,7 +91,7 @@ def _placed(call: Call) -> tuple[Account, int]:
         number = number_of(ORDER, tag_of(account.name), id)
         if number is not None and number <= market.counts(account.name).orders_placed:
             return account, number
-    raise ProblemError(Reason.NOT_YOUR_ORDER, never_placed(id))
+    raise ProblemError(Reason.NOT_YOUR_ORDER, no_order(id))
 
 
 # -- leases
