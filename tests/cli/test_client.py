@@ -180,7 +180,7 @@ def test_every_operation_that_the_client_has_is_used_by_a_command() -> None:
                 case ast.Attribute(ast.Name("client"), name):
                     used.add(name)
                 case ast.Call(ast.Name("add" | "operation"), arguments):
-                    used |= {one.value for one in arguments if isinstance(one, ast.Constant)}
+                    used |= {str(one.value) for one in arguments if isinstance(one, ast.Constant)}
     methods = methods_of_operations()
     assert sorted(NO_COMMAND) == sorted(name for name in methods if not methods[name] & used)
 
