@@ -228,7 +228,7 @@ def test_a_refusal_that_tells_of_others_is_noticed(monkeypatch: pytest.MonkeyPat
     alter_refusals(
         monkeypatch, Reason.NOT_YOUR_ORDER, lambda one, others: replace(one, subject=str(others))
     )
-    assert "you have no open order" in str(interference.run(3, seed=61).failure)
+    assert "there is no open order" in str(interference.run(3, seed=61).failure)
 
 
 @pytest.mark.sources

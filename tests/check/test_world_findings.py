@@ -93,7 +93,7 @@ def test_a_session_that_answers_no_ping_and_is_ended_leaves_no_traceback(
         _, transport = await session_of(machine)
         transport.hears_again_at = math.inf
         await asyncio.sleep(10)
-        assert 1 == machine.places
+        assert 1 == machine.open_streams
         await machine.stop()
         transport.abort()
         await asyncio.sleep(1)

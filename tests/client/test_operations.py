@@ -18,28 +18,34 @@ from laissez.client import (
     UsageError,
     alternative,
 )
-from laissez.client.methods import Blocking
-from laissez.client.operations import Operations
-from laissez.client.operator_operations import OperatorOperations
-from laissez.client.request import Request, price_text
+from laissez.client.request import Request, next_page, price_text
+from laissez.server.http.operations import OPERATIONS
 from laissez.wire.inframaps import InfraMapsReport
 from laissez.wire.requests import CancelOrder, Caps, SetFloor
+from laissez.wire.views import Page
+from support.client_methods import Unsent, methods_of_operations
 
 pytestmark = pytest.mark.once
 
 HOOK = "https://hooks.example.com/x"
 
 
-class Unsent(Operations, OperatorOperations, Blocking):
-    """A client that returns its requests instead of sending them."""
-
-    def request(self, request: Request[Any]) -> Request[Any]:
-        return request
-
-    _paginate = request
-
-
 operations: Any = Unsent()
+
+NOT_FOR_PROGRAMS = {
+    "signIn": "for browsers: programs send their key",
+    "getSignIn": "for browsers",
+    "signOut": "for browsers",
+    "getMetrics": "for Prometheus",
+    "getOpenApi": "for generators of clients",
+    "getDocs": "a page for people",
+}
+
+
+def test_every_operation_has_a_method() -> None:
+    assert (
+        NOT_FOR_PROGRAMS.keys() == {one.name for one in OPERATIONS} - methods_of_operations().keys()
+    )
 
 
 @pytest.mark.parametrize(
@@ -193,6 +199,13 @@ def test_a_read_matches_the_api_and_has_no_idempotency_key(
 ) -> None:
     assert ("GET", path, params) == (built.method, built.path, built.params)
     assert "Idempotency-Key" not in built.headers
+
+
+def test_the_cursor_of_a_page_replaces_the_number_to_start_after() -> None:
+    page: Page[Any] = Page(("an event",), True, "c1")
+    following = next_page(operations.events(17, tenant="ann"), page)
+    assert following is not None
+    assert {"cursor": "c1", "tenant": "ann", "limit": "1000"} == following.params
 
 
 def test_a_report_of_maps_has_no_idempotency_key() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +99,24 @@ def rows(page: str, heading: str) -> list[list[str]]:
     return [re.split(r"\s*\|\s*", line)[1:-1] for line in table[2:]]
 
 
+def difference(heading: str, expected: Sequence[object], shown: Sequence[object]) -> str:
+    """The rows to change in a table of the API's page; empty if none."""
+    if expected == shown:
+        return ""
+    missing = [f"\n  missing: {row}" for row in expected if row not in shown]
+    surplus = [f"\n  too much: {row}" for row in shown if row not in expected]
+    rows = "".join(missing + surplus) or "\n  the same rows in another order"
+    return f"docs/reference/api.md, section {heading!r}:{rows}"
+
+
+def test_the_difference_of_a_table_names_the_page_the_section_and_the_rows() -> None:
+    assert "" == difference("Limits", ["a", "b"], ["a", "b"])
+    assert "docs/reference/api.md, section 'Limits':\n  missing: b\n  too much: c" == difference(
+        "Limits", ["a", "b"], ["a", "c"]
+    )
+    assert difference("Limits", ["a", "b"], ["b", "a"]).endswith("the same rows in another order")
+
+
 def test_every_operation_is_in_the_table_with_its_scope() -> None:
     def scope(one: Operation) -> str:
         if one.of_operator:
@@ -107,14 +126,15 @@ def test_every_operation_is_in_the_table_with_its_scope() -> None:
     methods: dict[str, list[str]] = {}
     for one in OPERATIONS:
         methods.setdefault(f"`{one.written_path}`", []).append(f"`{one.method}` {scope(one)}")
-    expected = [[path, "; ".join(these)] for path, these in methods.items()]
-    assert expected == [row[:2] for row in rows(API, "Every operation")]
+    expected = [f"{path} | {'; '.join(these)}" for path, these in methods.items()]
+    shown = [" | ".join(row[:2]) for row in rows(API, "Every operation")]
+    assert not (wrong := difference("Every operation", expected, shown)), wrong
 
 
 def test_every_problem_is_in_the_table_with_its_status() -> None:
-    assert {str(code): status for code, status in STATUS.items()} == {
-        row[0].strip("`"): int(row[1]) for row in rows(API, "Problems")
-    }
+    expected = sorted(f"`{code}` | {status}" for code, status in STATUS.items())
+    shown = sorted(" | ".join(row[:2]) for row in rows(API, "Problems"))
+    assert not (wrong := difference("Problems", expected, shown)), wrong
 
 
 def test_every_fixed_limit_is_in_the_table_with_its_value() -> None:
@@ -125,8 +145,9 @@ def test_every_fixed_limit_is_in_the_table_with_its_value() -> None:
         "webhooks_max": WEBHOOKS_MAX,
     }
     settings = set(Limits.__struct_fields__)
-    shown = {row[0].strip("`"): float(row[1].replace(",", "")) for row in rows(API, "Limits")}
-    assert {name: value for name, value in bounds.items() if name not in settings} == shown
+    expected = sorted(f"`{name}` | {bounds[name]:,}" for name in bounds if name not in settings)
+    shown = sorted(" | ".join(row[:2]) for row in rows(API, "Limits"))
+    assert not (wrong := difference("Limits", expected, shown)), wrong
 
 
 def test_every_column_of_a_bill_is_named() -> None:

@@ -302,7 +302,7 @@ def test_a_budget_query_costs_as_much_as_a_list_of_its_leases(tmp_path: Path) ->
             )
             assert (200, left) == (
                 answer.status_code,
-                world.gateway.admission.question_limit("ann").remaining,
+                world.gateway.admission.read_limit("ann").remaining,
             )
 
     with_service(tmp_path, story, Limits(commands_per_second=1, commands_burst=200))

@@ -65,7 +65,7 @@ def test_a_key_revoked_before_the_body_arrives_does_nothing(tmp_path: Path) -> N
             )
             assert (orders, 0) == (
                 world.gateway.exchange.market.counts("ann").orders_placed,
-                len(world.places),
+                len(world.quota),
             )
 
     with_service(tmp_path, story)
@@ -93,7 +93,7 @@ def test_a_sign_in_ended_before_the_body_arrives_does_nothing(tmp_path: Path) ->
             )
             assert (orders, 0) == (
                 world.gateway.exchange.market.counts("ann").orders_placed,
-                len(world.places),
+                len(world.quota),
             )
 
     with_service(tmp_path, story)

@@ -233,7 +233,7 @@ def test_frames_sent_before_the_connection_was_lost_count(tmp_path: Path) -> Non
             await eventually(lambda: not live.connections)
             # not before its turn in the fair queue
             assert 0 == live.world.gateway.exchange.market.counts("ann").orders_placed
-        await eventually(lambda: not live.world.places.taken)
+        await eventually(lambda: not live.world.quota.taken)
         assert 1 == live.world.gateway.exchange.market.counts("ann").orders_placed
 
     with_live(tmp_path / "data", tale, PATIENT)
@@ -358,7 +358,7 @@ def test_monitoring_is_not_delayed_by_wrong_keys_from_the_same_address(tmp_path:
     with_service(tmp_path / "data", story, Limits(refusals_per_second=1_000, refusals_burst=1))
 
 
-def test_a_hello_costs_a_question_and_refused_ones_are_paced(tmp_path: Path) -> None:
+def test_a_hello_costs_a_read_and_refused_ones_are_paced(tmp_path: Path) -> None:
     async def tale(live: Live) -> None:
         admission = live.world.gateway.admission
         for _ in range(3):
@@ -367,7 +367,7 @@ def test_a_hello_costs_a_question_and_refused_ones_are_paced(tmp_path: Path) -> 
                 assert "unauthenticated" == (await peer.hear())["code"]
         assert 2 == admission.delayed
         async with live.peer("ann"), live.peer("ann"):
-            assert 0 == admission.question_limit("ann").remaining
+            assert 0 == admission.read_limit("ann").remaining
             async with live.connected("ann") as third:
                 await third.say({"type": "hello"})
                 assert "rate_limited" == (await third.hear())["code"]

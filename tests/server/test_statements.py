@@ -77,20 +77,20 @@ def test_only_statements_around_the_period_are_read(tmp_path: Path) -> None:
 def test_a_bill_of_a_period_costs_what_is_read_and_sent(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         hours = await work(world)
-        questions = world.gateway.admission.question_limit("ann")
+        reads = world.gateway.admission.read_limit("ann")
         for since, until, lines, statements in (
             (hours[3], hours[4], PER_HOUR, 3),
             (hours[0], hours[8], 8 * PER_HOUR, 8),
             (hours[8], hours[8], 0, 0),
             (hours[8], None, 0, 0),
         ):
-            before = questions.remaining
+            before = reads.remaining
             query = {"since": format_time(since)} | (
                 {} if until is None else {"until": format_time(until)}
             )
             answer = await world.ask("ann", "GET", "/v1/bills", params=query)
             assert lines == len(answer.json()["lines"])
-            assert 1 + statements + lines // 100 == before - questions.remaining
+            assert 1 + statements + lines // 100 == before - reads.remaining
 
     with_service(tmp_path / "data", story, Limits(commands_per_second=1, commands_burst=500))
 
@@ -104,7 +104,7 @@ def test_a_running_bill_costs_one_more_per_hundred_lines_and_may_cause_debt(tmp_
             world.passing.pass_us(1_000)
             relinquish_latest(gateway)
         assert 240 == len((await world.ask("ann", "GET", "/v1/bills")).json()["lines"])
-        assert -1 == gateway.admission.question_limit("ann").remaining
+        assert -1 == gateway.admission.read_limit("ann").remaining
         refused = await world.ask("ann", "GET", "/v1/me")
         assert (429, "2") == (refused.status_code, refused.headers["retry-after"])
         world.passing.pass_us(2_000_000)
@@ -124,7 +124,7 @@ def test_a_caller_in_debt_is_refused_before_more_is_read(
         def pay(call: Call, items: int) -> None:
             if not paid:
                 # for another bill, requested meanwhile
-                world.gateway.admission.question_limit("ann").owe(3, world.gateway.clock.now())
+                world.gateway.admission.read_limit("ann").owe(3, world.gateway.clock.now())
             paid.append(items)
             owe(call, items)
 

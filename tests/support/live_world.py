@@ -202,9 +202,9 @@ def with_live(
 
 @asynccontextmanager
 async def served(world: World) -> AsyncIterator[Live]:
-    sessions = Sessions(world.gateway, world.places)
+    sessions = Sessions(world.gateway, world.quota)
     settings = Settings(limits=world.gateway.limits)
-    app = make_app(world.gateway, settings, world.places, sessions)
+    app = make_app(world.gateway, settings, world.quota, sessions)
     listening = listen("127.0.0.1", 0)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SMALL_BUFFER)
     loop = asyncio.get_running_loop()

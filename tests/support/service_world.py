@@ -144,7 +144,7 @@ class World:
         self,
         gateway: Gateway,
         app: App,
-        places: StreamQuota,
+        quota: StreamQuota,
         passing: MovingClock,
         secrets: dict[str, str],
         beside: Beside,
@@ -152,7 +152,7 @@ class World:
         self.beside = beside
         self.gateway = gateway
         self.app = app
-        self.places = places
+        self.quota = quota
         self.passing = passing
         self.secrets = secrets
         self.http = httpx.AsyncClient(
@@ -256,12 +256,12 @@ async def _run(
         opened.event_log,
         HeldCommit,
     )
-    places = StreamQuota()
+    quota = StreamQuota()
     beside = Beside(folder / FILE, gateway.identity)
     world = World(
         gateway,
-        make_app(gateway, settings, places, signins=SignIns(gateway, beside)),
-        places,
+        make_app(gateway, settings, quota, signins=SignIns(gateway, beside)),
+        quota,
         passing,
         secrets,
         beside,

@@ -44,7 +44,7 @@ EXPECTED: dict[AnyReason, tuple[str, tuple[int, ...], str, str]] = {
             " 'operator'"
         ),
     ),
-    Reason.NOT_YOUR_ORDER: ("17", (), "not_your_order", "you have no open order 'ord_h5gv4yoo17'"),
+    Reason.NOT_YOUR_ORDER: ("17", (), "not_your_order", "there is no open order 'ord_h5gv4yoo17'"),
     Reason.ALREADY_FILLED: (
         "h100/1",
         (),

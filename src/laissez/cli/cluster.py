@@ -21,9 +21,9 @@ from laissez.cli.tables import (
     show_one,
     time_column,
 )
+from laissez.cli.texts import band_text
 from laissez.client import Client
 from laissez.wire.books import Ask, Bid, NodeBook
-from laissez.wire.events import Band
 from laissez.wire.requests import (
     BandSetting,
     BringOnline,
@@ -49,10 +49,6 @@ BandOption: TypeAlias = Annotated[
     ),
 ]
 NODE = argument("node", NodeArgument)
-
-
-def band_text(band: Band | None) -> str | None:
-    return None if band is None else f"{band.fraction}/{band.seconds:g}s"
 
 
 def _seconds_text(duration: float | None) -> str | None:

@@ -5,19 +5,16 @@ from __future__ import annotations
 from itertools import islice
 from typing import Annotated, TypeAlias
 
-import msgspec
 import typer
 
-from laissez.cli.arguments import MANY, TenantOption
-from laissez.cli.cluster import band_text
+from laissez.cli.arguments import MANY
 from laissez.cli.commands import add, argument, noun
 from laissez.cli.kinds import changes, connected, lists, reveals, shows
 from laissez.cli.output import Format, FormatOption, arg, opt
 from laissez.cli.tables import Column, format_second, show_json, time_column
-from laissez.cli.trading import alternative_text
+from laissez.cli.texts import event_text
 from laissez.client import Client
-from laissez.wire.events import Band, Notice, Numbered
-from laissez.wire.requests import Alternative, Caps
+from laissez.wire.events import Notice, Numbered
 from laissez.wire.webhooks import DeadLetter, Webhook, WebhookSecret
 
 TYPE_WIDTH = 18
@@ -38,7 +35,9 @@ def events(
     follow: Annotated[bool, opt("Print events and rates until Ctrl-C.", "--follow", "-f")] = False,
     after: Annotated[int | None, opt("Only events after event N.", min=0, metavar="N")] = None,
     limit: Annotated[int | None, opt("At most this many.", min=1, max=MANY)] = None,
-    tenant: TenantOption = None,
+    tenant: Annotated[
+        str | None, opt("Only this tenant's, with its own numbers (operator).")
+    ] = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Show past events; with -f, those from now on. In JSON, one object per line."""
@@ -59,33 +58,10 @@ def event_line(numbered: Numbered | Notice) -> str:
         if isinstance(numbered, Numbered)
         else ("-", numbered, None)
     )
-    facts = [] if tenant is None else [f"tenant={tenant}"]
-    facts += [
-        f"{field}={_field_text(getattr(event, field))}"
-        for field in event.__struct_fields__
-        if field != "at"
-    ]
+    whose = "" if tenant is None else f"tenant={tenant} "
     type = str(event.__struct_config__.tag)
-    return f"{number:>8}  {format_second(event.at)}  {type:<{TYPE_WIDTH}}  {' '.join(facts)}"
-
-
-def _field_text(value: object) -> str:
-    match value:
-        case None:
-            return "none"
-        case bool():
-            return "yes" if value else "no"
-        case Alternative():
-            return alternative_text(value)
-        case Band():
-            return str(band_text(value))
-        case Caps():
-            caps = msgspec.structs.asdict(value).items()
-            return ",".join(f"{name}:{cap}" for name, cap in caps if cap is not None) or "default"
-        case tuple():
-            return ",".join(map(_field_text, value))
-        case _:
-            return str(value)
+    at = format_second(event.at)
+    return f"{number:>8}  {at}  {type:<{TYPE_WIDTH}}  {whose}{event_text(event)}"
 
 
 WEBHOOKS: list[Column[Webhook]] = [

@@ -16,22 +16,15 @@ from laissez.cli.kinds import changes, connected, lists, shows
 from laissez.cli.output import Format, FormatOption, arg, opt
 from laissez.cli.tables import (
     Column,
-    format_second,
     money,
     price_column,
     show,
     show_json,
     time_column,
 )
+from laissez.cli.texts import alternative_text, event_text
 from laissez.client import Alternative, Client
-from laissez.wire.events import (
-    Event,
-    FeeCharged,
-    LeaseStarted,
-    Numbered,
-    OrderAmended,
-    OrderPlaced,
-)
+from laissez.wire.events import Numbered
 from laissez.wire.ids import INSTANCE, LEASE
 from laissez.wire.views import (
     Instance,
@@ -45,13 +38,6 @@ from laissez.wire.views import (
 )
 
 POLL_S = 1.0
-
-
-def alternative_text(alternative: Alternative) -> str:
-    """An alternative as users type it: h100/rack1@2.00:3.50."""
-    limit = money(alternative.limit)
-    bid = limit if alternative.bid is None else money(alternative.bid)
-    return f"{alternative.scope}@{limit}" if bid == limit else f"{alternative.scope}@{bid}:{limit}"
 
 
 QUOTES: list[Column[Quote]] = [
@@ -81,7 +67,7 @@ ORDER_EVENTS: list[Column[Numbered]] = [
     time_column("AT", lambda one: one.event.at),
     Column("TYPE", lambda one: str(one.event.__struct_config__.tag)),
     Column("TENANT", lambda one: one.tenant, optional=True),
-    Column("DETAILS $/h", lambda one: event_text(one.event)),
+    Column("DETAILS", lambda one: event_text(one.event, "order")),
 ]
 LEASES: list[Column[Lease]] = [
     Column("LEASE", lambda lease: lease.id),
@@ -110,20 +96,6 @@ def order_text(done: OrderDone) -> str:
     colon = ": " if done.alternatives else ""
     alternatives = "  ".join(map(alternative_text, done.alternatives))
     return f"{done.id} {done.state}{colon}{alternatives}{clipped}"
-
-
-def event_text(event: Event) -> str:
-    """What an event did to its order."""
-    match event:
-        case OrderPlaced() | OrderAmended():
-            clipped = " (clipped by the band in force)" if event.clipped else ""
-            return "  ".join(map(alternative_text, event.alternatives)) + clipped
-        case LeaseStarted():
-            return f"{event.leaf} as {event.lease}, at {money(event.rate)}"
-        case FeeCharged():
-            return f"{event.scope}: {money(event.rate)} until {format_second(event.until)}"
-        case _:
-            return ""
 
 
 OrderArgument: TypeAlias = Annotated[str, arg("The order's id.", metavar="ORDER")]

@@ -111,7 +111,8 @@ class Operations:
 
     @Listing
     def order_history(self, id: str) -> Request[Page[Numbered]]:
-        """The events of an order, open or gone, oldest first, as far as they are kept."""
+        """The events of an order, open or gone, oldest first, as far as they are kept: none if all
+        are forgotten."""
         return get_list(f"/v1/orders/{segment(id)}/history", Numbered)
 
     @Method

@@ -87,6 +87,7 @@ def next_page(request: Request[Page[T]], page: Page[T]) -> Request[Page[T]] | No
     if not page.has_more or not page.data or left == 0:
         return None
     params = {**request.params, "cursor": page.cursor or ""}
+    params.pop("after", None)  # the cursor replaces it: the server refuses both
     return replace(request, params=params, items_max=left)
 
 

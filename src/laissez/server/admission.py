@@ -14,8 +14,8 @@ from laissez.wire.problems import Code, ProblemError
 if TYPE_CHECKING:
     from laissez.server.gateway import Gateway
 
-# listing this many orders, leases or events costs as much as one question: about a millisecond
-ITEMS_PER_QUESTION = 100
+# listing this many orders, leases or events costs as much as one read: about a millisecond
+ITEMS_PER_READ = 100
 
 BYTES_PER_REFUSAL = 2_048  # reading this many bytes costs about as much as one refusal
 
@@ -26,7 +26,7 @@ class Admission:
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
         self._commands: dict[str, RateLimit] = {}
-        self._questions: dict[str, RateLimit] = {}
+        self._reads: dict[str, RateLimit] = {}
         self.promised = 0  # commands admitted and not yet entered
         self._paces = RefusalPace(gateway.limits)
         self.queue = FairQueue(
@@ -85,10 +85,10 @@ class Admission:
         if principal.holder != OPERATOR:
             self.rate_limit(principal.holder).check(self._gateway.clock.now())
 
-    def admit_question(
+    def admit_read(
         self, principal: Principal, lists: bool = False, events: int = 0, at: int | None = None
     ) -> int:
-        """Admit a question asked at `at`, by default now; returns that time. Lists cost by their
+        """Admit a read at the time `at`, by default now; returns that time. Lists cost by their
         length, missed events by their number."""
         self.check_journal()
         at = self._gateway.end_holds(at)
@@ -97,23 +97,23 @@ class Admission:
             if lists:
                 counts = self._gateway.exchange.market.counts(principal.holder)
                 items = counts.orders_open + counts.leases_live
-            limit = self.question_limit(principal.holder)
-            cost = 1 + items // ITEMS_PER_QUESTION
+            limit = self.read_limit(principal.holder)
+            cost = 1 + items // ITEMS_PER_READ
             limit.take(cost if cost <= limit.burst else max(limit.burst, 1), at)
         return at
 
     def owe_items(self, principal: Principal, items: int) -> None:
-        """Charge an admitted question for its items, once their number is known."""
+        """Charge an admitted read for its items, once their number is known."""
         if principal.holder != OPERATOR:
-            self.question_limit(principal.holder).owe(
-                items // ITEMS_PER_QUESTION, self._gateway.clock.now()
+            self.read_limit(principal.holder).owe(
+                items // ITEMS_PER_READ, self._gateway.clock.now()
             )
 
-    async def wait_for_question(self, principal: Principal, events: int) -> None:
-        """As `admit_question`, but wait for the rate limit instead of refusing."""
+    async def wait_for_read(self, principal: Principal, events: int) -> None:
+        """As `admit_read`, but wait for the rate limit instead of refusing."""
         while True:
             try:
-                self.admit_question(principal, events=events)
+                self.admit_read(principal, events=events)
                 return
             except ProblemError as problem:
                 if problem.code != Code.RATE_LIMITED or problem.retry_after is None:
@@ -138,11 +138,11 @@ class Admission:
             limit = self._commands[holder] = self._new_limit(holder, "commands")
         return limit
 
-    def question_limit(self, holder: str) -> RateLimit:
-        """A tenant's rate limit for questions, counted separately."""
-        limit = self._questions.get(holder)
+    def read_limit(self, holder: str) -> RateLimit:
+        """A tenant's rate limit for reads, counted separately."""
+        limit = self._reads.get(holder)
         if limit is None:
-            limit = self._questions[holder] = self._new_limit(holder, "questions")
+            limit = self._reads[holder] = self._new_limit(holder, "reads")
         return limit
 
     def _new_limit(self, holder: str, what: str) -> RateLimit:
@@ -158,7 +158,7 @@ class Admission:
 
     def change_caps(self, holder: str) -> None:
         """Apply a change of a tenant's caps."""
-        for limits in (self._commands, self._questions):
+        for limits in (self._commands, self._reads):
             if holder in limits:
                 limits[holder].change(*self._rates(holder))
 

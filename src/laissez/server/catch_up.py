@@ -26,7 +26,7 @@ async def catch_up(
     try:
         is_open = True
         while is_open and gateway.latest(principal.holder) - n > PAGE:
-            await gateway.admission.wait_for_question(principal, PAGE)
+            await gateway.admission.wait_for_read(principal, PAGE)
             page = await gateway.events_after(principal.holder, n, PAGE)
             is_open = await send(page)
             n = page[-1].n

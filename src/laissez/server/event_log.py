@@ -4,6 +4,13 @@ resume, and by idempotency key, for repeated requests.
 Only sequence numbers are kept; events and answers are read from the journal on demand. Both parts
 are bounded by age and by count over all tenants, and forget the oldest first. The bounds are such
 that a start can find the first entry of each part in the journal without reading the others.
+
+The index answers cheaply, without the journal: which entry has an idempotency key, which entries
+have a holder's events after a number, and whether these are still kept. It does not know what an
+event is about. Any other search is a scan: it reads events from the journal, where each may be in
+a group of its own that is read from the disk and unpacked, so a caller pays for every event read.
+Within a tenant, numbers of orders and leases rise with event numbers, so bisection finds the first
+event of an order or a lease in a few reads (`order_history`).
 """
 
 from __future__ import annotations

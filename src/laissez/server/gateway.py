@@ -371,7 +371,7 @@ class Gateway:
         """The time of the last entry, durable or not. Entry times never fall."""
         return self._commit.last_at
 
-    def places_max(self, principal: Principal) -> int:
+    def streams_max(self, principal: Principal) -> int:
         """The quota of open sessions and streams."""
         if principal.is_operator:
             return self.limits.operator_sessions_max

@@ -64,8 +64,8 @@ class Service:
         )
         self.gateway.on_failure = self._fail
         self.beside = Beside(folder / FILE, opened.journal.identity)
-        self.places = StreamQuota()
-        self.sessions = Sessions(self.gateway, self.places)
+        self.quota = StreamQuota()
+        self.sessions = Sessions(self.gateway, self.quota)
         self.snapshotter = Snapshotter(self.gateway, opened.journal, settings.journal, make_copy)
         self.archiver = Archiver(self.gateway, opened.journal, settings.journal.retain_us)
         self.webhooks = Webhooks(self.gateway, settings.webhooks, folder, self.beside)
@@ -73,7 +73,7 @@ class Service:
         self.app = make_app(
             self.gateway,
             settings,
-            self.places,
+            self.quota,
             self.sessions,
             signins=self.signins,
             files=files,
@@ -119,7 +119,7 @@ class Service:
         log.info("stopping")
         with suppress(TimeoutError):
             async with asyncio.timeout(FAREWELL_S):
-                while len(self.places):
+                while len(self.quota):
                     await asyncio.sleep(FAREWELL_LOOK_S)
 
     async def stop_tasks(self) -> None:

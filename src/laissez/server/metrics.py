@@ -59,9 +59,9 @@ class Histogram:
 
 
 class Metrics(Collector):
-    def __init__(self, gateway: Gateway, places: StreamQuota) -> None:
+    def __init__(self, gateway: Gateway, quota: StreamQuota) -> None:
         self._gateway = gateway
-        self._places = places
+        self._quota = quota
         self._answers: Counter[tuple[str, int]] = Counter()
         self._latency = Histogram(
             "commit_latency_seconds",
@@ -149,7 +149,7 @@ class Metrics(Collector):
             digested_s,
             "The end of the last day with a digest.",
         )
-        yield "sessions", len(self._places), "Open sessions and streams."
+        yield "sessions", len(self._quota), "Open sessions and streams."
         yield "tenants", len(exchange.accounts), "Tenants."
         yield "leases", leases, "Running leases."
         yield "open_orders", orders, "Open orders."

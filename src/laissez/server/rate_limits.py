@@ -1,4 +1,4 @@
-"""Limits per holder: commands, questions and refusals per second, and open sessions and streams."""
+"""Limits per holder: commands, reads and refusals per second, and open sessions and streams."""
 
 from __future__ import annotations
 

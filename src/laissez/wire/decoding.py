@@ -24,7 +24,7 @@ from laissez.wire import requests as wire
 from laissez.wire.ids import LEASE, ORDER, WEBHOOK, number_of, tag_of
 from laissez.wire.limits import CLIENT_ID_MAX
 from laissez.wire.problems import Code, ProblemError
-from laissez.wire.texts import EXPECTED_RATE, no_lease, no_order, no_webhook
+from laissez.wire.texts import EXPECTED_RATE, no_lease, no_open_order, no_webhook
 
 # The length of the longest path. Refused names are stored too, so they must be bounded.
 NAME_MAX: Final = DEPTH_MAX * (NODE_NAME_MAX + 1)
@@ -95,7 +95,7 @@ def read_order(holder: str, id: str) -> int:
     does not exist."""
     number = number_of(ORDER, tag_of(holder), read_name(id, "order"))
     if number is None:
-        raise ProblemError(Reason.NOT_YOUR_ORDER, no_order(id))
+        raise ProblemError(Reason.NOT_YOUR_ORDER, no_open_order(id))
     return number
 
 

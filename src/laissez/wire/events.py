@@ -212,7 +212,8 @@ Event: TypeAlias = TenantEvent | OperatorEvent | WebhookEvent
 
 
 class Numbered(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """An event with its number in the reader's stream."""
+    """An event with its number in a stream. A tenant's stream has its own numbers and no `tenant`.
+    The operator's stream has all events, and `tenant` is the tenant of an event, if it has one."""
 
     n: int
     event: Event

@@ -112,7 +112,7 @@ _WORDS: dict[AnyReason, str | Callable[[Refusal, str], str]] = {
     Denial.EVENT_NUMBER_INVALID: (
         "{subject}: expected the number of an event from 0 to {1}, your latest, found {0}"
     ),
-    Reason.NOT_YOUR_ORDER: lambda refusal, holder: no_order(
+    Reason.NOT_YOUR_ORDER: lambda refusal, holder: no_open_order(
         order_id(tag_of(holder), int(refusal.subject))
     ),
     Reason.NOT_YOUR_LEASE: lambda refusal, holder: no_lease(
@@ -134,12 +134,12 @@ def _closing_time(found: int | None, closed: int | None) -> str:
     return f"expected a time from {format_time(closed)} until now, found {shown}"
 
 
+def no_open_order(id: str) -> str:
+    return f"there is no open order {id!r}"
+
+
 def no_order(id: str) -> str:
-    return f"you have no open order {id!r}"
-
-
-def never_placed(id: str) -> str:
-    return f"you have placed no order {id!r}"
+    return f"there is no order {id!r}"
 
 
 def no_lease(id: str) -> str:

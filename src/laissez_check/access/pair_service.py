@@ -52,14 +52,14 @@ class Service:
             FOUNDED_US, wall=lambda: FOUNDED_US * 1000, passed=lambda: self._passed_us * 1000
         )
         self.gateway = Gateway(opened.exchange, opened.journal, clock, LIMITS, opened.event_log)
-        places = StreamQuota()
-        self.sessions = Sessions(self.gateway, places)
+        quota = StreamQuota()
+        self.sessions = Sessions(self.gateway, quota)
         self.webhooks = Webhooks(self.gateway, WEBHOOKS, chance=lambda: 0.5, gather_s=0)
         # everything but the connection
         self.webhooks.sender._ask = self._received  # type: ignore[method-assign]
         settings = Settings(limits=LIMITS, webhooks=WEBHOOKS)
         self.app: App = make_app(
-            self.gateway, settings, places, self.sessions, webhooks=self.webhooks
+            self.gateway, settings, quota, self.sessions, webhooks=self.webhooks
         )
         self.suffix = suffix
         self.received: list[bytes] = []  # by the tenant's receiver

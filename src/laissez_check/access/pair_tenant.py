@@ -44,7 +44,9 @@ TURNS_MAX = 100_000  # of the event loop, until a session has caught up
 TOKEN = re.compile(rb"laissez_signin=[\w-]{43}")
 RANDOM = (TOKEN, re.compile(rb"whsec_[\w+/=]+"), re.compile(rb"webhook-signature: \S+"))
 
-TAG = tag_of(ME)
+TAG, BOB = tag_of(ME), tag_of("bob")
+THINGS = {"orders", "instances", "leases", "webhooks"}  # that a tenant has
+OF_OPERATOR = {"books", "rates", "tenants"}  # refused whatever is named
 NEVER = 10**9  # a number that no order and no lease has
 # In addition to every path that the OpenAPI document can read.
 READS = (
@@ -98,6 +100,13 @@ class Tenant:
         paths = msgspec.json.decode(service.app.site.openapi)["paths"]
         readable = [path for path, by in paths.items() if "get" in by and "{" not in path]
         self._known = list(dict.fromkeys([*READS, *readable]))
+        # the readable paths of one thing, by its kind, with {} for its id
+        self._of_thing: dict[str, list[str]] = {}
+        for path in [path for path, by in paths.items() if "get" in by and "{" in path]:
+            kind = path.split("/")[2]
+            if kind not in OF_OPERATOR:
+                self._of_thing.setdefault(kind, []).append(re.sub(r"{\w+}", "{}", path))
+        assert self._of_thing.keys() == THINGS, "name the new kind of thing in `_reads`"
 
     async def live(self) -> list[bytes]:
         stream = {**self._bearer(), "accept": "text/event-stream"}
@@ -296,24 +305,26 @@ class Tenant:
     def _reads(self) -> list[str]:
         """Every readable path: things of its own, of others, and unknown ones."""
         counts = self._market.counts(ME)
-        own = []
+        things = []
         for number in range(1, counts.orders_placed + 1):
-            path = f"/v1/orders/{order_id(TAG, number)}"
-            own += [path, f"{path}/history", f"/v1/instances/{_instance(number)}"]
-        for number in range(1, counts.leases_started + 1):
-            path = f"/v1/leases/{lease_id(TAG, number)}"
-            own += [path, f"{path}/prices"]
-        own += [f"/v1/webhooks/{webhook_id(TAG, 1)}{part}" for part in ("", "/dead-letters")]
-        theirs = [
-            f"/v1/{kind}/{prefix}{tag_of('bob')}1"
-            for kind, prefix in (("orders", "ord_"), ("leases", "lse_"), ("instances", "ins_"))
+            things += [("orders", order_id(TAG, number)), ("instances", _instance(number))]
+        things += [
+            ("leases", lease_id(TAG, number)) for number in range(1, counts.leases_started + 1)
         ]
+        things.append(("webhooks", webhook_id(TAG, 1)))
+        things += [
+            ("orders", order_id(BOB, 1)),
+            ("leases", lease_id(BOB, 1)),
+            ("instances", instance_of_order(order_id(BOB, 1))),
+            ("webhooks", webhook_id(BOB, 1)),
+        ]
+        of_things = [path.format(id) for kind, id in things for path in self._of_thing[kind]]
         nodes = [
             f"/v1/{ask}={node}"
             for node in self._pair.world.nodes()
             for ask in ("prices?scope", "topology?node", "resources?under")
         ]
-        return [*self._known, *own, *theirs, *nodes]
+        return [*self._known, *of_things, *nodes]
 
     async def _look_at_everything(self) -> None:
         """Read by key and by sign-in, in pages, and with HEAD."""

@@ -144,9 +144,9 @@ class Machine:
         return self.service.gateway.clock.now()
 
     @property
-    def places(self) -> int:
+    def open_streams(self) -> int:
         """The number of sessions and streams that the service counts as open."""
-        return len(self.service.places)
+        return len(self.service.quota)
 
     def key_of(self, holder: str) -> str:
         return (self.folder / KEYS / f"{holder}.key").read_text().strip()

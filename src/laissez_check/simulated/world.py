@@ -252,12 +252,12 @@ class World(Population):
             await holder.close_session(forgets=False)
         with suppress(TimeoutError):
             async with asyncio.timeout(GONE_WITHIN_S):
-                while self.truth.going or self._machine.places:
+                while self.truth.going or self._machine.open_streams:
                     await asyncio.sleep(0.25)
                     self.truth.read_on()
         left = [f"the order {order} of {tenant}" for tenant, order in sorted(self.truth.going)] + [
             "a place"
-        ] * self._machine.places
+        ] * self._machine.open_streams
         if left:
             raise Finding(
                 f"G1: {left[0]} is still there {GONE_WITHIN_S:g} seconds after all sessions have"

@@ -100,7 +100,7 @@ def test_a_client_that_honours_retry_after_gets_a_page_of_any_length(
         world.passing.pass_us(int(refused.headers["retry-after"]) * 1_000_000)
         assert 200 == (await world.ask("bob", "GET", "/v1/events")).status_code
 
-    monkeypatch.setattr(admission, "ITEMS_PER_QUESTION", 4)
+    monkeypatch.setattr(admission, "ITEMS_PER_READ", 4)
     with_service(tmp_path / "data", story, Limits(commands_per_second=1, commands_burst=burst))
 
 
@@ -110,7 +110,7 @@ def test_a_page_of_many_events_costs_more_than_a_page_of_few(
     async def story(world: World) -> None:
         for _ in range(6):
             await world.place("ann", "h100", "1")
-        left = world.gateway.admission.question_limit("ann")
+        left = world.gateway.admission.read_limit("ann")
 
         async def cost(query: str) -> int:
             before = left.remaining
@@ -120,7 +120,7 @@ def test_a_page_of_many_events_costs_more_than_a_page_of_few(
         none = await cost("?after=12")
         assert (3, 1) == (await cost("") - none, await cost("?limit=3") - none)
 
-    monkeypatch.setattr(admission, "ITEMS_PER_QUESTION", 4)
+    monkeypatch.setattr(admission, "ITEMS_PER_READ", 4)
     with_service(tmp_path / "data", story, Limits(commands_per_second=1))
 
 
@@ -135,7 +135,7 @@ def test_events_that_are_no_longer_kept_are_gone(tmp_path: Path) -> None:
         stream = Listening(world, "ann", "after=0")
         await stream.over()
         assert 410 == stream.status
-        assert 0 == len(world.places)
+        assert 0 == len(world.quota)
 
     with_service(tmp_path / "data", story, Limits(history_events_max=4, commands_burst=100))
 
@@ -170,7 +170,7 @@ def test_a_stream_sends_events_and_resumes(
             resumed = Listening(world, "ann", query, headers)
             assert ["3", "4", "5", "6"] == [one["id"] for one in await resumed.until(4)]
             await resumed.leave()
-        assert [] == world.gateway.following() and 0 == len(world.places)
+        assert [] == world.gateway.following() and 0 == len(world.quota)
 
     with_service(tmp_path / "data", story)
 
@@ -215,7 +215,7 @@ def test_catching_up_waits_for_the_rate_limit(
         latest = world.gateway.latest("ann")
         stream = Listening(world, "ann", "after=0")
         assert latest == len(await stream.until(latest))
-        # three pages, at two questions each
+        # three pages, at two reads each
         assert 3 == latest // 100 == len(waited) and all(seconds > 0.9 for seconds in waited)
         await stream.leave()
 
@@ -233,7 +233,7 @@ def test_a_stream_ends_if_its_missed_events_leave_the_history(
             await world.place("ann", "h100", "1")
         stream = Listening(world, "ann", "after=0")
         stream.reads.clear()
-        while not world.places.taken:
+        while not world.quota.taken:
             await asyncio.sleep(0)
         for _ in range(5):
             await world.place("ann", "h100", "1")
@@ -244,7 +244,7 @@ def test_a_stream_ends_if_its_missed_events_leave_the_history(
             else 16 == len(await stream.until(16))
         )
         await stream.leave()
-        assert not world.places.taken and not world.gateway.following()
+        assert not world.quota.taken and not world.gateway.following()
 
     with_service(
         tmp_path / "data",
@@ -305,14 +305,14 @@ def test_a_stream_ends_with_its_key_with_the_server_and_with_the_journal(tmp_pat
         secret = world.new_secret("ann", "read")
         id = (await world.ask(secret, "GET", "/v1/me")).json()["key"]
         revoked, other = Listening(world, secret, "after=0"), Listening(world, "ann", "after=0")
-        while len(world.places) < 2:
+        while len(world.quota) < 2:
             await asyncio.sleep(0)
         await world.ask("operator", "DELETE", f"/v1/keys/{id}")
         assert (await revoked.over()).endswith(": closing key_revoked\n\n") and revoked.has_ended
         assert not other.has_ended
         world.gateway.end_streams(1001, "stopping")
         assert (await other.over()).endswith(": closing stopping\n\n")
-        assert 0 == len(world.places)
+        assert 0 == len(world.quota)
         world.gateway.stopping = True
         refused = Listening(world, "ann")
         await refused.over()
@@ -330,7 +330,7 @@ def test_a_stream_is_cut_off_if_the_client_does_not_read(tmp_path: Path) -> None
         for _ in range(4):
             await world.place("ann", "h100", "1")
         async with asyncio.timeout(SOON_S):
-            while len(world.places):
+            while len(world.quota):
                 await asyncio.sleep(0.01)
         assert [] == world.gateway.following()
         stream.reads.set()
@@ -343,7 +343,7 @@ def test_streams_per_holder_are_limited(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         await world.ask("operator", "PATCH", "/v1/tenants/ann", {"caps": {"sessions": 1}})
         first = Listening(world, "ann", "after=0")
-        while not len(world.places):
+        while not len(world.quota):
             await asyncio.sleep(0)
         refused = await world.ask(
             "ann", "GET", "/v1/events", headers={"Accept": "text/event-stream"}
@@ -355,7 +355,7 @@ def test_streams_per_holder_are_limited(tmp_path: Path) -> None:
         )
         await first.leave()
         second = Listening(world, "ann", "after=0")
-        while not len(world.places):
+        while not len(world.quota):
             await asyncio.sleep(0)
         await second.leave()
 
@@ -368,7 +368,7 @@ def test_a_stream_that_fails_to_open_takes_no_quota(tmp_path: Path) -> None:
         assert principal is not None
         with pytest.raises(Exception, match="from 0 to 0"):
             await EventStream(world.app.site, principal, 7).open()
-        assert 0 == len(world.places) and [] == world.gateway.following()
+        assert 0 == len(world.quota) and [] == world.gateway.following()
         for query in ("limit=3", "cursor=x", "after=x"):
             assert (
                 400
@@ -398,6 +398,7 @@ def test_the_operator_reads_a_tenants_events_as_the_tenant_does(tmp_path: Path) 
         await world.place("bob", "h100", "1")
         await world.place("ann", "h100", "2")
         own = (await world.ask("ann", "GET", "/v1/events")).content
+        assert [{"n", "event"}] * 2 == [one.keys() for one in json.loads(own)["data"]]
         assert own == (await world.ask("operator", "GET", "/v1/events?tenant=ann")).content
         assert 404 == (await world.ask("operator", "GET", "/v1/events?tenant=nobody")).status_code
         assert 403 == (await world.ask("ann", "GET", "/v1/events?tenant=bob")).status_code

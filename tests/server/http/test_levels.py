@@ -121,7 +121,7 @@ def test_only_the_operator_sees_levels(tmp_path: Path) -> None:
             assert (403, "forbidden") == (refused.status_code, refused.json()["code"])
         stream = Watching(world, "ann")
         await stream.over()
-        assert 403 == stream.status and 0 == len(world.places)
+        assert 403 == stream.status and 0 == len(world.quota)
 
     with_service(tmp_path / "data", story)
 
@@ -143,7 +143,7 @@ def test_a_stream_sends_all_rows_then_only_changed_ones(tmp_path: Path) -> None:
         assert [[A100, True, "ann", "0", "6", "0"]] == told["rows"]
         assert world.gateway.latest(OPERATOR) == told["n"]
         await stream.leave()
-        assert 0 == len(world.places)
+        assert 0 == len(world.quota)
 
     with_service(tmp_path / "data", story)
 
@@ -282,10 +282,10 @@ def test_a_stream_of_levels_ends_with_its_key_and_with_the_server(tmp_path: Path
         await other.until(1)
         await world.ask("operator", "DELETE", f"/v1/keys/{id}")
         assert (await revoked.over()).endswith(": closing key_revoked\n\n")
-        assert 1 == len(world.places)
+        assert 1 == len(world.quota)
         world.gateway.end_streams(1001, "stopping")
         assert (await other.over()).endswith(": closing stopping\n\n")
-        assert 0 == len(world.places)
+        assert 0 == len(world.quota)
         world.gateway.stopping = True
         refused = Watching(world)
         await refused.over()
@@ -302,7 +302,7 @@ def test_a_key_revoked_while_a_stream_opens_gets_nothing(tmp_path: Path) -> None
             world.gateway.enter("ann", SERVICE, "", CancelOrder("ann", 9))  # must be stored first
             stream = Watching(world, secret)
             async with asyncio.timeout(SOON_S):
-                while not len(world.places):
+                while not len(world.quota):
                     await asyncio.sleep(0)
             world.gateway.enter(OPERATOR, SERVICE, "", RevokeKey(key))
             # Both become durable at once: until then the key is in force.
@@ -358,7 +358,7 @@ def test_a_client_that_stops_reading_is_cut_off_when_its_stream_ends(
         await asyncio.sleep(4 * QUICK_S)
         world.gateway.end_streams(1001, "stopping")
         async with asyncio.timeout(SOON_S):
-            while len(world.places):
+            while len(world.quota):
                 await asyncio.sleep(QUICK_S)
         await stream.over()
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from laissez.server.http.operations import OPERATIONS
 from laissez.wire.ids import order_id, tag_of
 from support.service_world import LEAVES, Story, World, with_service
 
@@ -51,34 +53,46 @@ async def fill(world: World) -> None:
         await world.ask("operator", "POST", "/v1/tenants", {"name": name})
 
 
-@pytest.mark.parametrize(
-    ("who", "path", "query", "key", "count"),
-    [
-        ("ann", "/v1/orders", {}, "id", 3),
-        ("operator", "/v1/orders", {}, "id", 6),
-        ("operator", "/v1/orders", {"tenant": "bob"}, "id", 3),
-        ("ann", "/v1/leases", {}, "id", 4),
-        ("operator", "/v1/leases", {}, "id", 6),
-        ("ann", "/v1/instances", {}, "id", 7),
-        ("operator", "/v1/instances", {}, "id", 12),
-        ("ann", "/v1/prices", {}, "scope", 9),
-        ("operator", "/v1/prices", {}, "scope", 19),
-        ("ann", "/v1/topology", {}, "path", 2),
-        ("ann", "/v1/topology", {"node": "h100"}, "path", 3),
-        ("ann", "/v1/topology", {"node": LEAVES[0]}, "path", 1),
-        ("operator", "/v1/resources", {}, "leaf", 9),
-        ("operator", "/v1/resources", {"under": "h100/west"}, "leaf", 4),
-        ("operator", "/v1/floors", {}, "node", 3),
-        ("operator", "/v1/controls", {}, "node", 3),
-        ("operator", "/v1/tenants", {}, "name", 4),
-        ("operator", "/v1/keys", {}, "id", 1),
-        ("operator", "/v1/tenants/ann/keys", {}, "id", 1),
-        ("operator", "/v1/bills", {}, "tenant", 4),
-        ("ann", "/v1/events", {}, "n", 11),
-        ("ann", f"/v1/orders/{order_id(tag_of('ann'), 1)}/history", {}, "n", 2),
-        ("operator", "/v1/events", {}, "n", 31),
-    ],
-)
+LISTS: list[tuple[str, str, dict[str, str], str, int]] = [
+    ("ann", "/v1/orders", {}, "id", 3),
+    ("operator", "/v1/orders", {}, "id", 6),
+    ("operator", "/v1/orders", {"tenant": "bob"}, "id", 3),
+    ("ann", "/v1/leases", {}, "id", 4),
+    ("operator", "/v1/leases", {}, "id", 6),
+    ("ann", "/v1/instances", {}, "id", 7),
+    ("operator", "/v1/instances", {}, "id", 12),
+    ("ann", "/v1/prices", {}, "scope", 9),
+    ("operator", "/v1/prices", {}, "scope", 19),
+    ("ann", "/v1/topology", {}, "path", 2),
+    ("ann", "/v1/topology", {"node": "h100"}, "path", 3),
+    ("ann", "/v1/topology", {"node": LEAVES[0]}, "path", 1),
+    ("operator", "/v1/resources", {}, "leaf", 9),
+    ("operator", "/v1/resources", {"under": "h100/west"}, "leaf", 4),
+    ("operator", "/v1/floors", {}, "node", 3),
+    ("operator", "/v1/controls", {}, "node", 3),
+    ("operator", "/v1/tenants", {}, "name", 4),
+    ("operator", "/v1/keys", {}, "id", 1),
+    ("operator", "/v1/tenants/ann/keys", {}, "id", 1),
+    ("operator", "/v1/bills", {}, "tenant", 4),
+    ("operator", "/v1/spending", {}, "tenant", 4),
+    ("ann", "/v1/events", {}, "n", 11),
+    ("ann", f"/v1/orders/{order_id(tag_of('ann'), 1)}/history", {}, "n", 2),
+    ("operator", "/v1/events", {}, "n", 31),
+]
+ELSEWHERE = {"listWebhooks", "listDeadLetters"}  # in tests/server/webhooks
+
+
+def test_every_operation_with_pages_is_among_the_lists() -> None:
+    paged = {one.name: one.path for one in OPERATIONS if one.paged and one.name not in ELSEWHERE}
+    paths = [path for _, path, *_ in LISTS]
+    assert [] == [
+        name
+        for name, path in paged.items()
+        if not any(re.fullmatch(re.sub(r"{\w+}", "[^/]+", path), one) for one in paths)
+    ]
+
+
+@pytest.mark.parametrize(("who", "path", "query", "key", "count"), LISTS)
 def test_a_list_is_the_same_in_pages_of_any_size(
     tmp_path: Path, who: str, path: str, query: dict[str, str], key: str, count: int
 ) -> None:
@@ -144,7 +158,7 @@ def test_a_tenant_may_not_name_a_tenant_and_the_operator_only_one_that_exists(
 
 
 def test_reads_never_show_an_ended_hold(tmp_path: Path) -> None:
-    """Only the question advances time: the first read after the end of a hold shows it as ended."""
+    """Only the read advances time: the first read after the end of a hold shows it as ended."""
 
     async def story(world: World) -> None:
         await world.ask("operator", "PUT", f"/v1/controls/{LEAVES[0]}", {"hold_s": 5})

@@ -42,7 +42,7 @@ def with_files(folder: Path, story: Callable[[World, Ask], Awaitable[None]]) -> 
     (folder / "secret.js").write_text("not served")
 
     async def told(world: World) -> None:
-        app = make_app(world.gateway, world.app.site.settings, world.places, files=files)
+        app = make_app(world.gateway, world.app.site.settings, world.quota, files=files)
         async with httpx.AsyncClient(transport=InProcess(app), base_url="http://test") as http:
             await story(world, http.request)
 
@@ -161,7 +161,7 @@ ELSEWHERE = (
 def test_only_files_found_at_the_start_are_served(tmp_path: Path) -> None:
     async def story(world: World, ask: Ask) -> None:
         app = make_app(
-            world.gateway, world.app.site.settings, world.places, files=tmp_path / "console"
+            world.gateway, world.app.site.settings, world.quota, files=tmp_path / "console"
         )
         for path in ELSEWHERE:
             answer = await _raw(app, path)

@@ -75,6 +75,12 @@ def test_a_cursor_of_another_list_is_refused(tmp_path: Path) -> None:
         assert is_problem(
             await world.ask("ann", "GET", f"/v1/orders?cursor={cursor}"), 400, "bad_request"
         )
+        orders = [(await world.place("ann", "a100", limit))["id"] for limit in ("2", "1")]
+        mine, other = [f"/v1/orders/{order}/history?limit=1" for order in orders]
+        cursor = (await world.ask("ann", "GET", mine)).json()["cursor"]
+        assert 200 == (await world.ask("ann", "GET", f"{mine}&cursor={cursor}")).status_code
+        refused = await world.ask("ann", "GET", f"{other}&cursor={cursor}")
+        assert is_problem(refused, 400, "bad_request")
 
     with_service(tmp_path / "data", story)
 

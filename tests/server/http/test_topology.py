@@ -25,10 +25,10 @@ SLOW = Limits(commands_per_second=1, commands_burst=500)
 
 async def told(world: World, **query: str) -> tuple[dict[str, Any], int]:
     """A page and its cost."""
-    before = world.gateway.admission.question_limit("ann").remaining
+    before = world.gateway.admission.read_limit("ann").remaining
     answer = await world.ask("ann", "GET", "/v1/topology", params=query)
     assert 200 == answer.status_code
-    return answer.json(), before - world.gateway.admission.question_limit("ann").remaining
+    return answer.json(), before - world.gateway.admission.read_limit("ann").remaining
 
 
 async def pages(world: World, **query: str) -> list[list[dict[str, Any]]]:

@@ -383,7 +383,7 @@ def test_the_metrics_count_deliveries_and_dead_letters(tmp_path: Path) -> None:
         await hooks.until(made["id"], failures=1)
         while not hooks.running.tally.retrying:
             await asyncio.sleep(0.001)
-        metrics = Metrics(hooks.world.gateway, hooks.world.places)
+        metrics = Metrics(hooks.world.gateway, hooks.world.quota)
         metrics.webhooks = hooks.running.tally
         text = metrics.render(0, 0).decode()
         for line in (

@@ -283,13 +283,13 @@ def test_a_page_of_dead_letters_costs_as_much_as_the_whole_list(tmp_path: Path) 
         endpoint.cursor = await hooks.running._cursors.add_letters(
             made["id"], endpoint.cursor, [whole(n) for n in range(1, 201)]
         )
-        before = hooks.world.gateway.admission.question_limit("ann").remaining
+        before = hooks.world.gateway.admission.read_limit("ann").remaining
         found = await hooks.world.ask(
             "ann", "GET", f"/v1/webhooks/{made['id']}/dead-letters?limit=1"
         )
         assert (1, 3) == (
             len(found.json()["data"]),
-            before - hooks.world.gateway.admission.question_limit("ann").remaining,
+            before - hooks.world.gateway.admission.read_limit("ann").remaining,
         )
 
     with_hooks(tmp_path / "data", tale, limits=Limits(commands_per_second=1), runs=False)

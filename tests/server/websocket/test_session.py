@@ -88,7 +88,7 @@ def test_wrong_missing_and_revoked_keys_are_indistinguishable(tmp_path: Path) ->
                 assert ("unauthenticated", 4401) == await refused_hello(
                     peer, {"type": "hello", **hello}
                 )
-        assert 0 == len(live.sessions) == len(live.world.places)
+        assert 0 == len(live.sessions) == len(live.world.quota)
 
     with_live(tmp_path / "data", tale)
 
@@ -110,7 +110,7 @@ def test_a_session_without_a_valid_hello_is_closed(tmp_path: Path, first: list[A
     async def tale(live: Live) -> None:
         async with live.connected("ann") as peer:
             assert ("bad_request", 4400) == await refused_hello(peer, *first)
-        assert 0 == len(live.world.places) and [] == live.world.gateway.following()
+        assert 0 == len(live.world.quota) and [] == live.world.gateway.following()
 
     with_live(tmp_path / "data", tale)
 
@@ -129,7 +129,7 @@ def test_a_connection_lost_before_the_hello_leaves_nothing(tmp_path: Path) -> No
         async with live.connected("ann"):
             pass
         await live.until_open()
-        assert 0 == len(live.world.places)
+        assert 0 == len(live.world.quota)
 
     with_live(tmp_path / "data", tale)
 

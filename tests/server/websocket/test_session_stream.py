@@ -233,7 +233,7 @@ def test_resuming_after_lost_events_closes_the_session(tmp_path: Path) -> None:
                 refused["status"],
             )
             assert (4410, []) == await peer.end()
-        assert 0 == len(live.world.places) and [] == live.world.gateway.following()
+        assert 0 == len(live.world.quota) and [] == live.world.gateway.following()
         async with live.peer("ann", resume_after=6) as peer:
             assert [7, 8, 9, 10] == numbers(await peer.hear_all(4))
 
@@ -446,7 +446,7 @@ def test_a_dead_peer_is_noticed(tmp_path: Path) -> None:
         async with live.peer("ann") as peer:
             peer.socket.transport.abort()
             await live.until_open()
-        assert 0 == len(live.world.places) and [] == live.world.gateway.following()
+        assert 0 == len(live.world.quota) and [] == live.world.gateway.following()
 
     with_live(tmp_path / "data", tale)
 
@@ -467,9 +467,9 @@ def test_sessions_and_streams_of_a_tenant_are_limited(tmp_path: Path) -> None:
             )
             assert 429 == stream.status_code
             await second.socket.close()
-            await eventually(lambda: live.world.places.taken["ann"] == 1)
+            await eventually(lambda: live.world.quota.taken["ann"] == 1)
             async with live.peer("ann"):
-                assert 3 == len(live.world.places)
+                assert 3 == len(live.world.quota)
 
     with_live(tmp_path / "data", tale, Limits(sessions_max=2))
 

@@ -55,7 +55,7 @@ class Site:
     gateway: Gateway
     settings: Settings
     metrics: Metrics
-    places: StreamQuota
+    quota: StreamQuota
     signins: SignIns
     webhooks: Webhooks
     openapi: bytes
@@ -157,7 +157,7 @@ class App:
 def make_app(
     gateway: Gateway,
     settings: Settings,
-    places: StreamQuota,
+    quota: StreamQuota,
     sessions: Sessions | None = None,
     signins: SignIns | None = None,
     files: Path = FOLDER,
@@ -166,12 +166,12 @@ def make_app(
     """The whole API over a gateway. `sessions` serves WebSockets at /v1/session; `files` are the
     console's. Without `signins` they are in memory only; without `webhooks` nothing is
     delivered."""
-    metrics = Metrics(gateway, places)
+    metrics = Metrics(gateway, quota)
     webhooks = webhooks or Webhooks(gateway, settings.webhooks)
     metrics.webhooks = webhooks.tally
     signins = signins or SignIns(gateway)
     operations, *documents = _described(settings.server.metrics_open)
-    site = Site(gateway, settings, metrics, places, signins, webhooks, *documents)
+    site = Site(gateway, settings, metrics, quota, signins, webhooks, *documents)
     return App(site, operations, sessions, console_files(files, site))
 
 

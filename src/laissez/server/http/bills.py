@@ -9,7 +9,7 @@ from laissez.server.background import NO_REST, Background
 from laissez.server.billing import Owed, render_bill, running, settle
 from laissez.server.http.endpoint import Answer, Call
 from laissez.server.http.messages import bad_request
-from laissez.server.http.paging import Cursor, limit_of, names_after, page
+from laissez.server.http.paging import Cursor, names_after, page, wanted_of
 from laissez.server.spending import caps_of, spending_of
 from laissez.server.statements import check_period, closed_lines, items, of_period
 from laissez.wire.decoding import read_action, read_amount, read_cap
@@ -47,7 +47,7 @@ async def get_bill(call: Call) -> Answer[bytes] | Bill | Page[Bill]:
         return await _table(call, form, [owed], pieces)
     names = list(call.gateway.exchange.accounts)
     after = names_after(call, names)
-    wanted = after[: limit_of(call) + 1] if form == "json" else names
+    wanted = after[: wanted_of(call)] if form == "json" else names
     found = [await _owed(call, call.tenant(name), pieces) async for name in pieces.of(wanted)]
     if form != "json":
         return await _table(call, form, found, pieces)
@@ -99,7 +99,7 @@ async def _of_period(
 async def list_spending(call: Call) -> Page[Spending]:
     """In the order in which the tenants were created. A tenant gets only its own."""
     accounts = {account.name: account for account in call.accounts()}
-    wanted = names_after(call, list(accounts))[: limit_of(call) + 1]
+    wanted = names_after(call, list(accounts))[: wanted_of(call)]
     pieces = _pieces(call)
     found = []
     async for name in pieces.of(wanted):

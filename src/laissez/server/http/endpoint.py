@@ -1,8 +1,9 @@
 """One request from authentication to the answer.
 
-An operation reads or applies and returns; it never waits for the journal. Here, for all operations
-alike, answers and problems wait until everything they reflect is durable. Most requests need no
-task: they are carried out when they arrive, and the gateway sends the answer.
+An operation reads or applies, and returns. Here, for all operations alike, answers and problems
+wait until everything they reflect is durable. Reads of past events and bills, metrics and streams
+also wait for the journal themselves (`Gateway.all_durable`). Most requests need no task: they are
+carried out when they arrive, and the gateway sends the answer.
 """
 
 from __future__ import annotations
@@ -140,11 +141,13 @@ class Call:
         self.is_paid = True
 
     def admit_items(self, items: int) -> None:
-        self.gateway.admission.admit_question(self.principal, events=items)
+        """Admit a read that pays by item, before any work. If the number of items is not known yet,
+        pass 0 and call `owe_items` later."""
+        self.gateway.admission.admit_read(self.principal, events=items)
         self.is_paid = True
 
     def owe_items(self, items: int) -> None:
-        """Charge the rate limit for items once their number is known. The caller's next questions
+        """Charge the rate limit for items once their number is known. The caller's next reads
         are refused until that is paid."""
         self.gateway.admission.owe_items(self.principal, items)
 
@@ -208,7 +211,9 @@ class Endpoint:
         self._apart = WATCHING if operation.path in NEVER_WAIT else ""
         self._mutates = operation.mutates
         self._takes_key = operation.takes_key
-        self._asks = not operation.pays_by_item and (not operation.mutates or operation.adds_up)
+        self._admits_read = not operation.pays_by_item and (
+            not operation.mutates or operation.adds_up
+        )
         self._lists = operation.paged or operation.adds_up
 
     def serve(self, request: Request) -> None:
@@ -233,6 +238,7 @@ class Endpoint:
             if self._waits:
                 answer = await answer
             if type(answer) is Answer and answer.streams is not None:
+                self._check_paid(call)
                 self._site.count(self._operation.name, self._operation.status)
                 await answer.streams(call.request)
                 return
@@ -266,9 +272,9 @@ class Endpoint:
             raise too_large(self._bytes_max)
 
     def _check_rate(self, call: Call) -> None:
-        if self._asks:
+        if self._admits_read:
             lists = self._lists and "scope" not in call.query
-            self._admission.admit_question(call.principal, lists=lists)
+            self._admission.admit_read(call.principal, lists=lists)
             call.is_paid = not self._mutates
         elif self._operation.command is not None and call.request.is_complete:
             call.admit(call.principal)
@@ -307,7 +313,12 @@ class Endpoint:
 
     # -- out
 
+    def _check_paid(self, call: Call) -> None:
+        """A read that nothing admitted would have no rate limit."""
+        assert call.is_paid or self._mutates or call.principal is NOBODY, self._operation.name
+
     def _answer(self, call: Call, answer: Any) -> None:
+        self._check_paid(call)
         media, more = JSON, self._more_headers(call)
         call.status = self._operation.status
         if type(answer) is not Answer:

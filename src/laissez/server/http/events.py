@@ -15,7 +15,7 @@ from laissez.server.auth import Principal
 from laissez.server.catch_up import catch_up
 from laissez.server.http.endpoint import Answer, Call
 from laissez.server.http.messages import Request, bad_request, common_head, encode
-from laissez.server.http.paging import Cursor, cursor_of, limit_of, page
+from laissez.server.http.paging import Cursor, cursor_of, page, wanted_of
 from laissez.server.rates import RateWatch
 from laissez.wire.books import Levels
 from laissez.wire.events import Event, Notice, Numbered
@@ -48,7 +48,7 @@ async def list_events(call: Call) -> Answer[None] | Page[Numbered]:
         after = cursor.number
     elif after is None:
         after = gateway.event_log.gone_until(holder, gateway.latest(holder))
-    most = limit_of(call) + 1
+    most = wanted_of(call)
     call.admit_items(min(most, max(0, gateway.latest(holder) - after)))
     found = await gateway.events_after(holder, after, most)
     return page(call, [(Cursor("", one.n), one) for one in found])
@@ -103,7 +103,7 @@ class Stream:
         self._deadline = asyncio.timeout(None)  # for the closing comment
 
     async def open(self) -> None:
-        self._site.places.enter(self._holder, self._gateway.places_max(self._principal))
+        self._site.quota.enter(self._holder, self._gateway.streams_max(self._principal))
         self._gateway.keep(self)
         try:
             await self._begin()
@@ -118,7 +118,7 @@ class Stream:
 
     def _leave(self) -> None:
         self._gateway.let_go(self)
-        self._site.places.leave(self._holder)
+        self._site.quota.leave(self._holder)
 
     async def serve(self, request: Request) -> None:
         self._request = request

@@ -82,7 +82,9 @@ class Operation(msgspec.Struct, frozen=True):
     body: type | None = None
     status: int = 200
     query: tuple[Parameter, ...] = ()
-    pays_by_item: bool = False  # charged for the items of its answer, once known
+    # charged for the items of its answer: its function calls `Call.admit_items` before any work,
+    # and an answer without that is a bug
+    pays_by_item: bool = False
     adds_up: bool = False  # covers all that a tenant has: costs as much as a list
     large: bool = False  # its body may be as large as a batch
     media: tuple[str, ...] = (JSON,)

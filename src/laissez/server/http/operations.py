@@ -63,8 +63,9 @@ OPERATIONS: tuple[Operation, ...] = (
         orders.order_history, "List the events of an order, open or gone", pays_by_item=True,
         problems=(Reason.NOT_YOUR_ORDER,),
         description="Oldest first: order.placed, order.amended, fee.charged, and lease.started or "
-        "order.cancelled at the end. As far as events are kept: if all of the order's are gone, "
-        "the list is empty. The operator gets its own numbers, and the tenant."),
+        "order.cancelled at the end. As far as events are kept: a list without order.placed has "
+        "lost its first events, and an empty list all of them. The operator gets the numbers of "
+        "all events, and the tenant."),
     Operation("Orders", "amendOrder", "PUT", "/v1/orders/{order}", TRADE, orders.order_done,
         "Replace the alternatives of an open order", command=requests.AmendOrder,
         problems=(*ORDER_GONE, *PLACING),
@@ -168,7 +169,8 @@ OPERATIONS: tuple[Operation, ...] = (
         query=(
             Parameter("after", "Only events after this number. By default all kept events; in a "
                 "stream, new events only.", "whole"),
-            TENANT,
+            Parameter("tenant", "For the operator: only this tenant's, as the tenant gets them, "
+                "with its own numbers and without its name."),
         ),
         description="With Accept: text/event-stream, events are sent as they happen: id is the "
         "number, event the type, and data the same JSON. Last-Event-ID resumes. Notices "

@@ -13,7 +13,7 @@ from laissez.server import views
 from laissez.server.background import NO_REST, Background
 from laissez.server.http.endpoint import Call, digest_of
 from laissez.server.http.messages import bad_request
-from laissez.server.http.paging import Cursor, cursor_of, limit_of, page, page_of_owned
+from laissez.server.http.paging import Cursor, cursor_of, page, page_of_owned, wanted_of
 from laissez.server.order_history import OrderHistory, show
 from laissez.server.preview import Readable
 from laissez.wire import events as told
@@ -25,7 +25,7 @@ from laissez.wire.limits import PREVIEW_COMMANDS_MAX
 from laissez.wire.problems import STATUS, Code, ProblemError
 from laissez.wire.rendering import rendered
 from laissez.wire.requests import Alternative, OperatorCommand
-from laissez.wire.texts import code_of, explain, never_placed, no_lease, no_order
+from laissez.wire.texts import code_of, explain, no_lease, no_open_order, no_order
 from laissez.wire.views import (
     BatchDone,
     BatchItem,
@@ -70,7 +70,7 @@ def get_order(call: Call) -> Order:
         view = views.order_view(call.gateway.exchange, account, id, call.principal.is_operator)
         if view is not None:
             return view
-    raise ProblemError(Reason.NOT_YOUR_ORDER, no_order(id))
+    raise ProblemError(Reason.NOT_YOUR_ORDER, no_open_order(id))
 
 
 async def order_history(call: Call) -> Page[Numbered]:
@@ -78,7 +78,7 @@ async def order_history(call: Call) -> Page[Numbered]:
     call.admit_items(0)
     cursor = cursor_of(call)
     history = OrderHistory(call.gateway, account.name, order, call.owe_items)
-    found = await history.after(0 if cursor is None else cursor.number, limit_of(call) + 1)
+    found = await history.after(0 if cursor is None else cursor.number, wanted_of(call))
     named = account.name if call.principal.is_operator else None
     return page(call, [(Cursor("", one.n), show(one, named)) for one in found])
 
@@ -91,7 +91,7 @@ def _placed(call: Call) -> tuple[Account, int]:
         number = number_of(ORDER, tag_of(account.name), id)
         if number is not None and number <= market.counts(account.name).orders_placed:
             return account, number
-    raise ProblemError(Reason.NOT_YOUR_ORDER, never_placed(id))
+    raise ProblemError(Reason.NOT_YOUR_ORDER, no_order(id))
 
 
 # -- leases

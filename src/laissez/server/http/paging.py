@@ -1,7 +1,11 @@
 """Lists in pages.
 
 A cursor is opaque to clients. It names the list and the last item seen, not a count, so it stays
-valid while the list changes.
+valid while the list changes. The name of a list is its operation and the values in its path: a
+cursor is refused by every other list.
+
+A page that says `has_more` has at least one item. Clients rely on that: they stop at an empty page
+(`next_page` in `client/request.py`).
 """
 
 from __future__ import annotations
@@ -34,7 +38,13 @@ class Cursor(msgspec.Struct, frozen=True):
     number: int = 0
 
 
-def limit_of(call: Call) -> int:
+def wanted_of(call: Call) -> int:
+    """The number of items that `page` needs: a page of them, and one that shows that there are
+    more."""
+    return _limit_of(call) + 1
+
+
+def _limit_of(call: Call) -> int:
     text = call.query.get("limit")
     limits = call.gateway.limits
     if text is None:
@@ -45,6 +55,10 @@ def limit_of(call: Call) -> int:
     return int(text)
 
 
+def _list_of(call: Call) -> str:
+    return "/".join((call.operation.name, *call.path.values()))
+
+
 def cursor_of(call: Call) -> Cursor | None:
     text = call.query.get("cursor")
     if text is None:
@@ -52,12 +66,12 @@ def cursor_of(call: Call) -> Cursor | None:
     try:
         if len(text) > CURSOR_MAX:
             raise ValueError
-        operation, name, number = _decode(
+        of, name, number = _decode(
             base64.b64decode(text + "=" * (-len(text) % 4), b"-_", validate=True)
         )
     except (ValueError, binascii.Error, msgspec.MsgspecError):
-        operation, name, number = "", "", 0
-    if operation != call.operation.name:
+        of, name, number = "", "", 0
+    if of != _list_of(call):
         raise bad_request(f"cursor: expected one from a page of this list, found {text[:40]!r}")
     return Cursor(name, number)
 
@@ -67,15 +81,16 @@ def page(
     items: Iterable[tuple[Cursor, T]],
     weigh: Callable[[Any], int] = lambda item: 1,
 ) -> Page[T]:
-    """A page of `items`, which begin after the cursor. Their total weight is at most the page's
-    limit, unless the first item alone weighs more."""
-    limit, most = limit_of(call), call.gateway.limits.page_max
+    """A page of `items`, which begin after the cursor: all that are left, or at least `wanted_of`
+    them. Their total weight is at most the highest limit of a page, unless the first item alone
+    weighs more."""
+    limit, most = _limit_of(call), call.gateway.limits.page_max
     found: list[T] = []
     weight, last = 0, Cursor()
     for cursor, item in items:
         weight += weigh(item)
         if found and (len(found) == limit or weight > most):
-            raw = msgspec.msgpack.encode((call.operation.name, last.name, last.number))
+            raw = msgspec.msgpack.encode((_list_of(call), last.name, last.number))
             return Page(tuple(found), True, base64.urlsafe_b64encode(raw).decode().rstrip("="))
         found.append(item)
         last = cursor

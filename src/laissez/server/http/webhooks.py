@@ -33,7 +33,7 @@ async def create(call: Call) -> Webhook:
     if call.first_command is None:
         _check_types(asked.types)
         _check_kept(call, asked.after)
-        call.gateway.admission.admit_question(call.principal, lists=False)
+        call.gateway.admission.admit_read(call.principal, lists=False)
         await webhooks.check(call.principal.holder, asked.url)
         call.check_in_force()
     webhooks.key.load()

@@ -266,7 +266,7 @@ class Session:
             check_id(message.id)
             self._refuse_scope(scope)
         is_list = type(message) is not asked.AskQuote
-        gateway.admission.admit_question(self._principal, is_list, at=at)
+        gateway.admission.admit_read(self._principal, is_list, at=at)
         exchange = gateway.exchange
         if type(message) is asked.AskQuote:
             quote = views.quote_view(exchange, self._holder, message.scope, at)

@@ -28,9 +28,9 @@ CLOSE_OF: dict[str, int] = {
 
 
 class Sessions:
-    def __init__(self, gateway: Gateway, places: StreamQuota) -> None:
+    def __init__(self, gateway: Gateway, quota: StreamQuota) -> None:
         self._gateway = gateway
-        self._places = places
+        self._quota = quota
         self._open: dict[Session, None] = {}  # in order of arrival
 
     def __len__(self) -> int:
@@ -61,9 +61,9 @@ class Sessions:
             missed = max(0, gateway.latest(holder) - hello.resume_after)
         if missed:
             check_may_look_back(principal, "resume_after")
-        gateway.admission.admit_question(principal, events=min(missed, PAGE))
+        gateway.admission.admit_read(principal, events=min(missed, PAGE))
         session = Session(gateway, principal, codec, hello, connection, partial(self._left, holder))
-        self._places.enter(holder, gateway.places_max(principal))
+        self._quota.enter(holder, gateway.streams_max(principal))
         self._open[session] = None
         try:
             await session.greet(hello)
@@ -73,7 +73,7 @@ class Sessions:
 
     def _left(self, holder: str, session: Session) -> None:
         del self._open[session]
-        self._places.leave(holder)
+        self._quota.leave(holder)
 
     async def refuse(
         self,

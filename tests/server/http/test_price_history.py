@@ -77,17 +77,17 @@ def test_the_present_segment_counts_among_the_newest(
     with_service(tmp_path / "data", story)
 
 
-def test_a_price_history_costs_one_more_question_per_hundred_segments(
+def test_a_price_history_costs_one_more_read_per_hundred_segments(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def story(world: World) -> None:
         lease = await with_price_changes(world, 205)
-        questions = world.gateway.admission.question_limit("ann")
+        reads = world.gateway.admission.read_limit("ann")
         for most, cost in ((2_000, 3), (100, 2), (50, 1)):
             monkeypatch.setattr(views, "PRICE_PIECES_MAX", most)
-            before = questions.remaining
+            before = reads.remaining
             await segments_of(world, lease)
-            assert cost == before - questions.remaining
+            assert cost == before - reads.remaining
 
     with_service(tmp_path / "data", story, Limits(commands_per_second=1, commands_burst=500))
 
@@ -97,7 +97,7 @@ def test_a_caller_in_debt_is_refused_before_any_price_is_read(
 ) -> None:
     async def story(world: World) -> None:
         lease = await with_price_changes(world, 5)
-        world.gateway.admission.question_limit("ann").owe(503, world.gateway.clock.now())
+        world.gateway.admission.read_limit("ann").owe(503, world.gateway.clock.now())
         monkeypatch.setattr(views, "price_pieces", None)
         refused = await world.ask("ann", "GET", f"/v1/leases/{lease}/prices")
         assert (429, "4") == (refused.status_code, refused.headers["retry-after"])
