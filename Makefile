@@ -35,7 +35,7 @@ help: ## list the targets
 run: $(RUNTIME) ## start the service with a sample market; Ctrl-C stops it, a second start goes on with it
 	@exec $(BIN)/laissez up --data $(SAMPLE)
 
-# Checking types and compiling take one core each, so they go side by side; so do the two runs of the tests: many wait for a server or a browser.
+# Checking types and compiling take one core each, so they go side by side.
 test: ## lint, then all tests on both forms of the market
 	@$(MAKE) --no-print-directory --jobs=3 lint build system
 	@$(MAKE) --no-print-directory test-suite
@@ -44,7 +44,8 @@ test-quick: build ## what a change breaks most often, in about a minute: no slow
 	@$(BIN)/pytest -q $(PARALLEL) -m 'not slow and not sources'
 
 test-suite: build
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=line test-interpreted test-compiled
+	@$(MAKE) --no-print-directory test-interpreted
+	@$(MAKE) --no-print-directory test-compiled
 
 test-pythons: ## all tests on every supported Python found here, or on PYTHONS="/path/to/python3.12 ..."
 	@for python in $(PYTHONS); do \

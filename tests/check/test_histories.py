@@ -12,7 +12,7 @@ from laissez_check.compare import Options, real_market
 from laissez_check.small_worlds import check_small_worlds
 
 COMPILED = laissez.market_form() == "compiled"
-HISTORIES = int(os.environ.get("LAISSEZ_HISTORIES") or (2_000 if COMPILED else 60))
+HISTORIES = int(os.environ.get("LAISSEZ_HISTORIES") or (1_200 if COMPILED else 60))
 CHUNKS = 20  # so that parallel test runners share the work
 
 
