@@ -70,7 +70,7 @@ test-compiled: build ## all tests, on the compiled market
 		LAISSEZ_MARKET=compiled $(BIN)/pytest -q $(PARALLEL) -m 'not sources'; \
 	else \
 		echo "no C compiler: what would run on the compiled market runs interpreted"; \
-		LAISSEZ_MARKET=interpreted LAISSEZ_HISTORIES=2000 $(BIN)/pytest -q $(PARALLEL) tests/check/test_histories.py; \
+		LAISSEZ_MARKET=interpreted LAISSEZ_HISTORIES=1200 $(BIN)/pytest -q $(PARALLEL) tests/check/test_histories.py; \
 		LAISSEZ_MARKET=interpreted $(BIN)/pytest -q $(PARALLEL) -m 'once and not sources'; \
 	fi
 
