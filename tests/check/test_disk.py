@@ -325,23 +325,22 @@ def test_after_an_error_anywhere_in_a_life_everything_acknowledged_is_there() ->
     for at in range(1, 40):
         with fresh_disk(at) as disk:
             folder = disk.root / "data"
-            journal = Journal.create(folder, GENESIS)
-            machine = recovered(journal).machine
-            disk.fail_at = disk.operations + at
-            last = 0
-            with suppress(JournalFailed):
-                for number in range(4):
-                    last = told(journal, machine)
-                    if number == 2:
-                        with suppress(OSError):
-                            take_snapshot(journal, last)
-                            snapshots.prune(folder)
-            disk.fail_at = None
-            if journal.last < 4:
-                with pytest.raises(JournalFailed):  # although the disk is well again
-                    told(journal, machine)
-            disk.power_off()
-            journal.close()
+            with Journal.create(folder, GENESIS) as journal:
+                machine = recovered(journal).machine
+                disk.fail_at = disk.operations + at
+                last = 0
+                with suppress(JournalFailed):
+                    for number in range(4):
+                        last = told(journal, machine)
+                        if number == 2:
+                            with suppress(OSError):
+                                take_snapshot(journal, last)
+                                snapshots.prune(folder)
+                disk.fail_at = None
+                if journal.last < 4:
+                    with pytest.raises(JournalFailed):  # although the disk is well again
+                        told(journal, machine)
+                disk.power_off()
             with Journal.open(folder) as again:
                 assert last <= again.last
                 assert int(GENESIS) + again.last == recovered(again).machine.total
