@@ -36,9 +36,9 @@ def real_market(leaves: tuple[str, ...], orders_per_tenant_max: int) -> Market:
 
 
 class Options(msgspec.Struct, frozen=True):
-    """The options of a comparison: continue in a restored copy of the market every so many steps (0
-    means never), check the invariants, or ask no question before the last step. Questions make the
-    market compute charges on the way; silence leaves them all to the end."""
+    """The options of a comparison: continue in a restored copy of the market at this interval of
+    steps (0: never), check the invariants, or ask no question before the last step. Questions make
+    the market compute charges on the way; silence leaves them all to the end."""
 
     snapshot_every: int = 0
     invariants: bool = False

@@ -94,7 +94,7 @@ def paper(
 ) -> None:
     """Reproduce every figure of the paper, and check every claim: a report, figures and data.
 
-    Takes well over half an hour; a run that was stopped goes on where it was.
+    Takes well over half an hour; a stopped run resumes.
     """
     chosen = known(names or [])
     if only_list:

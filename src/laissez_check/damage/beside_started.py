@@ -1,7 +1,7 @@
 """A start over damaged files beside the journal: cursors and dead letters of webhooks, the key, and
 the record.
 
-A webhook goes on where it was or earlier: events may be delivered again, but none is passed over.
+A webhook resumes at its cursor or earlier: events may be delivered again, but none is passed over.
 The log reports every cursor, dead letter or key that is not as it was written. Then a refusal is
 noted and digests are brought up to date, as at every start. Nothing is too old to be kept.
 """

@@ -21,8 +21,8 @@ Rows = Sequence[Row]
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
-    """`paper` is the paper's statement, None where the question is ours. `holds` is None where the
-    measurement decides nothing; `note` gives the reason.
+    """`paper` is the paper's statement, or None if the question is ours. If the measurement decides
+    nothing, `holds` has no value and `note` gives the reason.
 
     Numbers are in `unit`: `%` for percent, `x` for a ratio, `$`, `requests/s` and so on. `figure`
     is the name of the experiment; its outcome fills it in.
